@@ -54,11 +54,11 @@ func openLog(directory string) (*os.File, error) {
 	return file, nil
 }
 
-// nextLines is room for some lines before and after actions.
+// nextLines is the room, in bytes, that is kept for the next lines.
 const nextLines = 16 << 10
 
-// reserve has the file system keep room behind the end: a disk that fills later
-// leaves it. Where the file system cannot, what is known of its room must do.
+// reserve has the file system keep room behind the end, which a disk that fills later cannot take.
+// Where the file system cannot do that, reserve checks the free space instead.
 func reserve(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -74,8 +74,8 @@ func reserve(file *os.File) error {
 	return nil
 }
 
-// lock keeps other vramscopes from writing until the file is closed: half of their line would look
-// like that of a full disk. It does not wait for one that was stopped meanwhile.
+// lock keeps other vramscopes from writing until the file is closed: a line that they have half
+// written would look like one cut off by a full disk. It waits a tenth of a second at most.
 func lock(fd int) {
 	for range 100 {
 		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
@@ -120,8 +120,8 @@ func writable(dir int, path string) error {
 // reach returns a path to what a descriptor is open for.
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
-// openDirectory opens a directory for its names; where it is not there it makes
-// it, or says that it could. It follows no symbolic link but root's: see resolve.
+// openDirectory opens a directory. Where it does not exist, openDirectory makes it or, without
+// make, returns errCanBeMade. It follows no symbolic link but root's: see resolve.
 func openDirectory(path string, make bool) (int, error) {
 	if path == "" {
 		return 0, install.ErrNoHome
@@ -164,9 +164,9 @@ func openDirectory(path string, make bool) (int, error) {
 	return dir, nil
 }
 
-// resolve follows the symbolic links in a path that root alone can have put there (/home →
-// /export/home, /home/alice → /nfs/alice): those in directories that, with all above them, are
-// root's and not writable by others. The last name is never followed.
+// resolve follows the symbolic links in a path that only root can have put there (/home →
+// /export/home, /home/alice → /nfs/alice): those in directories that, like all above them, belong
+// to root and are not writable by others. It never follows the last name.
 func resolve(path string) string {
 	done, names := "/", split(path)
 	for links := 0; len(names) > 1 && links < 40; {
@@ -236,7 +236,7 @@ func checkFile(path string, stat *unix.Stat_t) error {
 	}
 }
 
-// endsInside reports whether the last line has no end: the disk was full.
+// endsInside reports whether the last line lacks its end, because the disk was full.
 func endsInside(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {

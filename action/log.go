@@ -17,7 +17,7 @@ import (
 // LogName is the log's name in its directory.
 const LogName = "audit.log"
 
-// timeLayout is how a line has its time.
+// timeLayout is the format of a line's time.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // Log is the audit log: one JSON object a line, only ever appended to. A nil
@@ -28,7 +28,7 @@ type Log struct {
 	Clock     func() time.Time // nil: time.Now
 }
 
-// Outcomes of an action that are not its own.
+// The outcomes that every action can have.
 const (
 	Begun   = "begin"   // the line before
 	Refusal = "refused" // nothing was done
@@ -70,7 +70,7 @@ type Entry struct {
 	Reason       string          `json:"reason,omitempty"`
 }
 
-// Milliseconds returns a duration as the log has it.
+// Milliseconds returns a duration as the log writes it.
 func Milliseconds(d time.Duration) *float64 {
 	ms := float64(d.Round(100*time.Microsecond)) / float64(time.Millisecond)
 	return &ms
@@ -111,7 +111,7 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 
 var errPanic = errors.New("vramscope panicked: it may be done or not")
 
-// Record logs what was decided and is no action.
+// Record logs a decision that is not an action.
 func (l *Log) Record(e Entry) error {
 	if l == nil {
 		return nil

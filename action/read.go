@@ -11,7 +11,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// Read visits the lines of the log, which need not be there.
+// Read visits the lines of the log. A missing log has none.
 func (l *Log) Read(visit func(*Entry)) error {
 	file, err := os.Open(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {

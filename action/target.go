@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Origin is how somebody came to want an action.
+// Origin is who asked for an action, and why.
 type Origin struct {
 	By  string `json:"by"`  // "key", "command", "policy"
 	Why string `json:"why"` // "key F", "vramscope flush", a rule's name

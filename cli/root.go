@@ -112,7 +112,7 @@ prints one table, as vramscope once does, and ends.`,
 	return root
 }
 
-// helpBelow gives the commands below cmd the flag --help, and those that complete nothing no files.
+// helpBelow adds --help to the commands below cmd, and completes no files where nothing is completed.
 func helpBelow(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
@@ -123,8 +123,8 @@ func helpBelow(cmd *cobra.Command) {
 	}
 }
 
-// commands returns the commands below root. The ones that start in front of other programs, or for
-// a status bar, are made alone: all of them take a fifth of a millisecond.
+// commands returns the commands below root. A command that starts in front of other programs, or
+// for a status bar, is made alone: making all of them takes a fifth of a millisecond.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {

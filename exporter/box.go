@@ -9,8 +9,8 @@ import (
 	"vramscope/schema"
 )
 
-// alerts writes how many alerts of each kind stand on each GPU; and the driver's state,
-// of which one is the reason.
+// alerts writes the driver's state, whose alerts say the reason, and how many alerts of each kind
+// stand on each GPU.
 func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
 	w.exported(metric.DriverFailures, nil, float64(snap.Driver.Failures))
@@ -55,7 +55,7 @@ func gpuLabels(g *snapshot.GPU) labels {
 	return labelsOf(metric.GPU, index, g.UUID)
 }
 
-// gpu writes what is known of a GPU. While it does not answer, that is its state.
+// gpu writes what is known of a GPU. Of one that does not answer only the state is known.
 func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	subject := gpuLabels(g)
 	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)
@@ -134,7 +134,7 @@ func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figure
 	return &sums
 }
 
-// figures are metrics of a process, or their sums over some.
+// figures are a process's metrics, or the sums of several processes' metrics.
 type figures [metric.FirstSensor]metric.Float
 
 // add adds what is known of the exported figures.

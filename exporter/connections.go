@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// connections is a listener of which at most so many connections are open: for one more
-// it closes the one that has been idle for longest, else it waits until one ends. All
-// may come from one address, as where a proxy on this machine serves them.
+// connections is a listener that limits the open connections. For one more it closes the one that
+// has been idle for longest, or else waits until one ends. All may come from one address, for
+// instance that of a proxy on this machine.
 type connections struct {
 	listener net.Listener
 	limit    int

@@ -23,7 +23,7 @@ type counters struct {
 // reported is what a process's probe has counted since it began.
 type reported struct{ retries, outOfMemory int64 }
 
-// gpuCounters are those of a GPU.
+// gpuCounters are the counters of one GPU.
 type gpuCounters struct {
 	outOfMemory, retries probeCounter
 	flushes, flushed     float64
@@ -31,7 +31,7 @@ type gpuCounters struct {
 	newest               time.Time // when the newest counted Xid was reported
 }
 
-// probeCounter counts what probes report: nothing is known of it before one has.
+// probeCounter counts what probes report; it is unknown before the first report.
 type probeCounter struct {
 	n     float64
 	since time.Time // when the first report came; zero before it
@@ -58,7 +58,7 @@ func (c *probeCounter) write(w writer, id metric.ExportedID, values labels, now 
 	}
 }
 
-// decision is what decisions of the guard are counted by.
+// decision is the key by which the guard's decisions are counted.
 type decision struct {
 	rule string
 	kind snapshot.GuardDecisionKind

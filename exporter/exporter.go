@@ -68,8 +68,8 @@ const (
 	staleAfter     = 15 * time.Second
 )
 
-// gather has all series of the last snapshot. Most may be missing, and labels without a
-// value are left out.
+// gather returns all series of the last snapshot. Unknown figures have no series, and labels
+// without a value are left out.
 func (e *Exporter) gather() writer {
 	w := writer{}
 	snap, fresh := e.latest()

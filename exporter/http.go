@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -122,7 +123,7 @@ func offersOf(header []string) (all []offer) {
 			all = append(all, offer{kind, parameters, quality})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b offer) int { return cmp.Compare(b.quality, a.quality) })
+	sorted.Stable(all, func(a, b offer) int { return cmp.Compare(b.quality, a.quality) })
 	return all
 }
 
@@ -132,7 +133,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))
 }
 
-// healthz answers a load balancer or a liveness probe: are there new samples?.
+// healthz tells a load balancer or a liveness probe whether there are new samples.
 func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch snap, fresh := e.latest(); {

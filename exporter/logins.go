@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// guarded serves what the web configuration lets a client read. The file is read again for
-// each request, but for the rate limit: nothing is served once it does not ask who reads.
+// guarded serves what the web configuration lets a client read. The file, except its rate limit, is
+// read again for each request: once it no longer asks who reads, nothing is served.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
 func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {

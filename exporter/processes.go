@@ -146,7 +146,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	rest := e.newGroup(values, "")
 	kept := make([]*group, 0, e.Processes+1)
 	for i, g := range ordered {
-		// A user may be called like the sum of the others.
+		// A user may have the name of the series that sums the others.
 		if i < e.Processes && g.key != rest.key {
 			kept = append(kept, g)
 		} else {
@@ -161,8 +161,8 @@ func (g *group) size() float64 {
 	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
 }
 
-// writeGroup writes the series of a group: with a pid its names are the labels of an
-// info series, without one they are those of every series.
+// writeGroup writes the series of a group. With a pid, its names are labels of an info series;
+// without one, of every series.
 func (e *Exporter) writeGroup(w writer, uuid string, g *group) {
 	values := g.values
 	subject := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})

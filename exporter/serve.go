@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// mostConnections bounds what clients that never finish a request take of memory and
-// file descriptors.
+// mostConnections limits the memory and the file descriptors that clients take which never finish a
+// request.
 const mostConnections = 128
 
 // Serving is where an exporter is served, and to whom.

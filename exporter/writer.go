@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 )
@@ -64,7 +65,7 @@ func (w writer) text(openMetrics bool) []byte {
 	for _, sample := range slices.Sorted(maps.Keys(w)) {
 		all, name, kind := w[sample].series, sample, "gauge"
 		// Of two series with the same labels the first stays.
-		slices.SortStableFunc(all, func(a, b series) int { return a.labels.compare(b.labels) })
+		sorted.Stable(all, func(a, b series) int { return a.labels.compare(b.labels) })
 		all = slices.CompactFunc(all, func(a, b series) bool { return slices.Equal(a.labels, b.labels) })
 		if metric.IsCounter(name) {
 			kind = "counter"
@@ -93,13 +94,12 @@ func appendValue(out []byte, value float64, openMetrics bool) []byte {
 	return append(out, digits...)
 }
 
-// label is a name and its value.
 type label struct{ name, value string }
 
 // labels are sorted by name; none has an empty value.
 type labels []label
 
-// with returns the labels and others, as far as these have a value.
+// with returns the labels and others, without those that have no value.
 func (l labels) with(names, values []string) labels {
 	if len(values) == 0 {
 		return l
@@ -110,7 +110,7 @@ func (l labels) with(names, values []string) labels {
 			out = append(out, label{names[i], value})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
+	sorted.Stable(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -140,7 +140,7 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-// longest is how many characters of a text from outside a label has.
+// longest limits a text from outside in a label, in characters.
 const longest = 128
 
 // clean returns a text from outside as a label's value: short, printable UTF-8.

@@ -3,17 +3,17 @@ package fleet
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
-// Limits on a box from outside, as those of a document of schema "vramscope/1".
+// Limits on a box from outside, like those on a document of schema "vramscope/1".
 const (
 	mostGPUs = 256
 	mostRows = 4096
@@ -224,13 +224,13 @@ func (d *decoder) finish() {
 	for _, g := range d.gpus {
 		d.snap.GPUs = append(d.snap.GPUs, g.finish(d.snap.Rows))
 	}
-	slices.SortStableFunc(d.snap.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(a.Index-b.Index, strings.Compare(a.UUID, b.UUID)) })
+	sorted.Stable(d.snap.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(a.Index-b.Index, strings.Compare(a.UUID, b.UUID)) })
 	for i := range d.snap.Alerts { // the screen finds them by GPU
 		if g := d.snap.GPU(d.snap.Alerts[i].GPUUUID); g != nil {
 			d.snap.Alerts[i].GPU = g.Index
 		}
 	}
-	slices.SortStableFunc(d.snap.Alerts, func(a, b snapshot.Alert) int {
+	sorted.Stable(d.snap.Alerts, func(a, b snapshot.Alert) int {
 		return cmp.Or(int(b.Severity)-int(a.Severity), alertRank(a.Kind)-alertRank(b.Kind))
 	})
 }

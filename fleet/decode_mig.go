@@ -3,8 +3,8 @@ package fleet
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -67,7 +67,7 @@ func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instanc
 		in.instance.FullIn = fullInOf(in.values)
 		all = append(all, in.instance)
 	}
-	slices.SortStableFunc(all, func(a, b snapshot.Instance) int {
+	sorted.Stable(all, func(a, b snapshot.Instance) int {
 		return cmp.Or(cmp.Compare(a.ID.GPU, b.ID.GPU), cmp.Compare(a.ID.Compute, b.ID.Compute))
 	})
 	return all

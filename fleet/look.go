@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -80,7 +81,7 @@ func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 
 // once drops GPUs that two exporters report, or that are scraped twice.
 func once(lines []Line) []Line {
-	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
+	sorted.Stable(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
 	return slices.CompactFunc(lines, func(a, b Line) bool { return a.GPU.UUID != "" && a.GPU.UUID == b.GPU.UUID })
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -117,7 +118,7 @@ func (o *order) sort(lines []Line, by Sort) {
 		placed[l.key()] = now
 	}
 	o.placed = placed
-	slices.SortStableFunc(lines, func(a, b Line) int {
+	sorted.Stable(lines, func(a, b Line) int {
 		if by == ByWorst {
 			d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert)))
 			if d == 0 && a.Alert != snapshot.AlertFullIn {

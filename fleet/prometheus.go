@@ -60,7 +60,7 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 	return &found, p.narrow(ctx, &found)
 }
 
-// fewest is the number of boxes up to which all queries name the boxes that a filter leaves, so
+// fewest is the number of boxes up to which every query names the boxes that a filter leaves, so
 // that the engine reads no others. Prometheus finds up to 256 alternatives by its index.
 const fewest = 250
 
@@ -113,16 +113,16 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		return found, err
 	}
 	found.recorded = len(answers[Recorded]) > 0
-	// Behind an engine of several engines these series have more labels: the sums may count a GPU twice.
+	// An engine that asks other engines adds labels to these series: the sums may count a GPU twice.
 	found.summed = found.recorded && len(answers[used]) == 1 && len(answers[used][0].labels) == 0
 	simulated, err := values("simulated", since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err
 }
 
-// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box: one
-// of several engines may lack them. Then a box that has answered for two minutes has no recorded
-// share. The names of series do not show it, as series that ended hours ago have one, too.
+// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box. One
+// of several engines may lack them: then a box that has answered for two minutes has no recorded
+// share. The names of series do not show that, as they remain for hours after the series ended.
 func hasRules() string {
 	used := own(metric.Used) + `{gpu="0"}`
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)

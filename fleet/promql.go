@@ -174,7 +174,7 @@ func (a *asking) queries() string {
 	return Raw
 }
 
-// top selects the greatest of an expression, "" of none.
+// top selects the greatest of an expression, "" if that is empty.
 func (a *asking) top(s string) string {
 	if s == "" {
 		return ""

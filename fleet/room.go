@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -150,7 +151,7 @@ func (r *Room) finish() {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
 	})
 	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush, r.Nearest} {
-		slices.SortStableFunc(boxes, func(a, b RoomyBox) int {
+		sorted.Stable(boxes, func(a, b RoomyBox) int {
 			return cmp.Or(cmp.Compare(a.Short, b.Short), cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name))
 		})
 	}

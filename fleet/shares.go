@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The memory of users and jobs is that of their own processes. From the GPUs on which these run
-// only the count, the utilization and the capacity are taken.
+// The memory of users and jobs is that of their own processes. The GPUs on which these run
+// contribute only their count, utilization and capacity.
 
 // The series of rules in contrib/prometheus/rules.yml.
 const (
@@ -75,8 +75,8 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle returns the used memory of the GPUs that hold some and have run nothing for five minutes; for
-// other exporters, that run nothing now.
+// idle returns the used memory of the GPUs that hold some and have run nothing for five minutes.
+// For other exporters it is that of the GPUs that run nothing now.
 func (a *asking) idle() string {
 	var each []string
 	for i, e := range a.exporters {

@@ -82,5 +82,5 @@ func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }
 
-// Next returns the order so many places after this one, or before it.
+// Next returns the order by places after this one, or before it.
 func (s Sort) Next(by int) Sort { return Sort((int(s) + by + int(sortCount)) % int(sortCount)) }

@@ -28,7 +28,7 @@ func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 	return t, nil
 }
 
-// counted returns a count; an empty vector is none.
+// counted returns a count; an empty vector counts 0.
 func counted(values map[field]float64, f field, failed error) snapshot.Int {
 	if n := whole(values, f, 1); n.Known() || failed != nil {
 		return n

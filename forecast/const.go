@@ -44,8 +44,8 @@ const (
 
 	pastCap = 800 // bins of the past: a cycle may be half as long as the past
 	peakCap = 5   // so many peaks must rise before the next is expected to: one in 120 does by chance
-	// A rise must exceed a twentieth. It was a step if no further rise follows for so many bins,
-	// and for twice its own length.
+	// A rise must exceed a twentieth. It was a step if none follows for so many bins, and for twice
+	// its own length.
 	further, rest = 1.05, 10
 	clarity       = 2.8 // a cycle swings so many times as far as a random walk gets. With less, one more alarm is wrong
 	uneven        = 1.5 // the highest ratio of two cycles' lengths, and of the present one's to the mean

@@ -65,7 +65,7 @@ type residuals struct {
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float32 }
 
-// add adds an error that comes so many seconds after the last; in a full ring it replaces the
+// add adds an error that comes apart seconds after the last one. In a full ring it replaces the
 // oldest one.
 func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {

@@ -167,7 +167,7 @@ func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.seasons.Peaks[1].At + int64(min(phase, r.last)*1e9))
 }
 
-// ahead returns the phase that the last cycle reaches in so many seconds, and the peaks passed.
+// ahead returns the phase that the last cycle reaches in the given seconds, and the peaks passed.
 func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
@@ -190,9 +190,9 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
 
-// crest returns the change to the highest peak within so many seconds. It is 0 unless each of the last
-// peaks was above the one before: an equal peak does not fill the GPU. It expects as many further
-// rises as there have been.
+// crest returns the change to the highest peak within the given seconds. It is 0 unless each of
+// the last peaks was above the one before: an equal peak does not fill the GPU. It expects as
+// many further rises as there have been.
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	if _, peaks := r.ahead(seconds); peaks > 0 && r.seasons.Rising >= peakCap {
 		return r.seasons.Peaks[0].Height + min(peaks, float64(r.seasons.Rising))*r.growth - last

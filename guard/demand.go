@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -13,8 +14,8 @@ import (
 // restarts within minutes.
 const absentTime = 10 * time.Minute
 
-// nextPart limits the allocation that is expected after one that failed, to this part of a GPU. With
-// it a program that is too large soon needs more than can be freed.
+// nextPart limits the allocation that is expected after one that failed, to this part of a GPU.
+// So a program that is too large soon needs more than can be freed.
 const nextPart = 16
 
 // program identifies a command and its user on a device. The next run is expected to need
@@ -98,11 +99,11 @@ type demand struct {
 	owner      uint32
 }
 
-// demandOn returns how much should be free on a device beyond what programs hold. It covers
-// the next peaks of all important programs, or else the peak of one program, as peaks rarely
-// coincide: important programs first, then the largest need. Memory that flushes could not
-// free is left out. Otherwise the flushes would be in vain, and a program that claims too
-// much would leave nothing for others. So is memory that a process takes again at once.
+// demandOn returns how much should be free on a device beyond what programs hold. It covers the
+// next peaks of all important programs, or else the peak of one program, as peaks rarely
+// coincide: important programs first, then the largest need. It leaves out memory that flushes
+// could not free and memory that a process takes again at once: otherwise the flushes would be in
+// vain, and a program that claims too much would leave nothing for others.
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
@@ -115,7 +116,7 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 			all.bytes += missing
 		}
 	}
-	slices.SortFunc(each, func(a, b demand) int {
+	sorted.Stable(each, func(a, b demand) int {
 		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.user+a.whose.name, b.whose.user+b.whose.name))
 	})
 	for _, d := range slices.Insert(each, 0, all) {

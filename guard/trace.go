@@ -86,8 +86,8 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// spare returns how much of a flush should stay free where the process needs so much again; unknown if
-// that is.
+// spare returns how much of a flush should stay free if the process needs this much again; unknown
+// while its demand is.
 func spare(p *snapshot.Process, needs quantity.Bytes) snapshot.Bytes {
 	if !p.Demand.Known {
 		return snapshot.Bytes{}

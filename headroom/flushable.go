@@ -14,8 +14,8 @@ type Flushable struct {
 	Process *snapshot.Process
 	Frees   quantity.Bytes // what the flush frees
 	Stays   quantity.Bytes // the part of it that stays free for as long as is asked
-	// Claimed is how large the caches are that a selective flush evicts besides: the
-	// program's word, which no verdict rests on.
+	// Claimed is the size of the caches that a selective flush also evicts. The program claims it:
+	// no verdict depends on it.
 	Claimed snapshot.Bytes
 }
 
@@ -50,7 +50,7 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	}
 }
 
-// claimedBy returns what the program's caches have; unknown where it is on several GPUs, as
+// claimedBy returns the size of the program's caches; unknown for a program on several GPUs, as
 // nothing shows on which of them a cache is.
 func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	rows := 0
@@ -64,7 +64,7 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 }
 
 // lasting returns how much of what a flush frees stays free for a while: a process takes again what it
-// will need. What it needs is its highest peak ever while it has not been watched for long enough.
+// will need. Until it has been watched for long enough, that is its highest peak ever.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
 	if length == 0 || !p.Allocated.Known() {
 		return returns

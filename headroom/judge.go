@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Question is what is asked.
+// Question asks whether a job fits.
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on

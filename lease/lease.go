@@ -16,7 +16,7 @@ const Variable = "VRAMSCOPE_LEASE"
 type Claim struct {
 	Need  quantity.Bytes `json:"need"` // on each of Count devices
 	Count int            `json:"count"`
-	// Among are the UUIDs of the GPUs and MIG instances that would do; nil: all.
+	// Among are the UUIDs of the acceptable GPUs and MIG instances; nil: all.
 	Among  []string      `json:"among,omitempty"`
 	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
 	TTL    time.Duration `json:"ttl,omitempty"`    // it ends after this time if nothing has used it; 0: never
@@ -84,15 +84,15 @@ type Device struct {
 	Exact    bool // the use of each process there is known
 }
 
-// Use names the use of a lease's processes on a device.
+// Use identifies the memory that a lease's processes use on a device.
 type Use struct{ Lease, Device string }
 
 // Reading is free memory and use, sampled together.
 type Reading struct {
 	At      time.Time // before the first figure was read
 	Devices []Device
-	// Used has the use of each lease that has a process on a device, 0 where it is not known. It is
-	// without the processes of leases that take from the lease.
+	// Used has the use of each lease that has a process on a device, 0 where it is not known.
+	// Leases that take from the lease are not counted.
 	Used map[Use]quantity.Bytes
 }
 
@@ -100,8 +100,8 @@ type Reading struct {
 type Standing struct {
 	Before int // claims that come first
 	Fits   int // devices with enough room
-	// Nearest is the label of the device that lacks least, Room what it has; "" if no device is
-	// known.
+	// Nearest is the label of the device that lacks least, and Room the device's room; "" if no
+	// device is known.
 	Nearest string
 	Room    quantity.Bytes
 	Reason  string // why the claim can never be met, or why there is no figure

@@ -32,8 +32,8 @@ type Ledger struct {
 	changed []*Lease
 }
 
-// ending is a lease that was released. It counts until a reading shows what its processes use by
-// then.
+// ending is a lease that was released. It counts until a reading shows what its processes still
+// use.
 type ending struct {
 	*Lease
 	at time.Time
@@ -67,7 +67,7 @@ func (l *Ledger) change(le *Lease) {
 	}
 }
 
-// Lease finds a lease that is held or waits; nil: there is none.
+// Lease finds a lease that is held or waits, or returns nil.
 func (l *Ledger) Lease(id string) *Lease {
 	if id == "" {
 		return nil
@@ -103,7 +103,7 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 	return le, nil
 }
 
-// never says why no wait makes room.
+// never returns why waiting cannot help a claim.
 func (l *Ledger) never(le *Lease) string {
 	if parent := l.Lease(le.Parent); parent != nil {
 		return fmt.Sprintf("%dx%s do not fit into lease %s, which has %dx%s", le.Count, le.Need, parent.ID, parent.Count, parent.Need)

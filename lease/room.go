@@ -8,13 +8,13 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// family are leases, and by lease those that take from it.
+// family has leases, and for each lease those that take from it.
 type family struct {
 	all      []*Lease
 	children map[string][]*Lease
 }
 
-// family returns the leases that count, also those released since the reading.
+// family returns the leases that count, including those released since the reading.
 func (l *Ledger) family() family {
 	f := family{slices.Clone(l.held), map[string][]*Lease{}}
 	for _, e := range l.ending {
@@ -28,9 +28,9 @@ func (l *Ledger) family() family {
 	return f
 }
 
-// used returns what a lease's processes use for certain, with those of leases that take from it. What a
-// process took between the readings of free memory and of its use would count twice; so the use of
-// the reading before counts if that was less.
+// used returns how much a lease's processes certainly use, with those of leases that take from
+// it. Memory taken between the readings of free memory and of use would count twice, so the use
+// in the reading before counts if it was less.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
 	for _, child := range f.children[le.ID] {
@@ -43,8 +43,8 @@ func (l *Ledger) leased(device string) bool {
 	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
 }
 
-// rooms returns the room on each device, negative where more is promised than there is. With a parent it
-// is what that lease has left.
+// rooms returns the room on each device, negative where more is promised than there is. With a
+// parent it returns what that lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
 	for i := range l.reading.Devices {
@@ -98,13 +98,13 @@ func (l *Ledger) set(le *Lease) (set []int) {
 	return set
 }
 
-// free is memory that a lease is to leave at a time.
+// free is memory that a lease will leave, and when.
 type free struct {
 	at    time.Time
 	bytes quantity.Bytes
 }
 
-// ends are, by device, when leases end that say so, the earliest first.
+// ends returns, by device, when the leases that have a known end will end, the earliest first.
 func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	f, ends := l.family(), make([][]free, len(l.reading.Devices))
 	for _, le := range f.all {
@@ -124,18 +124,18 @@ func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	return ends
 }
 
-// share is what claims can take: of the box, or of a lease that they take from. It has one of each
-// for a device.
+// share is what claims can take: of the box, or of a lease that they take from. Each list has an
+// element for each device.
 type share struct {
 	room []quantity.Bytes
-	// kept are the devices that waiting claims keep, and until when others may use each; zero: not
-	// at all.
+	// kept are the devices that waiting claims keep, and until when others may use each; the zero
+	// time: others may not use it.
 	kept  []bool
 	until []time.Time
 	ends  [][]free // nil: no claim says when it ends
 }
 
-// begins returns the earliest time at which a claim fits if the leases that say when they end do so, and
+// begins returns the earliest time at which a claim fits, if leases with a known end end then and
 // earlier claims begin as early as they can; zero if that is not known.
 func (s *share) begins(le *Lease, now time.Time, set []int) time.Time {
 	var ready []time.Time
@@ -182,7 +182,7 @@ func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	return free[:le.Count]
 }
 
-// keep has a claim keep devices until it begins: the nearest, later all that would do.
+// keep has a claim keep devices until it begins: at first the nearest, later all that would do.
 func (s *share) keep(le *Lease, now time.Time, set []int) {
 	begins, nearest := s.begins(le, now, set), slices.Clone(set)
 	if now.Sub(le.Asked) < gatherTime {
@@ -215,7 +215,7 @@ type Trouble struct {
 // tolerance returns by how much two readings of the same memory may differ.
 func tolerance(promised quantity.Bytes) quantity.Bytes { return max(promised/50, 32*quantity.MiB) }
 
-// Troubles returns those of the newest reading, by device.
+// Troubles returns the troubles of the newest reading, by device.
 func (l *Ledger) Troubles() (found []Trouble) {
 	for i := range l.reading.Devices {
 		d := &l.reading.Devices[i]

@@ -2,9 +2,9 @@ package memoryviz
 
 import (
 	"cmp"
-	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/schema"
 )
 
@@ -25,7 +25,7 @@ type Document struct {
 	} `json:"lines"`
 }
 
-// Line is what one line of the program has live, and what it allocated in the history, freed or not.
+// Line is one line of the program: its live memory, and what it allocated in the history, freed or not.
 type Line struct {
 	At          Frame          `json:"at"`
 	Bytes       quantity.Bytes `json:"bytes"`
@@ -43,7 +43,8 @@ type GrowthDocument struct {
 	Lines  []Grown        `json:"lines"`
 }
 
-// Grown is what one snapshot has more of than another: a line's blocks or, where no line was recorded, those of one size.
+// Grown is what grew between two snapshots: a line's blocks or, where no line was recorded, those
+// of one size.
 type Grown struct {
 	At     Frame                             `json:"at"`
 	Each   quantity.Optional[quantity.Bytes] `json:"block_bytes"` // the size of a block without a line
@@ -72,14 +73,14 @@ func (s *Snapshot) Lines() []Line {
 		l.At = at
 		lines = append(lines, l)
 	}
-	slices.SortFunc(lines, func(a, b Line) int {
+	sorted.Stable(lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Churn, a.Churn), cmp.Compare(a.At.String(), b.At.String()))
 	})
 	return lines
 }
 
-// Growth returns what grew between two snapshots: lines first, then what has no line, each with the
-// most growth first; and by how much all of it grew or, below 0, shrank.
+// Growth returns what grew between two snapshots: lines first, then memory without a line, each
+// with the most growth first; and by how much all of it grew or, below 0, shrank.
 func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 	found, lines := map[Grown]Grown{}, []Grown{}
 	for sign, s := range map[quantity.Bytes]*Snapshot{-1: before, 1: after} {
@@ -99,7 +100,7 @@ func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 			lines = append(lines, g)
 		}
 	}
-	slices.SortFunc(lines, func(a, b Grown) int {
+	sorted.Stable(lines, func(a, b Grown) int {
 		without := func(g Grown) quantity.Bytes { return min(g.Each.Or(0), 1) }
 		return cmp.Or(cmp.Compare(without(a), without(b)), cmp.Compare(b.Grown, a.Grown), cmp.Compare(a.At.String(), b.At.String()), cmp.Compare(a.Each.Or(0), b.Each.Or(0)))
 	})

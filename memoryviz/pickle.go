@@ -23,8 +23,8 @@ func (d *dict) get(key string) any {
 	return nil
 }
 
-// machine executes a pickle's operations. Those that name or call code do not exist here. What is
-// impossible panics, by a slice's bounds or by itself; Read returns that as an error.
+// machine executes a pickle's operations. Those that name or call code do not exist here. An
+// impossible pickle panics, in a check or at a slice's bounds; Read returns that as an error.
 //
 // Source: https://github.com/python/cpython/blob/main/Lib/pickletools.py
 type machine struct {
@@ -51,7 +51,7 @@ func (m *machine) take(n uint64) []byte {
 
 func (m *machine) push(value any) { m.stack = append(m.stack, value) }
 
-// pop takes so many values, none of them from below the last mark.
+// pop takes n values, none of them from below the last mark.
 func (m *machine) pop(n int) []any {
 	from := len(m.stack) - n
 	if len(m.marks) > 0 && from < m.marks[len(m.marks)-1] {
@@ -82,7 +82,7 @@ func (m *machine) extend(items []any) {
 	}
 }
 
-// widths are how many bytes the number has that follows an operation.
+// widths has the length in bytes of the number that follows each operation.
 var widths = [256]uint64{0x80: 1, 0x95: 8, 'q': 1, 'r': 4, 'h': 1, 'j': 4, 'K': 1, 'M': 2, 'J': 4, 0x8a: 1, 'G': 8, 0x8c: 1, 'X': 4, 0x8d: 8}
 
 func (m *machine) execute(op byte) {

@@ -30,13 +30,14 @@ func (f Frame) String() string {
 	return fmt.Sprintf("%s:%d %s", f.File, f.Line.Or(0), f.Function)
 }
 
-// Stack has the lines that an allocation comes from, the innermost first. Equal stacks are one.
+// Stack has the lines that an allocation comes from, the innermost first. Equal stacks are
+// shared.
 type Stack struct {
 	Frames []Frame
 	own    Frame // the innermost line that is the program's own: no part of PyTorch or of Python's library
 }
 
-// The stacks of what has no lines.
+// The stacks of allocations without lines.
 var (
 	noLine   = without("no line: allocated before the recording, or after it")
 	noPython = without("no Python: the backward pass, threads of C++")
@@ -86,7 +87,7 @@ func Read(source io.Reader) (_ *Snapshot, err error) {
 	return &r.Snapshot, nil
 }
 
-// reader makes a Snapshot. Every list of frames is looked at once: many blocks may share one.
+// reader makes a Snapshot. It reads each list of frames once, as many blocks may share it.
 type reader struct {
 	Snapshot
 	left   int // how many values it may still look at: a list that is in many lists would cost more than its file
@@ -95,7 +96,6 @@ type reader struct {
 	latest map[place]*Stack  // by place, the stack of its last allocation
 }
 
-// values returns the values of a list.
 func (r *reader) values(value any) []any {
 	l, _ := value.(*list)
 	if l == nil {
@@ -107,7 +107,6 @@ func (r *reader) values(value any) []any {
 	return l.items
 }
 
-// dicts returns the dictionaries of a list.
 func (r *reader) dicts(value any) (found []*dict) {
 	for _, item := range r.values(value) {
 		if d, ok := item.(*dict); ok {
@@ -195,7 +194,7 @@ func (r *reader) history(traces any) {
 	r.Span = time.Duration(last-first) * time.Microsecond
 }
 
-// below are files of PyTorch and of Python itself: what allocates there does so for its caller.
+// below are files of PyTorch and of Python itself, which allocate for their callers.
 var below = regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
 	`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)
 

@@ -18,8 +18,8 @@ type Metric struct {
 	History History
 	Live    Subject // only the latest value is kept: no history, no export
 	Digits  int     // binary digits that the history keeps; 0: whole numbers exactly
-	// Prometheus is the end of the exported name, in base units: ExportedAs has the
-	// whole. "" where the metric is not exported.
+	// Prometheus is the end of the exported name, in base units, or "" if the metric is not
+	// exported; ExportedAs returns the whole name.
 	Prometheus string
 
 	whole    func(*Sensors) *Int // one of these for a sensor
@@ -65,7 +65,7 @@ const (
 // FirstSensor is the first of the sensors; they reach up to Count.
 const FirstSensor = Utilization
 
-// KeptOf lists the metrics of a subject of which the history keeps that.
+// KeptOf lists the metrics of a subject that the history keeps in this way.
 func KeptOf(of Subject, history History) []ID {
 	var ids []ID
 	for id := range Count {

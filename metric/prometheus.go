@@ -70,7 +70,7 @@ type Exported struct {
 	Help   string
 }
 
-// Recorder is how a recorder is doing, as it is exported.
+// Recorder is the exported state of a recorder.
 type Recorder struct {
 	Paused  bool
 	Reason  string    // why it is paused

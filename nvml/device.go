@@ -51,7 +51,7 @@ type Reading struct {
 	// ProcessesFrom and ProcessesTo are the times between which Processes were read;
 	// zero if that is Time.
 	ProcessesFrom, ProcessesTo time.Time
-	// ProcessesError is why the process list could not be read, nil where it was.
+	// ProcessesError is why the process list could not be read; nil if it could.
 	ProcessesError error
 }
 

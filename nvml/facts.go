@@ -53,8 +53,8 @@ func cudaVersion(number int) string {
 	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
 }
 
-// pciBusID returns the bus ID as nvidia-smi prints it: the string of newer calls, or
-// the numbers of all calls.
+// pciBusID returns the bus ID as nvidia-smi prints it: from the string that newer calls return,
+// or else from the numbers that all calls return.
 func pciBusID(s string, domain, bus, device uint32) string {
 	if s = text.Strip(s); s != "" {
 		return s

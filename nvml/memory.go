@@ -60,7 +60,7 @@ func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hostMemory returns the memory of a GPU that shares the host's, unknown where meminfo is of no use.
+// hostMemory returns the memory of a GPU that shares the host's; unknown if meminfo cannot tell.
 // Free is MemAvailable, because the kernel frees page cache for a GPU allocation as for any other.
 func hostMemory(proc string) Memory {
 	fs, err := procfs.NewFS(proc)

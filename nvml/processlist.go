@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 )
 
 // A process list is an array of C structs whose size the driver chooses, not the caller:
@@ -49,9 +49,9 @@ func nextCapacity(capacity, asked int) (int, bool) {
 	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
-// stride returns the size of the structs of which the driver has written count into a
-// buffer filled with the pattern. If what was written fits no known size, it is
-// the size that the call's version promises.
+// stride returns the size of the count structs that the driver has written into a buffer filled
+// with the pattern. If what was written fits no known size, it is the size that the call's
+// version promises.
 func stride(buffer []byte, count, promised int) int {
 	if count <= 0 || count*strideDetail > len(buffer) {
 		return promised
@@ -108,7 +108,7 @@ func instanceID(gpu, compute uint32) InstanceID {
 // add up, and the largest known memory counts, because each list has the whole process's memory.
 // Memory above limit becomes unknown. The result is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
-	slices.SortFunc(list, func(a, b Process) int {
+	sorted.Stable(list, func(a, b Process) int {
 		if order := cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU), cmp.Compare(a.Instance.Compute, b.Instance.Compute)); order != 0 || a.Instance.MIG == b.Instance.MIG {
 			return order
 		}

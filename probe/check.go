@@ -88,7 +88,7 @@ func checkDevices(uuids []string) *Error {
 	return nil
 }
 
-// checkDuration returns an impossible duration of a flush or a snapshot.
+// checkDuration returns the error of an impossible duration of a flush or a snapshot.
 func checkDuration(ms float64) error {
 	if ms < 0 || ms > 1e9 {
 		return fmt.Errorf("it took %g ms", ms)
@@ -96,7 +96,7 @@ func checkDuration(ms float64) error {
 	return nil
 }
 
-// clipAll cuts a list of texts to at most limit texts, and each of them.
+// clipAll cuts a list of texts to at most limit texts, and clips each of them.
 func clipAll(texts []string, limit int) []string {
 	texts = texts[:min(len(texts), limit)]
 	for i, text := range texts {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 )
 
 var errKind = errors.New("its kind is empty or too long")
@@ -110,11 +111,11 @@ func (d *Device) checkFailed() error {
 	if r := d.Rescues; r != nil && (r.Succeeded < 0 || r.Asked < r.Succeeded || r.Last.TimeNS <= 0 || !plausible(r.Last.Bytes) || r.Last.WaitedMS < 0) {
 		return fmt.Errorf("impossible rescues: %+v", *r)
 	}
-	slices.SortStableFunc(d.OutOfMemory, func(a, b FailedAllocation) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
+	sorted.Stable(d.OutOfMemory, func(a, b FailedAllocation) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 	return nil
 }
 
-// checkHeld bounds what held the memory, and forgets it where it is more than was allocated.
+// checkHeld bounds the holders of memory, and drops them if they hold more than was allocated.
 func (f *FailedAllocation) checkHeld() {
 	var sum quantity.Bytes
 	f.Held = f.Held[:min(len(f.Held), maxHeld)]

@@ -59,7 +59,7 @@ func openDirectory(path string, owner uint32) (*directory, error) {
 	return root.directory(path, owner)
 }
 
-// root is an open root directory, a process's or this program's, or why it is not open.
+// root is the open root directory of a process or of this program, or why it is not open.
 type root struct {
 	path string
 	fd   int

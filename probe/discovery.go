@@ -199,7 +199,6 @@ func (m *Monitor) over(p *probeProcess) bool {
 	return !p.final.Load() && !m.alive(p) || p.ended == nil && time.Since(p.lostAt) > forgetTime
 }
 
-// alive reports whether the process still runs.
 func (m *Monitor) alive(p *probeProcess) bool {
 	now, err := m.finder.table.Identify(p.process.PID)
 	return err == nil && now.Key() == p.process.Key()
@@ -259,7 +258,7 @@ func (m *Monitor) Unasked() int {
 	}
 	for _, a := range m.attempts {
 		for _, name := range a.left {
-			// The pid is the process's own, which may be another here.
+			// The pid is that of the process's own namespace, which may differ here.
 			if pid, err := strconv.Atoi(name[:max(strings.IndexByte(name, '-'), 0)]); err == nil {
 				found[pid] = true
 			}

@@ -59,7 +59,7 @@ type sought struct {
 	who   owner
 	inner int // the user's ID inside the process's user namespace
 
-	// The directories, if none of them has the socket; nil if not all could be searched.
+	// The directories searched, if none has the socket; nil if not all could be searched.
 	without []visited
 }
 

@@ -12,11 +12,11 @@ import (
 // HeldBy is a class of what holds memory.
 type HeldBy string
 
-// HeldClasses are the classes, in the order in which they claim a block. Unnamed is
-// what no other has.
+// HeldClasses are the classes, in the order in which they claim a block. Unnamed has the blocks
+// that no other class claims.
 var HeldClasses = []HeldBy{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
 
-// Unnamed is the class of what is held by what the probe does not know.
+// Unnamed is the class of memory whose holder the probe does not know.
 const Unnamed HeldBy = "unnamed"
 
 // Holds is what holds a process's memory: the answer to the command "holds".
@@ -86,7 +86,7 @@ func (d *DeviceHolds) check() error {
 	return nil
 }
 
-// holdsDeadline is longer than a probe looks, and waits for the ends of steps.
+// holdsDeadline is longer than a probe searches, including its wait for steps to end.
 const holdsDeadline = 60 * time.Second
 
 // Holds asks what holds the process's memory, on all devices that it uses.

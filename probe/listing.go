@@ -62,8 +62,8 @@ type listings struct {
 }
 
 const (
-	// A directory that changes all the time is listed so often: a thousand processes
-	// are searched for one after the other. What is missed is found by the next search.
+	// A directory that changes all the time is listed at most this often: a thousand processes are
+	// searched for in turn. The next search finds what this one has missed.
 	listInterval  = time.Second
 	maxListings   = 256  // containers each have one
 	maxRemembered = 1024 // names of one: anybody can make more

@@ -13,6 +13,7 @@ import (
 	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
+	"vramscope/internal/sorted"
 )
 
 // Monitor keeps a connection to every probe that it finds, asks each for its
@@ -279,7 +280,7 @@ func (m *Monitor) Problems() []Problem {
 			found = append(found, Problem{PID: t.pid, Path: t.path(), Err: a.err})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Problem) int {
+	sorted.Stable(found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Path, b.Path))
 	})
 	return found

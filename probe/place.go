@@ -77,9 +77,9 @@ func Directories(uid int, runtime string) []string {
 // temporary is where every user can make directories.
 const temporary = "/tmp"
 
-// sparePrefix begins the names of that user's spare directories in /tmp, whose ends
-// are random. Anybody can make a directory under a name that is known, and keep a
-// process without a runtime directory from serving.
+// sparePrefix begins the names of a user's spare directories in /tmp. Their ends are random:
+// anybody could make a directory under a known name, and so keep a process without a runtime
+// directory from serving.
 func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
 // usualDirectories returns that user's directories if the process's environment is unknown.
@@ -87,7 +87,7 @@ func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }
 
-// A socket's suffix, and that of the record of an error that the program has exited with.
+// The suffixes of a socket, and of the record of an error that the program has exited with.
 const socketSuffix, recordSuffix = ".sock", ".last"
 
 // socketName returns "4711-190284.sock": the process's own pid, in its own pid

@@ -11,7 +11,7 @@ import (
 // Version is the protocol's name and major version.
 const Version = "vramscope/1"
 
-// Bound is how what a flush frees may differ from what was predicted.
+// Bound says how the memory that a flush frees may differ from the prediction.
 type Bound string
 
 // The bounds.
@@ -35,7 +35,7 @@ const (
 type Report struct {
 	TimeNS int64  `json:"time_ns"`         // Unix time of the reading in the probe process
 	Steps  *int64 `json:"steps,omitempty"` // training steps since the program began; nil where nothing counts them
-	// Optimizer is the class of what makes them, "AdamW"; "" where unknown, or where there are several.
+	// Optimizer is the class that makes the steps, "AdamW"; "" if unknown, or if there are several.
 	Optimizer string   `json:"optimizer,omitempty"`
 	Devices   []Device `json:"devices"`
 }
@@ -60,7 +60,7 @@ type Rescues struct {
 	Last      Rescue `json:"last"`
 }
 
-// Rescue is one of them.
+// Rescue is one allocation that waited.
 type Rescue struct {
 	TimeNS    int64          `json:"time_ns"` // its end
 	Bytes     quantity.Bytes `json:"bytes"`   // asked for
@@ -86,7 +86,7 @@ type FailedAllocation struct {
 	Held             []Holder        `json:"held,omitempty"`    // what held the allocated memory then, as far as it is known, most first
 }
 
-// Holder is a class of what held memory, or of its variables one by name.
+// Holder is a class of holders, or one variable of a class, by name.
 type Holder struct {
 	Class HeldBy         `json:"class"`
 	Name  string         `json:"name,omitempty"`
@@ -98,7 +98,7 @@ type Allocator struct {
 	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
 	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
 	Basis  Basis  `json:"basis,omitempty"`
-	// ReturnableBound is empty where a flush frees ReturnableBytes; with PostFlush, Most.
+	// ReturnableBound is empty if a flush frees exactly ReturnableBytes; with PostFlush it is Most.
 	ReturnableBound Bound `json:"returnable_bound,omitempty"`
 
 	ReservedBytes    *quantity.Bytes `json:"reserved_bytes,omitempty"`
@@ -172,7 +172,7 @@ type Runtime struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Answer is the newest that a monitor has received from one probe process.
+// Answer is the newest report that a monitor has received from one probe process.
 type Answer struct {
 	Process process.Identity
 	Hello   Hello
@@ -184,7 +184,7 @@ type Answer struct {
 	// Arrived is when the report first came: it was read between At and Arrived.
 	Arrived time.Time
 	Err     error // why the last exchange failed, nil if it did not
-	// Exited describes the process where nothing but its record is left; nil otherwise.
+	// Exited describes a process of which only the record is left; nil otherwise.
 	Exited *process.Info
 	// Daemon reports that a daemon asked the probe, and passed its report on.
 	Daemon bool

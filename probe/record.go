@@ -29,8 +29,8 @@ type recordLine struct {
 // read it by then.
 const recordTime = forgetTime
 
-// record reads the record of a process that had this socket. What it says is a claim of
-// the user whose directory it is.
+// record reads the record of a process that had this socket. Its figures are a claim of the user
+// who owns the directory.
 func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*probeProcess, error) {
 	path := filepath.Join(dir.path, name)
 	line, err := readRecord(dir, name, now)
@@ -102,7 +102,7 @@ func readRecord(dir *directory, name string, now time.Time) (*recordLine, error)
 	return line, decode(content, line)
 }
 
-// recorded keeps what a record says, unless its process is known better. The lock is held.
+// recorded keeps a record, unless the monitor knows its process better. The lock is held.
 func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	if a.fail(err, recordTime); p == nil {
 		return

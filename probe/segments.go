@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 )
 
 // SegmentsSchema is the layout of a map of segments.
@@ -156,7 +157,7 @@ func (s *Segments) check() error {
 			}
 			blocks += len(d.Segments[j].Blocks)
 		}
-		slices.SortStableFunc(d.Segments, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })
+		sorted.Stable(d.Segments, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })
 	}
 	if segments > MaxSegments || blocks > MaxBlocks {
 		return errTooMany

@@ -48,7 +48,7 @@ const (
 	reconnectTime = time.Minute
 	// Hello is repeated, since a program may import another library at any time.
 	helloInterval = 30 * time.Second
-	// It is repeated more often where the program has caches, whose sizes change.
+	// It is repeated more often if the program has registered caches, whose sizes change.
 	cachesInterval = 5 * time.Second
 )
 

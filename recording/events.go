@@ -225,7 +225,7 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	return nil
 }
 
-// events returns the events that meet a condition, newest first; a negative limit is none.
+// events returns the events that meet a condition, newest first; a negative limit means all.
 func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Event {
 	var events []snapshot.Event
 	d.each(collectEvents(&events), selectEvents+where+` ORDER BY e.time_ns DESC, e.event DESC LIMIT `+strconv.Itoa(limit), args...)

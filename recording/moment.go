@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -165,7 +166,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 		g.Allocation = held[g.UUID]
 		then.GPUs = append(then.GPUs, g)
 	}
-	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	sorted.Stable(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
 	then.Ended = d.endedAt(&f)
 	then.Alerts = d.alertsAt(f.time)
 	return then, true
@@ -269,7 +270,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 	return all
 }
 
-// endedAt returns the processes that had ended, newest first, as many as a snapshot has.
+// endedAt returns the processes that had ended, newest first, as many as a snapshot holds.
 func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
@@ -246,7 +247,7 @@ func (d *dayReader) tailColumns(t *tailCache) (columns []readColumn, err error) 
 
 func (w *walk) ticks(times []int64, columns []readColumn) error {
 	columns = slices.DeleteFunc(columns, func(c readColumn) bool { return c.series.metric == metric.Count })
-	slices.SortStableFunc(columns, func(a, b readColumn) int { return a.series.compare(b.series) })
+	sorted.Stable(columns, func(a, b readColumn) int { return a.series.compare(b.series) })
 	for i, t := range times {
 		if t >= w.from && t < w.to {
 			if err := w.visit(w, t, i, columns); err != nil {

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
-// The rows of the tables of the same names.
+// Each type is a row of the table of that name.
 
 // Subject names the GPU and row that a record is about. UUID is "" and Row zero if it has none.
 type Subject struct {
@@ -180,7 +181,7 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			all[i] = whole
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ProcessRow) int {
+	sorted.Stable(all, func(a, b ProcessRow) int {
 		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID.Process.PID, b.ID.Process.PID), cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID))
 	})
 	return all, nil

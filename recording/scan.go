@@ -27,7 +27,7 @@ func collect[T any](to *[]T, columns func(*T) []any) func(*sql.Rows) error {
 	}
 }
 
-// take takes a value of the type that the driver has for a column's.
+// take passes on a value of the type that the SQL driver has for the column.
 func take[V any](set func(V)) into {
 	return func(v any) {
 		if value, ok := v.(V); ok {

@@ -45,14 +45,14 @@ type divider struct {
 }
 
 // meter is a GPU's energy counter, which is read every ten seconds. Until then a tick's energy is
-// by the power that is drawn. A reading settles by how much that was wrong, in the ticks after it
-// where it was too much.
+// estimated from the power. A reading corrects the estimate; if that was too high, the next ticks
+// get less.
 type meter struct {
 	counter     snapshot.Float // at the last tick
 	ahead, owed float64        // J given that the counter does not have yet; of it, before the last reading
 }
 
-// give returns the energy of a tick in which the counter went on by so much.
+// give returns the energy of a tick in which the counter rose by counted.
 func (m *meter) give(power, counted float64) (given float64) {
 	if counted > 0 {
 		left := counted - m.ahead
@@ -64,9 +64,9 @@ func (m *meter) give(power, counted float64) (given float64) {
 	return given
 }
 
-// divide divides the time of a tick among rows, and returns those: the snapshot's, and one for each
-// job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back or was
-// not read at the last tick.
+// divide divides the time of a tick among rows, and returns the rows: the snapshot's, and one for
+// each job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back
+// or was not read at the last tick.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
 	rows = slices.Clip(snap.Rows) // they are published: nothing is appended in place
 	for i := range snap.GPUs {

@@ -26,8 +26,8 @@ type Options struct {
 const (
 	// commitInterval is how much of the recording a kill may lose.
 	commitInterval = 2 * time.Second
-	// queueTicks limits the queue for a slow disk: snapshots of 16 GPUs with 64 processes each
-	// have 1.5 MB.
+	// queueTicks limits the queue for a slow disk: a snapshot of 16 GPUs with 64 processes each
+	// takes 1.5 MB.
 	queueTicks = 30
 	// retryInterval is the time between attempts to resume after a failure.
 	retryInterval = 5 * time.Second

@@ -99,7 +99,7 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 // slowRead is longer than a responsive driver takes.
 const slowRead = 5 * time.Millisecond
 
-// startReaders starts so many goroutines that run the queue.
+// startReaders starts count goroutines that run the queue.
 func startReaders(queue <-chan func(), count int) {
 	for range min(count, len(queue)) {
 		go func() {

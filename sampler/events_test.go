@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
+	"vramscope/sampler/alert"
 	"vramscope/sampler/history"
 	"vramscope/sampler/snapshot"
 )
@@ -292,4 +293,28 @@ func TestSupersededAlertHasNotEnded(t *testing.T) {
 	used = 35 * gib // it frees what it leaked
 	grow(1800, 0)
 	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in", "alarm_cleared no longer filling up", "alarm_cleared no longer leaking")
+}
+
+// The alert of a GPU goes on when the process that it names becomes known: no event says that
+// it has ended or begun again.
+func TestAlertGoesOnWhenItsProcessBecomesKnown(t *testing.T) {
+	s := &Sampler{history: history.New(), alerts: alert.New(-1, history.New())}
+	full := snapshot.FullIn{Median: 3 * time.Minute, Earliest: 2 * time.Minute, Latest: 4 * time.Minute}
+	snap := &snapshot.Snapshot{
+		GPUs: []snapshot.GPU{{UUID: "GPU-0", State: snapshot.GPUOK}},
+		Rows: []snapshot.Process{{ID: snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 3}, GPUUUID: "GPU-0"}}},
+	}
+	for i := range 20 {
+		full.Made = start.Add(time.Duration(i) * time.Second)
+		made := full
+		snap.Time, snap.GPUs[0].FullIn = full.Made, &made
+		if i == 10 {
+			snap.Rows[0].GrowthPerSecond = quantity.From(gib, quantity.Computed)
+		}
+		snap.Alerts = s.applyRules(snap.Time, snap)
+	}
+	if len(snap.Alerts) != 1 || snap.Alerts[0].Row != snap.Rows[0].ID {
+		t.Errorf("alerts %+v, want one that names the process", snap.Alerts)
+	}
+	expectLog(t, s, "alarm GPU 0 full in")
 }

@@ -91,8 +91,8 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 		}
 		g.become(now, state, driverWord(g.err))
 		g.retryAt = now.Add(g.backoff.next())
-		// A driver library sees that a GPU was reset only if it was opened later; this one may
-		// have been.
+		// Only a library that was opened after a GPU was reset sees it again, so a restart may
+		// help.
 		g.wantsRestart = state == snapshot.GPULost && g.backoff.tries > 1 && !g.restarted
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -109,7 +110,7 @@ type probeOnlyGPU struct {
 }
 
 const (
-	// maxProbeOnlyGPUs limits them: any process may name some.
+	// maxProbeOnlyGPUs limits these GPUs: any process may name some.
 	maxProbeOnlyGPUs = 64
 	// probeOnlyKept is how long a GPU keeps its index after no probe names it: a program that
 	// restarts finds its GPU where it was.
@@ -212,6 +213,6 @@ func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process)
 			Parts:  snapshot.PartsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
 		})
 	}
-	slices.SortStableFunc(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })
+	sorted.Stable(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })
 	return gpus
 }

@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -122,6 +123,6 @@ func (h *holders) without(rows []snapshot.Process, uuid string, infos map[int]pr
 			out = append(out, snapshot.Holder{Process: info.Identity, User: info.User, Name: info.Name, Command: info.Command, Job: info.Job})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b snapshot.Holder) int { return a.Process.PID - b.Process.PID })
+	sorted.Stable(out, func(a, b snapshot.Holder) int { return a.Process.PID - b.Process.PID })
 	return out
 }

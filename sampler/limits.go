@@ -108,8 +108,8 @@ func (l *limits) device(where place) *deviceLimit {
 	return on
 }
 
-// caches returns the program's own caches. The program reports their sizes. Sizes beyond what the
-// process can hold, or beyond what its allocators have allocated, are unknown.
+// caches returns the program's own caches, with the sizes that it reports. A size beyond what the
+// process can hold, or beyond what its allocators have allocated, is unknown.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	limit := l.processes[p.ID.Process]
 	if allocated, ok := l.allocated(p.ID.Process); ok {

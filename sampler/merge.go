@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -279,7 +280,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		s.history.Append(e)
 		ended = append(ended, g)
 	}
-	slices.SortStableFunc(ended, func(a, b snapshot.EndedProcess) int {
+	sorted.Stable(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))
 	})
 	return ended

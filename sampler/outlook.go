@@ -118,8 +118,8 @@ func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
 }
 
-// remembered is how much of a series' still time its new forecaster is given: twice the farthest
-// horizon.
+// remembered is how much of the time before a series first moved its new forecaster is given: twice
+// the farthest horizon.
 const remembered = 30 * time.Minute
 
 // move makes the forecaster of a series when the series first moves.
@@ -196,7 +196,7 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 type warmSpan struct{ from, to, step time.Duration }
 
 // Forecasters are warmed with the last hour, which has most of what they learn from, and loads with
-// six. A sample every ten seconds, the nearest horizon, is enough, except in the last
+// six hours. A sample every ten seconds, the nearest horizon, is enough, except in the last
 // minutes: a young process has no older samples.
 var warmSpans = [...]warmSpan{
 	{6 * time.Hour, time.Hour, loadWindow},

@@ -172,7 +172,7 @@ func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Out
 }
 
 // doubt sets an outlook's doubt about its processes. A process that rebuilds counts only if it
-// has had a tenth of the memory, because its errors are its own probe's claim.
+// has had a tenth of the memory, because only its own probe claims its errors.
 func (at *region) doubt(o *snapshot.Outlook) {
 	for i := range at.rows {
 		switch p := &at.rows[i]; {

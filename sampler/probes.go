@@ -19,7 +19,7 @@ const (
 	silentAfter = 10 * time.Second
 	// Readings further apart than this cannot show a mismatch.
 	comparable = 250 * time.Millisecond
-	// confirmed is how many in a row make a mismatch.
+	// confirmed is how many such readings in a row make a mismatch.
 	confirmed = 3
 )
 

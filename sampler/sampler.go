@@ -15,7 +15,7 @@ import (
 )
 
 // Sampler reads its sources on a clock and publishes Snapshots. One goroutine ticks (Run, or a
-// test that calls Tick); any goroutine may call everything exported besides Tick.
+// test that calls Tick); any goroutine may call the other exported methods.
 type Sampler struct {
 	options Options
 
@@ -90,7 +90,7 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 }
 
 // Align makes ticks coincide with those of another clock of this process, which ticks every
-// second and did so at that time. So the process wakes up once for both.
+// second and ticked at that time. So the process wakes up once for both.
 func (s *Sampler) Align(at time.Time) { s.beside.Store(&at) }
 
 // Run ticks until the context ends, then closes the driver. It returns nil if the context was
@@ -163,8 +163,8 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 // often.
 const wakeUp = 2 * time.Millisecond
 
-// secondTick is how soon the second tick follows an incomplete first one: that one waits for
-// names only briefly, and has one reading to compare reports with.
+// secondTick is how soon the second tick follows an incomplete first one, which waits for names
+// only briefly, and has one reading to compare reports with.
 const secondTick = 250 * time.Millisecond
 
 func isPreliminary(snap *snapshot.Snapshot) bool {

@@ -33,9 +33,9 @@ type FleetTotals struct {
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 }
 
-// FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its
-// GPUs together. Of a user or a job, box is null, too, used memory and its parts are those
-// of the processes, and the rest is of the GPUs on which these run.
+// FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its GPUs
+// together. Of a user or a job box is null, too: used memory and its parts are those of the
+// processes, the other figures those of the GPUs on which the processes run.
 type FleetLine struct {
 	Box                Text           `json:"box"`
 	Target             Text           `json:"target"` // what names the box to the source

@@ -118,7 +118,7 @@ func (s *Server) address(command []string) (string, error) {
 	return "http://" + address.String(), nil
 }
 
-// listens returns the TCP addresses on which a process listens: none in another network namespace than this one's.
+// listens returns the TCP addresses on which a process listens; none if it is in another network namespace.
 func listens(pid int) (addresses []netip.AddrPort) {
 	own, _ := os.Readlink("/proc/self/ns/net")
 	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) // of another user's process root alone reads it

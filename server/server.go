@@ -4,8 +4,8 @@
 //	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
 //	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
 //
-// What a server answers is a claim: action/flush asks the driver what came of it. One file each has
-// a server's routes, with the releases of which they were read.
+// What a server answers is a claim: action/flush asks the driver what came of it. Each server has a
+// file with its routes, and with the releases in whose source they were read.
 package server
 
 import (
@@ -105,7 +105,7 @@ func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	return out
 }
 
-// Look asks a server what it is and does. A *process.Refusal says why it is not what it was taken for.
+// Look asks a server for its state. A *process.Refusal says why it is not the expected server.
 func (s *Server) Look(ctx context.Context) (State, error) {
 	if s.Key == Paths {
 		return State{Served: snapshot.Served{Process: s.Process, Name: s.Name, Command: s.command}, Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
@@ -143,7 +143,7 @@ func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
 	return nil
 }
 
-// Ended reports whether the listening process has ended, or a kept process that has the memory.
+// Ended reports whether the listening process has ended, or the process that keeps the memory.
 func (s *Server) Ended(id process.Identity) bool {
 	return !s.Finder.Table.Alive(s.Process) || s.Keeps && !s.Finder.Table.Alive(id)
 }

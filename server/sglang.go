@@ -12,7 +12,7 @@ import (
 // (sglang/srt/entrypoints/http_server.py, managers/scheduler_components/weight_updater.py):
 //
 //   - A release asserts that the scheduler is idle, and a resume that it was released: if not, the
-//     server ends. It does not say which it is: whoever asks has to know.
+//     server ends. It does not report its state: the caller has to know it.
 //   - A request that comes after a release meets memory that is not there, unless the server was paused
 //     before: in mode retract requests wait until it continues.
 //   - Weights survive with --enable-weights-cpu-backup alone: without, only the KV cache is released.

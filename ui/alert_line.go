@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the line above the keys: the first of message, progress, moment of the past,
-// alert, hint and legend that there is. The line is always there, so that no alert moves the screen.
+// writeAlert writes the line above the keys: the first that there is of message, progress, moment
+// of the past, alert, hint and legend. The line is always there, so that no alert moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -245,8 +245,8 @@ func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
 }
 
-// asksFit reports whether the alert line is about a job's size: while that is typed, and then
-// unless an urgent alert is to be seen.
+// asksFit reports whether the alert line is about a job's size: while the size is typed, and then
+// until there is an urgent alert.
 func (st *state) asksFit() bool {
 	if st.typing != nil && st.typing.kind == typingNeed {
 		return true

@@ -76,7 +76,11 @@ func (m *model) keepAdvice() {
 		return
 	}
 	st.advised = advised{row: id, at: at}
-	best := advice.Of(advice.Input{Snapshot: st.shown, History: st.history}, id)
+	in := advice.Input{Snapshot: st.shown, History: st.history}
+	if now := st.inside; now != nil && now.row == id && now.held != nil && now.held.Found != nil {
+		in.Held = now.held.Found.Classes
+	}
+	best := advice.Of(in, id)
 	if len(best) == 0 {
 		return
 	}

@@ -39,7 +39,7 @@ type (
 		wordings []string
 		freed    freed
 	}
-	// serverMsg is what the server of the process of a row would do; opens: no question is open yet.
+	// serverMsg is what the server of a row's process would do; opens says that no question is open yet.
 	serverMsg struct {
 		ids    []snapshot.RowID
 		opens  bool

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
@@ -37,9 +38,9 @@ type causeMsg struct{ key, cause string }
 const (
 	// leadTime is how long an unread incident is on the alert line.
 	leadTime = 20 * time.Minute
-	// newEvents is how many events are read at a new one.
+	// newEvents is how many events are read when there is a new one.
 	newEvents = 64
-	// allEvents is how often all are read: an earlier history may have been put before the live one.
+	// allEvents is how often all events are read, as an earlier history may be new.
 	allEvents = 10 * time.Second
 )
 
@@ -88,7 +89,7 @@ func (n *incidents) count(now time.Time) {
 			n.unread = append(n.unread, i)
 		}
 	}
-	slices.SortFunc(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
+	sorted.Stable(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
 }
 
 func (m *model) findCause(i *snapshot.Incident) tea.Cmd {
@@ -171,8 +172,8 @@ func (n *incidents) opened() *snapshot.Incident {
 	return newest
 }
 
-// leading returns the unread incident that is on the alert line, nil where there is none: a newer
-// one, and not in the past, where the line says that.
+// leading returns the unread incident on the alert line, nil if the newest is too old. In the past
+// the line says that instead.
 func (st *state) leading() *snapshot.Incident {
 	if u := st.incidents.unread; len(u) > 0 && st.past.IsZero() && st.now.Sub(u[0].Time) < leadTime {
 		return &u[0]

@@ -168,8 +168,8 @@ func (m *model) takeInside(msg insideMsg) bool {
 	return true
 }
 
-// followInside moves the map to the process that the cursor has moved to. What holds the memory is
-// asked for with V alone: there it is hidden.
+// followInside moves the map to the process that the cursor has moved to. It hides the holders,
+// which only V asks for.
 func (m *model) followInside() tea.Cmd {
 	now := m.st.inside
 	if now == nil || !m.st.Cursor.Active || now.row == m.st.Cursor.ID {

@@ -238,8 +238,8 @@ func (st *state) behind() bool {
 	return late > 3*st.shown.Interval && late > 3*time.Second
 }
 
-// interval returns the interval last chosen, which begins with the next sample, else the shown
-// snapshot's.
+// interval returns the interval that was chosen last, which applies from the next sample on, or
+// else that of the shown snapshot.
 func (st *state) interval() time.Duration {
 	if st.chosen > 0 && st.past.IsZero() {
 		return st.chosen

@@ -177,7 +177,7 @@ func (lay *layout) besideGraph() {
 	}
 }
 
-// tableFor returns the height of a table with so many rows: the graph gets the others. It changes
+// tableFor returns the height of a table with this many rows; the graph gets the rest. It changes
 // in steps, so that one process more or less moves nothing.
 func tableFor(rows, step int) int {
 	return 1 + (rows/step+1)*step
@@ -224,7 +224,7 @@ func (lay *layout) over(rows int) rect {
 }
 
 // page returns the rectangle of the detail and of a GPU's page: everything between the header and
-// the alert line. A pane gives them the header's line too.
+// the alert line; in a small pane the header's line, too.
 func (lay *layout) page() rect {
 	r := lay.above()
 	if lay.height >= fullHeight {

@@ -69,7 +69,7 @@ type lasts struct {
 	free quantity.Bytes
 }
 
-// sumLasting estimates it again each ten seconds, after which the history has a new bucket.
+// sumLasting renews the estimate every ten seconds, after which the history has a new bucket.
 func (st *state) sumLasting() {
 	const bucket = 10 * time.Second
 	if age := st.shown.Time.Sub(st.lasts.at); age >= 0 && age < bucket {

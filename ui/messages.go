@@ -36,7 +36,7 @@ type (
 	actedMsg struct{ text string }
 )
 
-// outcome returns the result of an action in words. The action has so long to answer.
+// outcome runs an action, at most for the timeout, and returns its result in words.
 func outcome(timeout time.Duration, name string, act func(context.Context) (string, error)) string {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

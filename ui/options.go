@@ -29,8 +29,8 @@ type Source interface {
 // Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align has samples taken at the ticks of a clock with a period of one second, of
-	// which at is one: both then share their wake-ups.
+	// Align has samples taken at the ticks of a clock with a period of one second, one of which is
+	// at: both then share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again. Both may block.
@@ -43,8 +43,8 @@ type Actions struct {
 	// Flush makes a process free cached memory, if its identity is still the same. It
 	// begins no step after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Server asks the server of a process what a sleep, or waking it, would do; its result has
-	// no level where there is no server that is known. Nil: no server is asked.
+	// Server asks the server of a process what a sleep, or waking it, would do; the result has no
+	// level if no server is known. Nil: no server is asked.
 	Server func(context.Context, process.Identity) (flush.Result, error)
 	// Signal sends a signal, if the identity is still the same.
 	Signal func(context.Context, signal.Request) (signal.Result, error)
@@ -58,7 +58,7 @@ type Actions struct {
 	AuditLog string
 	// Segments asks the probe of a process for its segments on a GPU.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
-	// Holders asks it what holds what it has allocated there.
+	// Holders asks the probe what holds the process's allocated memory on a GPU.
 	Holders func(context.Context, process.Identity, string) (snapshot.Held, error)
 }
 

@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// Tab switches the movement keys between the table and the GPUs. There they move the focus.
+// Tab switches the movement keys between the table and the GPUs, where they move the focus.
 
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {

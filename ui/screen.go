@@ -126,8 +126,8 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	}
 }
 
-// alertAndBadges returns the last line where it shows the alert, with the badges of the header
-// if that is not to be seen.
+// alertAndBadges returns the last line where it shows the alert, with the badges of the header if
+// that is out of sight.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if st.hidesHeader(lay) {

@@ -153,7 +153,7 @@ func (m *model) found() string {
 	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
-// find puts the cursor on the first match, searched in steps from so many rows past the cursor.
+// find puts the cursor on the first match. It searches from this many rows past the cursor, in steps.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)

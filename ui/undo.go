@@ -15,8 +15,8 @@ const (
 	settingCount
 )
 
-// undo is what the keys line says that Esc does about a setting, whether there is something to
-// clear, and how.
+// undo has, for each setting, what the keys line says of Esc, whether there is something to clear,
+// and how to clear it.
 var undo = [settingCount]struct {
 	words string
 	isSet func(*state) bool

@@ -34,7 +34,7 @@ type Result = attach.Result
 type Way interface {
 	// Examine finds every reason for and against. It changes nothing.
 	Examine(context.Context, process.Identity) Plan
-	// Enter takes the way of a plan without refusal.
+	// Enter carries out a plan, which must have no refusal.
 	Enter(context.Context, *Plan) (Result, error)
 }
 

@@ -4,6 +4,6 @@
 //	sample ── driver's figures before ─→ flush, pause, flush … ─→ new stats ─→ sample ── driver's figures after
 //	                                     (steps; may be stopped)
 //
-// What a step freed is what the probe measured; what all of it freed is the
-// driver's figure. Start with Flusher.Run.
+// The probe measures what each step frees, the driver what the whole flush
+// frees. Start with Flusher.Run.
 package flush

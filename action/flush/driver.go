@@ -31,8 +31,8 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 			if d.DriverAfter, whole = driverFigure(after, id, d.UUID); whole != d.Whole {
 				d.DriverAfter = snapshot.Bytes{} // not the same figure as before
 			}
-			// Stats that look as before the flush may have been on their way
-			// when it was asked for: they explain nothing.
+			// Stats equal to those before the flush may have been sent before it: they explain
+			// nothing.
 			reserved, ok := reservedFigure(after, id, d.UUID).Value()
 			if ok && newer && reserved <= d.Before-d.Freed()/8 {
 				d.Since = quantity.From(reserved-d.After, quantity.Probe)
@@ -61,8 +61,8 @@ func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked tim
 	return false
 }
 
-// driverFigure returns what the driver reports that a process uses of a device;
-// where it does not report that, what is used of the whole device.
+// driverFigure returns the memory that a process uses on a device, by the driver; where the
+// driver does not report that, the memory used on the whole device.
 func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
 	for _, p := range action.Rows(snap, id, uuid) {
 		if p.Used.Known() {

@@ -94,8 +94,8 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	return result, err
 }
 
-// Refusal returns why the process cannot be flushed, nil where it can be tried: one of its rows on the
-// devices can be. A process that is on no GPU is tried: its probe decides.
+// Refusal returns why the process cannot be flushed. It is nil if one of the process's rows on the
+// devices can be, and for a process on no GPU, whose probe decides.
 func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	reason := ""
 	for _, row := range action.Rows(snap, r.Process, r.Devices...) {

@@ -36,8 +36,8 @@ type Device struct {
 	// report that, on the whole GPU. Unknown where it reports neither.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
-	// Since is what the allocators have reserved between the flush and
-	// DriverAfter; negative what they have freed. Unknown without newer stats.
+	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.
+	// Unknown without newer stats.
 	Since snapshot.Bytes
 }
 
@@ -70,7 +70,7 @@ func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 // DriverFreed returns by how much the driver's figures fell; unknown if one is unknown.
 func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
 
-// Since returns what the allocators have reserved since; unknown if a device's is.
+// Since returns by how much reserved memory has grown since the flush; unknown if it is on one device.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }

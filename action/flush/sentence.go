@@ -10,9 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G
-// in 84 ms; driver says -11.7G  ok". The subject is left out where it is "". A
-// probe's reason in it stands as it came: who shows the sentence cleans it.
+// Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver
+// says -11.7G  ok". The subject is left out where it is "". A probe's reason is copied as it came:
+// the caller cleans the sentence to show it.
 func (r *Result) Sentence(subject string) string {
 	if subject != "" {
 		subject = " " + subject
@@ -109,9 +109,9 @@ func (r *Result) because() string {
 	return ": " + r.Reason
 }
 
-// agreement compares the driver's figure with the probe's. The driver counts in
-// pages of 2 MiB and is read a moment later: a small difference is none, and
-// so is what a busy program has reserved since, by its probe.
+// agreement compares the driver's figure with the probe's. The driver counts in pages of 2 MiB
+// and is read a moment later: a small difference does not count, nor does memory that a busy
+// program has reserved since.
 func (r *Result) agreement() string {
 	dropped, ok := r.DriverFreed().Value()
 	if !ok || r.DryRun {

@@ -29,10 +29,10 @@ type asked struct {
 	expected quantity.Bytes
 }
 
-// OfServer reports whether a level is of the process's server, which is asked itself, on all its GPUs.
+// OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// ask finds the process's server and asks what it does: nothing is changed.
+// ask finds the process's server and asks for its state. It changes nothing.
 func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (*asked, error) {
 	refuse := func(format string, args ...any) (*asked, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf(format, args...)}
@@ -81,7 +81,8 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 	return a, nil
 }
 
-// sleptBefore returns what the audit log says of a server: unknown if the last request did not end, or failed.
+// sleptBefore returns whether the server sleeps by the audit log; unknown after an unfinished or
+// failed request.
 func (f *Flusher) sleptBefore(members map[process.Key]bool) quantity.Optional[bool] {
 	slept := quantity.From(false, quantity.System)
 	_ = f.Log.Read(func(e *action.Entry) { // as far as it is read
@@ -125,8 +126,8 @@ func (a *asked) devices(snap *snapshot.Snapshot, devices []Device) []Device {
 	return devices
 }
 
-// run asks, and looks at the driver's figures until they have settled or the time is over. What the
-// driver says is the result: an answer alone is none.
+// run asks the server, and reads the driver's figures until they settle or the time is over. The
+// result is the driver's figures, not the server's answer.
 func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (Result, error) {
 	result := Result{Level: r.Level, DryRun: r.DryRun, Returnable: a.expected, Server: strings.TrimSpace(a.server.Name + " " + a.state.Version), Step: 1, Steps: 1}
 	result.Devices = a.devices(before, nil)

@@ -30,7 +30,7 @@ func (r Result) Sentence(pid int) string {
 func Name(signal syscall.Signal) string { return unix.SignalName(signal) }
 
 type Sender struct {
-	// Send sends one if the identity still holds: to a real process, or to a simulated one.
+	// Send sends a signal if the identity still holds: to a real process, or to a simulated one.
 	Send   func(context.Context, process.Identity, syscall.Signal) error
 	Latest func() *snapshot.Snapshot // what is known of the process
 	Log    *action.Log

@@ -80,7 +80,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		if refused := d.free(); refused != nil {
 			return refused
 		}
-		// A file system without links.
+		// The file system has no hard links.
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)
@@ -88,7 +88,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// discard removes what is left of the draft: all of it, or a second name.
+// discard removes what is left of the draft: the file, or its second name.
 func (d *draft) discard() {
 	_ = d.file.Close()           // it was synced, or is of no use
 	_ = os.Remove(d.file.Name()) // it may have been renamed

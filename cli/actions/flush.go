@@ -243,8 +243,8 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set, asksSer
 	}
 }
 
-// logRefusal logs that a command did nothing to a pid, which is of no process or of one
-// that no GPU knows of, and returns the reason.
+// logRefusal logs that a command did nothing to a pid that has no process, or one on no GPU, and
+// returns the reason.
 func logRefusal(log *action.Log, table *process.Table, name string, pid int, why error) error {
 	if log == nil {
 		return why

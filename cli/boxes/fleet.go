@@ -211,7 +211,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 	}
 }
 
-// shell runs the monitor on a box, in this terminal. It returns what to say of that.
+// shell runs the monitor on a box, in this terminal. It returns a message about its end.
 func shell(ctx context.Context, p *command.Program, input *os.File, host string, readOnly bool) string {
 	args := []string{"-t", "--", host, "vramscope"}
 	if readOnly {

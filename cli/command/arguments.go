@@ -52,7 +52,7 @@ type checked struct {
 	check    func(string) error
 }
 
-// Checked returns a flag's value that check may refuse. An empty value is none.
+// Checked returns a flag's value that check may refuse. The value may be empty.
 func Checked(to *string, check func(string) error) pflag.Value {
 	return &checked{to: to, check: check}
 }
@@ -88,7 +88,7 @@ func ParseSpan(s string) (time.Duration, error) {
 	return config.Duration(s, time.Minute, config.Longest)
 }
 
-// Duration returns the value of a flag that is a time from least to most.
+// Duration returns the value of a flag that is a time from minimum to maximum.
 func Duration(to *time.Duration, minimum, maximum time.Duration) pflag.Value {
 	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, minimum, maximum); return err })
 }

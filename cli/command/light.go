@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// quickProcessors are those of a monitor's first sample.
+// quickProcessors is the number of processors for a monitor's first sample.
 const quickProcessors = 2
 
 // QuickStart has a monitor take its first sample on two processors, of however many there
@@ -19,9 +19,9 @@ func (p *Program) QuickStart() (restore func()) {
 	return onProcessors(quickProcessors)
 }
 
-// StayLight prepares the process to run for hours, until the returned function is
-// called. It comes first: a collection of garbage on all of 128 processors starts 128
-// goroutines and 32 threads, which stay.
+// StayLight prepares the process to run for hours, until the returned function is called. It must
+// come first: a collection of garbage on all of 128 processors starts 128 goroutines and 32
+// threads, which stay.
 func (p *Program) StayLight() (restore func()) {
 	onAll := onProcessors(1)
 	collected := p.collectGarbage()
@@ -40,8 +40,8 @@ func onProcessors(n int) (restore func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// lookGCPercent has the first garbage collected at 32 MB, not at 4, in a command that samples once
-// and in a monitor's first sample: most end before.
+// lookGCPercent has garbage first collected at 32 MB instead of 4, in a command that samples once
+// and in a monitor's first sample: most of them end before that.
 const lookGCPercent = 800
 
 // CollectLate has garbage collected late; GOGC in the environment takes precedence.

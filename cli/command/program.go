@@ -113,7 +113,7 @@ func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd()
 // OutputWidth returns the terminal's width; without a terminal 0, no limit.
 func (p *Program) OutputWidth() int { return Width(p.Stdout) }
 
-// Width returns a terminal's width, 80 if it is unknown; 0 of another file.
+// Width returns a terminal's width, 80 if it is unknown; 0 for any other file.
 func Width(f *os.File) int {
 	if !IsTerminal(f) {
 		return 0
@@ -180,14 +180,14 @@ func (p *Program) Warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
 }
 
-// Takes is the annotation with the flags of all commands that a command, and those
-// below it, take. Without it they take all.
+// Takes is the annotation that lists the global flags that a command, and those below it, take.
+// Without it they take all.
 const Takes = "takes"
 
 // WithoutScreen is the annotation of a command that draws no screen.
 var WithoutScreen = map[string]string{Takes: "ascii config demo gpu interval nvml-library read-only seed"}
 
-// notTaken visits the flags of all commands that cmd does not take.
+// notTaken visits the global flags that cmd does not take.
 func (p *Program) notTaken(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	for ; cmd != nil; cmd = cmd.Parent() {
 		names, ok := cmd.Annotations[Takes]
@@ -204,12 +204,12 @@ func (p *Program) notTaken(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	}
 }
 
-// HideGlobalFlags leaves those that cmd does not take out of its help and its completion.
+// HideGlobalFlags leaves the global flags that cmd does not take out of its help and completion.
 func (p *Program) HideGlobalFlags(cmd *cobra.Command) {
 	p.notTaken(cmd, func(flag *pflag.Flag) { flag.Hidden = true })
 }
 
-// CheckGlobalFlags refuses those that a command does not take, before it runs.
+// CheckGlobalFlags refuses global flags that a command does not take, before it runs.
 func (p *Program) CheckGlobalFlags(cmd *cobra.Command, args []string) (err error) {
 	if cmd.Name() == cobra.ShellCompRequestCmd { // its arguments are the command to complete
 		if completed, _, err := cmd.Root().Find(args); err == nil {

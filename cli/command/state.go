@@ -26,8 +26,8 @@ func (p *Program) TakeState() {
 	}
 }
 
-// RecordingsOf returns where recordings are kept: root's are the box's. Those of a
-// simulated box are apart.
+// RecordingsOf returns where recordings are kept. Root's are the box's; a simulated box has its
+// own.
 func (p *Program) RecordingsOf(simulated bool) string {
 	if p.Recordings != "" {
 		return p.Recordings

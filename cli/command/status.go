@@ -17,10 +17,10 @@ type Status struct {
 }
 
 // betweenLines is the least time between two lines outside of a terminal: an answer that changes
-// each second shall not fill a job's log.
+// each second must not fill a job's log.
 const betweenLines = time.Minute
 
-// Show shows a line, which is another than the last one where answer is.
+// Show shows a line: in a terminal always, elsewhere only if answer has changed.
 func (s *Status) Show(answer, line string) {
 	if width := Width(s.Program.Stderr); width > 0 {
 		s.Write("\r\x1b[K%s", text.Cut(line, width-1, s.Ellipsis)) // a full line would wrap

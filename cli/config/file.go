@@ -95,8 +95,8 @@ func (s *Settings) Load(named string) error {
 // fileSize is the largest file that is parsed.
 const fileSize = 1 << 20
 
-// parse applies a file's content. A key that is not known, and a value that cannot be, are
-// refused with their line: nothing is silently ignored. Of several mistakes the first is named.
+// parse applies a file's content. Unknown keys and impossible values are refused with their line:
+// nothing is silently ignored. Of several mistakes the first is named.
 func (s *Settings) parse(path string, content []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {

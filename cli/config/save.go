@@ -19,10 +19,10 @@ import (
 	"vramscope/internal/text"
 )
 
-// Save writes settings of these keys to a configuration file, where they differ from what
-// the file sets. Everything else in it stays as it is, byte for byte: comments, order, other
-// keys. The file is replaced at once, behind a symbolic link too, and keeps its mode. It is an
-// error that there is nothing to write.
+// Save writes settings of these keys to a configuration file, where they differ from what the file
+// sets. Everything else in it stays as it is, byte for byte: comments, order, other keys. The file
+// is replaced at once, behind a symbolic link too, and keeps its mode. If there is nothing to
+// write, Save returns an error.
 func Save(path string, change func(*Settings), keys []string) error {
 	target, content, err := current(path)
 	if err != nil {
@@ -144,8 +144,8 @@ func lineEnd(content []byte, from int) int {
 	return len(content)
 }
 
-// headEnd returns the end of the comment at the head of a file, which stays above the first key.
-// What stands right above a table is the table's.
+// headEnd returns the end of the comment at the head of a file, which stays above the first key. A
+// comment right above a table belongs to the table.
 func headEnd(content []byte) int {
 	at, end := 0, 0
 	for line := range strings.Lines(string(content)) {

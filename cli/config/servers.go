@@ -9,7 +9,7 @@ import (
 	"vramscope/server"
 )
 
-// serverList has no flags, as the guard's lists: [[server]].
+// serverList is the list [[server]]. Like the guard's lists it has no flags.
 const serverList = "server"
 
 func serverOptions(e *server.Entry) []Option {

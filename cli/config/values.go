@@ -101,7 +101,7 @@ func word[T ~string](to *T, check func(string) error) Value {
 
 func anyText(string) error { return nil }
 
-// shown is a text of a rule. An empty one would mean what the key's absence means: any, or none.
+// shown refuses an empty text in a rule, which would mean what a missing key means: any, or none.
 func shown(text string) error {
 	switch {
 	case text == "":

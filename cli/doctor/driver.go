@@ -83,7 +83,7 @@ func (b *Box) why(what string) finding {
 	return failed(b.Unusable, what)
 }
 
-// forms are the ends of the names of calls that do the same.
+// forms matches the ends of the names of calls that do the same.
 var forms = regexp.MustCompile(`, (older|oldest|newer) call$`)
 
 // missingCalls lists the calls that the library has in no version, old or new.

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/probe/attach"
 )
@@ -44,7 +45,7 @@ func (b *Box) pythons() []finding {
 		uid, known := info.UID.Value()
 		return uid, known && err == nil
 	})
-	slices.SortStableFunc(all, func(x, y process.Identity) int {
+	sorted.Stable(all, func(x, y process.Identity) int {
 		return cmp.Or(onGPU[y.PID]-onGPU[x.PID], cmp.Compare(y.StartTime, x.StartTime))
 	})
 	var found []finding

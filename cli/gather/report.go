@@ -2,11 +2,11 @@ package gather
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"vramscope/action"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -52,8 +52,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// sums are sums of the samples themselves, for the times at which the recorder left none: in which
-// it ended, was killed, or is still running.
+// sums are computed from the samples, for the times for which the recorder wrote no sums: it ended,
+// was killed, or is still running.
 type sums[Row any] struct {
 	all map[sumKey]*Row
 	of  func(*Row) (key sumKey, covered time.Duration)
@@ -78,7 +78,8 @@ func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
 	return more > covered
 }
 
-// between visits the rows of a time, or in a row's place the sum, if that covers more or has no row.
+// between visits the rows of a time. A sum takes a row's place if it covers more or there is no
+// row.
 func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
 	var waiting []sumKey
 	for key := range s.all {
@@ -86,7 +87,7 @@ func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) erro
 			waiting = append(waiting, key)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b sumKey) int {
+	sorted.Stable(waiting, func(a, b sumKey) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.row.GPUUUID, b.row.GPUUUID), cmp.Compare(a.row.Process.PID, b.row.Process.PID))
 	})
 	before := func(next int64) {
@@ -162,7 +163,7 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, m
 
 const fiveMinutes = 5 * time.Minute
 
-// stepsOf returns the counts of steps at the end of five minutes, of the processes that are counted.
+// stepsOf returns how many steps each process had counted at the end of each five minutes.
 func stepsOf(r *recording.Recording, from, to time.Time) (func(snapshot.RowID, time.Time) evaluation.Count, error) {
 	counted, err := r.Recorded(metric.Steps, from, to)
 	if err != nil {
@@ -195,15 +196,15 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	return cmp.Or(err, failed)
 }
 
-// stayed returns what a flushed process had not taken again: how far its memory was
-// below what it was before the flush, up to what was freed.
+// stayed returns how much freed memory a flushed process had not taken again: by how much its
+// memory was below its memory before the flush, at most what was freed.
 func stayed(r *recording.Recording, a *snapshot.Event) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {
 		return out
 	}
 	used := func(at time.Time) (quantity.Bytes, bool) {
-		// A sample is there every second, or at the monitor's interval.
+		// Samples come every second, or at the monitor's interval.
 		const within = 15 * time.Second
 		points := r.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Row: a.Row}, at.Add(-within), at, 1)
 		return quantity.Bytes(points[0].Last), points[0].Known

@@ -84,7 +84,7 @@ where there are no rules, by those of an example.`,
 	}
 }
 
-// NoRules says, after some words, why there is no guard, and what to do.
+// NoRules returns words, followed by why there is no guard and what to do.
 func NoRules(p *command.Program, words string) *command.Failure {
 	path, why := p.ConfigPath(), " has no [[guard.rule]]"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +93,8 @@ func NoRules(p *command.Program, words string) *command.Failure {
 	return command.Usage("%s%s%s", words, text.Clean(path), why).Then("  write rules into it, or name another file with --config; docs/guard.md has examples")
 }
 
-// cannotAct returns why the daemon's guard cannot act, as the daemon says or, where none
-// answers, as far as that is known without one; "" where it can.
+// cannotAct returns why the daemon's guard cannot act, "" if it can. If no daemon answers, it
+// returns what is known without one.
 func cannotAct(p *command.Program) string {
 	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
 	defer cancel()

@@ -173,9 +173,9 @@ type Preloading struct {
 	Rescue           bool // --rescue
 }
 
-// Decide says whether a library goes into LD_PRELOAD, and if not, why. Shells
-// and other starters get it: what uses the GPU is what they start. Python
-// programs have their own probe, which knows more.
+// Decide says whether a library goes into LD_PRELOAD, and if not, why. Shells and other launchers
+// get it, because the programs that they start use the GPU. Python programs have their own probe,
+// which knows more.
 func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	switch {
 	case f.Unwanted:

@@ -56,8 +56,8 @@ func WithPythonPath(environ []string, directory string) []string {
 }
 
 // SeccompFilters is the environment variable by which probes learn how many seccomp filters the
-// command was started under. A probe does not start where the program has added
-// one: it might kill the program for a system call of the probe's.
+// command was started under. If the program has added a filter, a probe does not start: the
+// filter might kill the program for one of the probe's system calls.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
 
 // WithSeccompFilters returns an environment with this program's own count. Where that

@@ -121,7 +121,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 			return become(p, args, preloading, verbose)
 		},
 	}
-	// Flags after the command are the command's, with -- and without.
+	// Flags after the command belong to the command, with or without --.
 	cmd.Flags().SetInterspersed(false)
 	needs.Add(cmd)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
@@ -183,7 +183,7 @@ func Find(name string) (string, error) {
 func execute(path string, argv, environ []string) error {
 	err := syscall.Exec(path, argv, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
-		// A script without an interpreter line is a shell's, as in execvp(3).
+		// A script without an interpreter line is run by a shell, as in execvp(3).
 		return syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), environ)
 	}
 	return err

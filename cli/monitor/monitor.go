@@ -54,7 +54,7 @@ func InsteadOfScreen(p *command.Program, err error) error {
 	return err
 }
 
-// Keyboard returns the terminal, also where standard input is something else.
+// Keyboard returns the terminal, even if standard input is something else.
 func Keyboard(p *command.Program) (*os.File, error) {
 	if command.IsTerminal(p.Stdin) {
 		return p.Stdin, nil
@@ -122,8 +122,8 @@ func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) 
 	return src.Unusable(first)
 }
 
-// show runs the screen, also without a driver where it waits for one. There may be no
-// guard to pause.
+// show runs the screen, even without a driver if it waits for one. pauseGuard is nil if there is
+// no guard to pause.
 func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set, sampling *sampler.Sampler, input *os.File, underway *inflight,
 	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
 	// The first sample decides whether there is a screen at all.
@@ -247,7 +247,7 @@ func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sam
 	<-ctx.Done()
 }
 
-// putBefore puts a past before the live history, and once more when the last of it is there: an
+// putBefore puts a past before the live history, and once more when its end has been recorded: an
 // error just before the first sample is noticed a tick later, and recorded two seconds after that.
 func putBefore(ctx context.Context, live interface{ Before(snapshot.History) bool }, past snapshot.History, warm func(snapshot.History)) {
 	if !live.Before(past) {

@@ -106,8 +106,8 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	return &nearest, nil
 }
 
-// withoutEvent returns the end of a process of which no out-of-memory event is known:
-// what the box shows may still help.
+// withoutEvent returns the end of a process that has no known out-of-memory event: the state of
+// the box may still help.
 func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, error) {
 	oldest, newest := r.Span()
 	processes, err := r.Processes(oldest, newest.Add(time.Second))

@@ -36,6 +36,9 @@ most first: each with the figures that it follows from, the bytes that it would
 bring, its price and its documentation. It changes nothing, and advises nothing
 that is in force.
 
+With a PID it also asks PyTorch's probe what holds the memory, as vramscope holds
+does.
+
 One sample shows little: the past comes from a recording (vramscope daemon
 --record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
 		Example: `  vramscope advise
@@ -73,12 +76,18 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	if oldest, _ := history.Span(); oldest.Before(snap.Time) {
 		doc.Since = schema.Time(oldest)
 	}
+	var held sources.Held
+	if pid != 0 {
+		if held, err = src.Holds(ctx, pid, func() *snapshot.Snapshot { return snap }); err != nil {
+			held = sources.Held{} // unknown: without a probe, or another user's
+		}
+	}
 	names := map[int]string{}
 	for i := range snap.Rows {
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			in := advice.Input{Snapshot: snap, History: history}
+			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes}
 			if src.Table != nil {
 				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, where it may not be read
 			}
@@ -91,8 +100,8 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
 }
 
-// observePast takes a snapshot, and the longest past there is of it: what is watched
-// now, a recording's or a daemon's.
+// observePast takes a snapshot, and returns it with the longest past available: that of watching
+// now, of a recording or of a daemon.
 func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {

@@ -28,7 +28,7 @@ const (
 	exitAfterFlush = 4
 )
 
-// HeadroomFlags are those of headroom and of fleet headroom.
+// HeadroomFlags are the flags of headroom and of fleet headroom.
 type HeadroomFlags struct {
 	Need   string
 	Length string

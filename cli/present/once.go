@@ -104,8 +104,8 @@ func Table(ctx context.Context, p *command.Program) error {
 	return runOnce(ctx, p, onceFlags{format: "table"})
 }
 
-// runOnce writes a snapshot: as JSON, with the driver's state, also where the driver or
-// its GPUs cannot be used.
+// runOnce writes a snapshot. As JSON it has the driver's state, and is written even if the driver
+// or its GPUs cannot be used.
 func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 	s, err := p.Settings()
 	if err != nil {
@@ -181,7 +181,7 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes the driver's state as a line, too, where that ends it; nothing on a usage error.
+// runStream writes snapshots, and a driver's state that ends them, as lines; nothing on a usage error.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -107,7 +108,7 @@ func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, num
 // users lists who is on a GPU, or on one of its instances, the biggest first.
 func (t *table) users(uuid string, instance snapshot.InstanceID) string {
 	rows := slices.Collect(t.snap.PlaceRows(uuid, instance))
-	slices.SortStableFunc(rows, bySize)
+	sorted.Stable(rows, bySize)
 	var names []string
 	for _, p := range rows {
 		if name := oneWord(cmp.Or(p.User, "?")); !slices.Contains(names, name) {

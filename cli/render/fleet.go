@@ -189,7 +189,7 @@ func missing(b *fleet.RoomyBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
-// RoomDocument returns the same as a document.
+// RoomDocument returns where in a fleet a job has room, as a document.
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,

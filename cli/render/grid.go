@@ -61,7 +61,7 @@ func (g *grid) keep(places []int) {
 	}
 }
 
-// at returns what a slice has at some places.
+// at returns the elements of a slice at some places.
 func at[T any](all []T, places []int) []T {
 	some := make([]T, len(places))
 	for to, from := range places {
@@ -84,7 +84,6 @@ func (g *grid) start() int {
 	return cells
 }
 
-// gap is between two columns.
 const gap = "  "
 
 // lines returns the titles and the rows.
@@ -111,7 +110,7 @@ func (g *grid) lines() []string {
 	return lines
 }
 
-// cutLines joins lines, each cut to so many cells; 0 leaves them whole.
+// cutLines joins lines, each cut to width cells; 0 leaves them whole.
 func cutLines(lines []string, width int, ellipsis string) string {
 	var b strings.Builder
 	for _, line := range lines {

@@ -9,7 +9,7 @@ import (
 	"vramscope/schema"
 )
 
-// Leases returns a line for each lease and each claim that waits, the first ones first, and notes.
+// Leases returns a line for each lease and each waiting claim, in their order, and notes.
 func Leases(all []schema.Lease, now time.Time, signs Signs, width int) string {
 	if len(all) == 0 {
 		return "no leases\n"

@@ -43,7 +43,7 @@ func Growth(doc *memoryviz.GrowthDocument) string {
 	return cutLines(append([]string{fmt.Sprintf("grew by %s in all", doc.Grown)}, withRest(&g, len(doc.Lines))...), 0, "")
 }
 
-// withRest has the rows, and how many lines have none.
+// withRest returns the table, and says how many lines it leaves out.
 func withRest(g *grid, all int) []string {
 	if all > shownLines {
 		return append(g.lines(), fmt.Sprintf("and %d lines more: --format json", all-shownLines))

@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -75,9 +76,9 @@ const commandLeast = 16
 // nameLeast is how much of a GPU's name is worth a column; with less, the first line has the names.
 const nameLeast = 12
 
-// fit leaves out columns on a terminal, where a person reads: those that only
-// a probe fills while there is none, and then as many as it takes for the
-// command to be seen. What goes into a pipe always has them all but the jobs.
+// fit leaves out columns on a terminal, where a person reads: first those that only a probe
+// fills, if there is none, then as many as it takes to show the command. A pipe always gets all
+// columns but the jobs.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
@@ -98,8 +99,8 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box returns the line about the box, of as much as fits: the names of the GPUs where their
-// table lacks them, before versions.
+// box returns the line about the box, with as much as fits. The names of the GPUs, if their table
+// lacks them, come before versions.
 func (t *table) box(width int, names bool) string {
 	s := t.snap
 	var driver []string
@@ -230,7 +231,7 @@ func (t *table) processes() grid {
 	for i := range t.snap.Rows {
 		rows[i] = &t.snap.Rows[i]
 	}
-	slices.SortStableFunc(rows, bySize)
+	sorted.Stable(rows, bySize)
 	for _, p := range rows {
 		row := []string{
 			t.placeOf(p), strconv.Itoa(p.ID.Process.PID), oneWord(cmp.Or(p.User, "?")),

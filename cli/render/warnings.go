@@ -14,7 +14,7 @@ import (
 // would help, and memory of processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
-		// And not its consequences for each GPU.
+		// The alerts of single GPUs are its consequences.
 		return append([]string{"alert  driver  " + t.driverless()}, t.rejected()...)
 	}
 	var lines []string
@@ -26,7 +26,7 @@ func (t *table) warnings() []string {
 	for i := range t.snap.Alerts {
 		switch a := &t.snap.Alerts[i]; {
 		case a.Kind == snapshot.AlertLost, a.Kind == snapshot.AlertHanging, a.Kind == snapshot.AlertLowMemory:
-			// The lines above and below have the same figures.
+			// Other lines of the table have the same figures.
 		case a.GPUUUID == "":
 			lines = append(lines, "alert  "+t.signs.Words(a.Message))
 		default:
@@ -48,7 +48,7 @@ func (t *table) warnings() []string {
 	return append(append(lines, t.rejected()...), t.byDaemon()...)
 }
 
-// byDaemon says whose word the parts of others' processes are.
+// byDaemon notes that a daemon reports the parts of other users' processes.
 func (t *table) byDaemon() []string {
 	n := 0
 	for i := range t.snap.Rows {

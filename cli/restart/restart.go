@@ -114,7 +114,7 @@ func Previous(p *command.Program) *Handover {
 	if err != nil {
 		return nil
 	}
-	// It was executed as /proc/self/exe.
+	// It was executed as /proc/self/exe, so its name would be "exe".
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // this is only the name that ps shows
 	h := &Handover{At: time.Unix(restarted, 0), why: why}
 	if fd, err := strconv.Atoi(number); err == nil {

@@ -210,7 +210,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		// A directory that cannot be written to now may be later.
+		// A directory that is not writable now may be later.
 		o.Recorder = recording.Start(recordings, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 		o.Recording = recordings
 		before := longPast(recordings, p.Now)
@@ -242,8 +242,8 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 	o.Leases = keeper
 }
 
-// longPast returns what a daemon, or the one before it, has recorded, nil while that is
-// nothing: its clients can ask for it. They wait for the disk; the sampler does not.
+// longPast returns what this daemon and the one before it have recorded, nil while that is
+// nothing. Clients that ask for it wait for the disk; the sampler does not.
 func longPast(directory string, now func() time.Time) func() snapshot.History {
 	var mu sync.Mutex
 	var opened *recording.Recording // nil until there is something to read

@@ -54,8 +54,8 @@ func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// Simulate makes the sources those of a simulated box that has already run for so long,
-// all of it in its prelude or, if that is given, in the story, too.
+// Simulate makes the sources those of a simulated box that has already run for past, all of it in
+// its prelude or, if the options set one, partly in the story.
 func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
 	o.Clock, o.Prelude = clock.Now, cmp.Or(o.Prelude, past)

@@ -43,8 +43,8 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 	o.Guard = r
 }
 
-// WatchGuard returns the monitor's guard: the daemon's state if that has one, else a
-// dry run of its own, whatever the mode: only a daemon acts.
+// WatchGuard returns the monitor's guard: the daemon's state if the daemon has a guard, else a dry
+// run of its own, even in mode act: only a daemon acts.
 func (src *Set) WatchGuard() *runner.Runner {
 	policy := src.Settings.Guard
 	if policy.Mode == guard.Act {
@@ -84,7 +84,7 @@ func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note f
 	return last
 }
 
-// PauseGuard pauses the daemon's guard or the monitor's own; nil where neither can be there.
+// PauseGuard pauses the daemon's guard or the monitor's own; nil where there can be neither.
 func (src *Set) PauseGuard(own *runner.Runner) func(context.Context, bool, time.Duration) error {
 	if own == nil && src.Daemon == nil {
 		return nil

@@ -98,15 +98,20 @@ func (src *Set) HoldersAction(latest func() *snapshot.Snapshot) func(context.Con
 		if err != nil {
 			return snapshot.Held{}, unanswered(err, "what holds its memory is unknown")
 		}
-		out := snapshot.Held{Time: time.Unix(0, found.TimeNS), Notes: found.Notes}
-		i := slices.IndexFunc(found.Devices, func(d probe.DeviceHolds) bool { return d.UUID == device })
-		if i < 0 {
-			return out, nil // PyTorch has allocated nothing there
-		}
-		out.Allocated = found.Devices[i].AllocatedBytes
-		for _, part := range found.Devices[i].Parts {
-			out.Classes = append(out.Classes, snapshot.HeldClass{Class: string(part.Class), Bytes: part.Bytes})
-		}
-		return out, nil
+		return found.On(device), nil
 	}
+}
+
+// On returns what holds the memory of one device; nothing where PyTorch has allocated none.
+func (h *Held) On(device string) snapshot.Held {
+	out := snapshot.Held{Time: time.Unix(0, h.TimeNS), Notes: h.Notes}
+	i := slices.IndexFunc(h.Devices, func(d probe.DeviceHolds) bool { return d.UUID == device })
+	if i < 0 {
+		return out
+	}
+	out.Allocated = h.Devices[i].AllocatedBytes
+	for _, part := range h.Devices[i].Parts {
+		out.Classes = append(out.Classes, snapshot.HeldClass{Class: string(part.Class), Bytes: part.Bytes})
+	}
+	return out
 }

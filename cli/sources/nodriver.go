@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
-// It is nil where there is anything to show, if only a probe.
+// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked
+// for. It is nil if there is anything to show, even if only a probe.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {
@@ -56,8 +56,8 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-// noGPU returns the error of a driver without a GPU. The container toolkit sets
-// NVIDIA_VISIBLE_DEVICES so where no GPU was asked for.
+// noGPU returns the error of a driver without a GPU. Visible is NVIDIA_VISIBLE_DEVICES, which the
+// container toolkit sets to void or none where no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &command.Failure{
 		Code:    command.ExitNoDriver,

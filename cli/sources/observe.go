@@ -39,8 +39,8 @@ func (src *Set) GPUs() *snapshot.Snapshot {
 	return sampler.New(src.Options).Tick(src.Options.Clock())
 }
 
-// ListenFor reads the probes for a command that samples once. Its function ends
-// that and waits; the context ends then, or when reading fails.
+// ListenFor reads the probes for a command that samples once. The returned function stops that and
+// waits for its end. The context ends then, or when reading fails.
 func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.Listen(ctx, cancel)
@@ -89,8 +89,8 @@ func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Id
 	return doubted, skewed
 }
 
-// OnceProbing is how long all first answers may take, as long as the driver's. One probe that does
-// not answer takes a fraction of a second; hundreds that do, on a busy machine, may take a second.
+// OnceProbing is how long all probes together may take to answer. One that does not answer takes
+// a fraction of a second; hundreds that do, on a busy machine, may take a second.
 const OnceProbing = OnceReading
 
 // settled is a reader that waits first until all probes have been asked.
@@ -129,7 +129,7 @@ func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch ti
 	return src.ObserveUntil(ctx, sampling, watch, func(*snapshot.Snapshot) bool { return false })
 }
 
-// ObserveUntil samples until a snapshot is enough, at most for so long, and returns the last one.
+// ObserveUntil samples until a snapshot is enough, for at most limit, and returns the last one.
 func (src *Set) ObserveUntil(ctx context.Context, sampling *sampler.Sampler, limit time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
 	ctx, end := src.ListenFor(ctx)
 	defer end()

@@ -12,6 +12,7 @@ import (
 	"vramscope/cli/command"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -110,8 +111,8 @@ func unanswered(err error, what string) error {
 	return &command.Failure{Code: command.ExitFailure, Err: err, Message: what + ": " + reason}
 }
 
-// usedOf returns the most that a process can hold on a GPU: what it uses there or,
-// where the driver does not report that, what is used there, or what there is.
+// usedOf returns the most that a process can hold on a GPU: its used memory or, if the driver
+// does not report that, the GPU's used or total memory.
 func usedOf(snap *snapshot.Snapshot, id process.Identity, uuid string) quantity.Bytes {
 	var used quantity.Bytes
 	known := false
@@ -144,7 +145,7 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 			out.Segments = append(out.Segments, segment)
 		}
 	}
-	slices.SortStableFunc(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	sorted.Stable(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return out
 }
 

@@ -25,8 +25,8 @@ import (
 	"vramscope/server"
 )
 
-// Set is what a sampler reads: the real box, or a simulated one. Behind
-// them there is no difference.
+// Set is what a sampler reads: the real box, or a simulated one. The sampler cannot tell them
+// apart.
 type Set struct {
 	Program  *command.Program
 	Settings *config.Settings
@@ -114,8 +114,8 @@ type probeAsker interface {
 	Listed(gpu string, pids []int)
 }
 
-// driverSource is the driver. It remembers the last Open, also one that failed:
-// the library that was found, and every GPU before the filter.
+// driverSource is the driver. It remembers the last Open, even a failed one: the library that was
+// found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil where there are none to ask
@@ -195,7 +195,7 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	return running.Wait
 }
 
-// Refresher takes fresh samples. A GPU that hangs does not hold what waits for one.
+// Refresher takes fresh samples. A GPU that hangs does not delay the caller.
 func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapshot {
 	return func(ctx context.Context) *snapshot.Snapshot {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

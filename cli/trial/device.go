@@ -156,7 +156,7 @@ func noCUDALibrary(err error, b *box) error {
 	f := &command.Failure{Code: command.ExitNoLibrary, Err: err,
 		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
 	if len(b.devices) > 0 {
-		// The driver is there, only not this part of it.
+		// The driver works: only its CUDA part is missing.
 		f = f.Then("  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
 	} else {
 		f = f.Then("  in a container    start it with --gpus all (NVIDIA Container Toolkit)")

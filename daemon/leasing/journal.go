@@ -24,14 +24,14 @@ type journal struct {
 	turn int
 }
 
-// content is a file's.
+// content is what a file of the journal holds.
 type content struct {
 	Turn   int            `json:"turn"`
 	Boot   string         `json:"boot"`
 	Leases []*lease.Lease `json:"leases"`
 }
 
-// largest is more than perBox leases take.
+// largest limits a file: perBox leases take less.
 const largest = 16 << 20
 
 // boot returns the kernel's name of this boot.

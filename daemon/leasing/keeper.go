@@ -52,7 +52,7 @@ const (
 	tellTime = 2 * time.Second
 )
 
-// Open reads the journal. Without an error the keeper has what the daemon before had.
+// Open reads the journal. The keeper starts with the leases of the daemon before it.
 func Open(o Options) (*Keeper, error) {
 	k := &Keeper{
 		Options: o, journal: journal{path: filepath.Join(o.Directory, "leases")}, latest: make(chan *snapshot.Snapshot, 1), waits: map[string]chan struct{}{}, labels: map[string]string{}, exact: map[string]bool{},
@@ -94,7 +94,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// apply reads /proc without the lock, and then has the ledger go on.
+// apply reads /proc without the lock, and then updates the ledger.
 func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.mu.Lock()
 	var held []lease.Lease
@@ -154,8 +154,9 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease, or fails with a *lease.Refusal. While it waits, tell is given how far it is. An error of tell ends the wait, and so does left. A claim whose
-// wait ends with the context keeps its place for the next daemon.
+// Claim returns a lease, or fails with a *lease.Refusal. While it waits, it reports to tell how
+// far the claim is. An error of tell ends the wait, and so does left. A claim whose wait ends
+// with the context keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,7 +185,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	return k.shown(le, ask.UID), nil
 }
 
-// wait returns when a claim was granted. The lock is held, but for the waiting.
+// wait returns when a claim was granted. The lock is held, except while it waits.
 func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease, limit time.Duration, tell func(schema.Lease) error) error {
 	if le.State != lease.Waiting {
 		return nil

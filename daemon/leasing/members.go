@@ -16,8 +16,8 @@ type known struct {
 	start uint64
 }
 
-// members finds out which processes belong to which lease: the tree below the lease's process, also
-// what has been in it, and those whose environment names it.
+// members finds out which processes belong to which lease: those that are or were in the tree below
+// the lease's process, and those whose environment names the lease.
 type members struct {
 	table *process.Table
 	of    map[known]string // leases of processes that were seen in one

@@ -50,14 +50,14 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 // trouble is what events are about.
 type trouble struct{ device, lease string }
 
-// standing is a trouble that was seen in one reading, and in two was raised.
+// standing is a trouble that one reading has shown; raised if two have.
 type standing struct {
 	raised  bool
 	message string
 }
 
-// noteTroubles makes an event of what two readings show, and one when that is over. The lock is
-// held.
+// noteTroubles makes an event of a trouble that two readings show, and another when it is over. The
+// lock is held.
 func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
 	now := map[trouble]standing{}
 	for _, found := range k.ledger.Troubles() {
@@ -77,7 +77,7 @@ func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
 	k.troubles = now
 }
 
-// words have no names of programs: other users read them.
+// words describes a trouble without names of programs: other users read it.
 func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	gpu := "GPU " + k.labels[t.Device]
 	if le := k.ledger.Lease(t.Lease); le != nil {

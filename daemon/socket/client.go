@@ -31,7 +31,7 @@ type Client struct {
 	conn *net.UnixConn
 	in   *bufio.Scanner
 	id   uint64
-	// waits gets how far a claim is that waits.
+	// waits is told how far a waiting claim is.
 	waits func(schema.Lease)
 }
 
@@ -111,7 +111,7 @@ func (c *Client) hello(ctx context.Context) error {
 // clip shortens a text that only people read.
 func clip(s string) string { return s[:min(len(s), 256)] }
 
-// ask sends a request and reads its answer, within answerTime after it may have waited.
+// ask sends a request and reads its answer. It allows answerTime, and more while a claim waits.
 func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 	Never  probe.Code = "never_fits"
 )
 
-// usualTTL is of a claim for no process.
+// usualTTL is how long a lease lasts that is claimed for no process.
 const usualTTL = 10 * time.Minute
 
 // mostWaits is the limit on connections that wait for a lease; a user other than the daemon's and

@@ -14,7 +14,7 @@ import (
 	"vramscope/schema"
 )
 
-// Claim is a claim of this process, or for others.
+// Claim is a claim for this process or for others.
 type Claim struct {
 	lease.Ask
 	Self bool // it is for this process
@@ -60,7 +60,8 @@ func Busy(err error) bool {
 	return is && refusal.Code == probe.Busy || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// ClaimLease claims from the daemon that DialLeases finds. While it waits, waits gets how far the claim is. A claim that waits survives a restart of the daemon.
+// ClaimLease claims from the daemon that DialLeases finds. It calls waits with how far a waiting
+// claim is. A claim that waits survives a restart of the daemon.
 func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	deadline := time.Now().Add(claim.Wait)
 	var lost time.Time // since when there is no daemon
@@ -91,7 +92,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 	}
 }
 
-// claim claims, once.
+// claim asks for the lease once.
 func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	c.waits = waits
 	return c.askLease(ctx, claim.request())

@@ -229,8 +229,8 @@ func (m *model) move(by int) {
 	}
 }
 
-// Lines asked for beyond those in view, so that a little scrolling asks for nothing; and the
-// limit, beyond which one filters.
+// How many lines beyond those in view are asked for, so that a little scrolling asks for nothing;
+// and the limit, beyond which one filters.
 const (
 	spareLines = 20
 	mostLines  = 500

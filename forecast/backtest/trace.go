@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 )
 
@@ -195,7 +196,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	return s, id, nil
 }
 
-// amount reads bytes, also as "1.5e10" and "42.0", as other programs write them.
+// amount reads a number of bytes, which other programs may write as "1.5e10" or "42.0".
 func amount(s string) (int64, error) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -214,7 +215,7 @@ func amount(s string) (int64, error) {
 // finish sorts the samples and removes repeated times.
 func (t *trace) finish() (*Trace, error) {
 	for _, s := range t.Series {
-		slices.SortStableFunc(s.Samples, func(a, b Sample) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		sorted.Stable(s.Samples, func(a, b Sample) int { return cmp.Compare(a.Seconds, b.Seconds) })
 		kept := s.Samples[:1]
 		for _, sample := range s.Samples[1:] {
 			if sample.Seconds == kept[len(kept)-1].Seconds {
@@ -225,7 +226,7 @@ func (t *trace) finish() (*Trace, error) {
 		}
 		s.Samples = kept
 	}
-	slices.SortStableFunc(t.Bad, func(a, b BadRow) int { return cmp.Compare(a.Line, b.Line) })
+	sorted.Stable(t.Bad, func(a, b BadRow) int { return cmp.Compare(a.Line, b.Line) })
 	if len(t.Series) == 0 {
 		return &t.Trace, fmt.Errorf("read a trace: %w", ErrNoUsableRow)
 	}

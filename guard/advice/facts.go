@@ -83,7 +83,7 @@ func (f *facts) points(id metric.ID, back, bucket time.Duration) (known []snapsh
 	return known
 }
 
-// covers reports whether samples reach back for nearly that long, without large gaps.
+// covers reports whether samples reach back for nearly all of back, without large gaps.
 func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool {
 	return len(points) > 0 && f.now.Sub(points[0].Time) >= back*9/10 && len(points) >= int(back/bucket)*9/10
 }
@@ -123,6 +123,21 @@ func (f *facts) measureSteps() {
 
 // sleeps reports whether memory of the process is asleep: its allocator's peaks include that.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
+
+// held returns what some classes hold, 0 if unknown.
+func (f *facts) held(classes ...string) (sum quantity.Bytes) {
+	for i := range f.Held {
+		if slices.Contains(classes, f.Held[i].Class) {
+			sum += f.Held[i].Bytes
+		}
+	}
+	return sum
+}
+
+// full reports whether the process fills its GPU or has failed to allocate.
+func (f *facts) full() bool {
+	return f.process.Used.Or(0)+f.peakGap() >= f.share(nearFull) || f.failures() > 0
+}
 
 // share returns a part of the capacity, or 0 if the capacity is unknown.
 func (f *facts) share(part float64) quantity.Bytes {

@@ -20,6 +20,7 @@ const (
 	EmptiedInLoop Rule = "emptied_in_loop"
 	Preallocation Rule = "preallocation"
 	Optimizer     Rule = "optimizer"
+	Precision     Rule = "precision"
 	Limits        Rule = "limits"
 	Activations   Rule = "activations"
 	RoomToGrow    Rule = "room_to_grow"
@@ -54,6 +55,9 @@ const (
 	sourceAMP        = "https://docs.pytorch.org/docs/stable/amp.html"
 	sourceMap        = "https://docs.pytorch.org/docs/stable/torch_cuda_memory.html"
 	sourceTuning     = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+	sourceSaveOnCPU  = "https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.save_on_cpu"
+	sourceOffload    = "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html#torch.distributed.fsdp.CPUOffloadPolicy"
+	sourceQuantized  = "https://docs.pytorch.org/ao/stable/"
 	source8bit       = "https://huggingface.co/docs/bitsandbytes/main/en/optimizers"
 	sourceJAX        = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html"
 	sourceTF         = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
@@ -75,6 +79,10 @@ var (
 	mixed         = Measure{Activations, "torch.autocast", "lower precision; float16 needs a gradient scaler", sourceAMP}
 	accumulation  = Measure{Activations, "", "more, smaller launches a step; batch normalization sees smaller batches", sourceTuning}
 	eightBit      = Measure{Optimizer, "bitsandbytes.optim.Adam8bit", "quantized state: compare the loss. FSDP divides it by the number of ranks instead", source8bit}
+	offload       = Measure{Optimizer, "", "a step waits until the state has crossed the bus", sourceOffload}
+	saveOnCPU     = Measure{Activations, "torch.autograd.graph.save_on_cpu", "each step moves them over the bus twice; they need host memory", sourceSaveOnCPU}
+	bfloat16      = Measure{Precision, "", "rounding: compare the loss", sourceAMP}
+	quantized     = Measure{Precision, "", "rounding: compare the answers", sourceQuantized}
 	largerBatch   = Measure{RoomToGrow, "", "another batch size may need another learning rate", ""}
 
 	noFlush      = Measure{FlushedInVain, "", "", sourceManagement}

@@ -14,7 +14,7 @@ func settings() (all []string) {
 	collected, share, jax := collection(.5), fraction(.5), jaxFraction(.5)
 	for _, m := range []*Measure{
 		&expandable, &collected, &share, &jaxGrows, &jax, &tfGrows, &tfAsync,
-		&checkpointing, &mixed, &eightBit, &lazy, &higherLimit,
+		&checkpointing, &mixed, &saveOnCPU, &eightBit, &lazy, &higherLimit,
 	} {
 		all = append(all, m.Setting)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -19,7 +20,8 @@ const least = 256 * quantity.MiB
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History
-	Environment []process.Variable // of the process
+	Environment []process.Variable   // of the process
+	Held        []snapshot.HeldClass // what holds its memory on that device, as its probe reports it
 }
 
 // Of returns the advice for a row, best first.
@@ -31,7 +33,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	var all []Advice
 	for _, rule := range []func(*facts) []Advice{
 		leaks, fragmentation, cachedLong, flushedInVain, emptiedInLoop, preallocation,
-		optimizer, limits, activations, roomToGrow, contexts, idle,
+		optimizer, precision, limits, activations, roomToGrow, contexts, idle,
 	} {
 		all = append(all, rule(f)...)
 	}
@@ -41,7 +43,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 // best puts the best advice of each rule first, by what it brings, and the rest after them. A
 // leak comes before all: it takes whatever another change brings.
 func best(all []Advice) []Advice {
-	slices.SortStableFunc(all, func(a, b Advice) int {
+	sorted.Stable(all, func(a, b Advice) int {
 		if leak := a.Rule == Leak; leak != (b.Rule == Leak) {
 			return map[bool]int{true: -1, false: 1}[leak]
 		}

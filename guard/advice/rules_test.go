@@ -120,6 +120,34 @@ var stories = []story{
 		"no steps":       func(b *box) { b.past.series[metric.Steps] = always(3000) },
 		"a small model":  func(b *box) { b.trains(2*gib, 34*gib) },
 	}},
+	{Optimizer, func(b *box) { // the probe's figure in place of an estimate; no steps needed
+		b.p.Optimizer = "AdamW"
+		b.Held = holds("parameters", 8*gib, "gradients", 8*gib, "optimizer_state", 16*gib)
+	}, "bitsandbytes.optim.Adam8bit", "in place of AdamW: its state is 16.0G", 12 * gib, map[string]func(*box){
+		"SGD":        func(b *box) { b.p.Optimizer = "SGD" },
+		"it is less": func(b *box) { b.Held = holds("optimizer_state", 6*gib) },
+	}},
+	{Optimizer, func(b *box) {
+		b.p.Optimizer, b.p.Used = "SGD", amount(76*gib)
+		b.Held = holds("optimizer_state", 16*gib)
+	}, "", "the optimizer's 16.0G of state in host memory", 16 * gib, map[string]func(*box){
+		"there is room": func(b *box) { b.p.Used = amount(50 * gib) },
+	}},
+	{Precision, func(b *box) {
+		b.p.Used, b.Held = amount(76*gib), holds("parameters", 20*gib, "gradients", 20*gib)
+	}, "", "parameters and gradients in bfloat16, if they are in float32: half of their 40.0G", 20 * gib, map[string]func(*box){
+		"there is room": func(b *box) { b.p.Used = amount(50 * gib) },
+		"not asked":     func(b *box) { b.Held = nil },
+		"they are few":  func(b *box) { b.Held = holds("parameters", 10*gib, "gradients", 10*gib) },
+	}},
+	{Precision, func(b *box) {
+		b.p.Used, b.Held = amount(76*gib), holds("parameters", 60*gib, "activations", gib)
+	}, "", "weights in 8 bits (FP8 or int8), if they are in 16: half of their 60.0G", 30 * gib, nil},
+	{Activations, func(b *box) {
+		b.p.Used, b.Held = amount(76*gib), holds("activations", 40*gib)
+	}, "torch.autograd.graph.save_on_cpu", "activations in host memory from the forward to the backward pass: the 40.0G that its probe found", 40 * gib, map[string]func(*box){
+		"there is room": func(b *box) { b.p.Used = amount(50 * gib) },
+	}},
 	{Limits, func(b *box) {
 		b.p.Peak, b.p.Allocators[0].PeakAllocated = amount(60*gib), amount(30*gib)
 		n := b.neighbour(40 * gib)
@@ -191,6 +219,14 @@ var stories = []story{
 	}},
 }
 
+// holds returns classes with their bytes.
+func holds(pairs ...any) (all []snapshot.HeldClass) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, snapshot.HeldClass{Class: pairs[i].(string), Bytes: pairs[i+1].(quantity.Bytes)})
+	}
+	return all
+}
+
 func snapshotSteps() quantity.Optional[int64] { return quantity.Optional[int64]{} }
 
 func fragments(b *box) {
@@ -258,7 +294,7 @@ func TestEveryRuleHasAStory(t *testing.T) {
 	for _, s := range stories {
 		covered[s.rule] = true
 	}
-	for _, rule := range []Rule{Fragmentation, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Limits,
+	for _, rule := range []Rule{Fragmentation, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Precision, Limits,
 		Activations, RoomToGrow, Contexts, Leak, Idle, Returnable, LimitTooLow} {
 		if !covered[rule] {
 			t.Errorf("%s has no story", rule)

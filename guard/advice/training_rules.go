@@ -30,16 +30,21 @@ func Checkpointing(tooth quantity.Bytes) Advice {
 }
 
 func activations(f *facts) []Advice {
-	tooth, ok := f.tooth.Value()
-	if !ok || tooth < max(least, f.share(.1)) || f.process.Used.Or(0)+f.peakGap() < f.share(nearFull) && f.failures() == 0 {
+	saved := f.held("activations")
+	tooth := f.tooth.Or(saved)
+	if tooth < max(least, f.share(.1)) || !f.full() {
 		return nil
 	}
 	half := quantity.Bytes(halved * float64(tooth))
-	return []Advice{
+	all := []Advice{
 		Checkpointing(tooth),
 		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s that it takes and frees in a step", tooth),
 		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s that it takes and frees in a step", tooth),
 	}
+	if saved >= least {
+		all = append(all, saveOnCPU.of(saved, "activations in host memory from the forward to the backward pass: the %s that its probe found", saved))
+	}
+	return all
 }
 
 // peakGap returns how much more the process reserved at its peak than now.
@@ -50,16 +55,40 @@ func (f *facts) peakGap() quantity.Bytes {
 	return max(f.allocator.PeakReserved.Or(0)-f.allocator.Reserved.Or(0), 0)
 }
 
-// optimizer advises on Adam's two averages: 8 of the 12 to 16 bytes that a float32 parameter
-// has at a step's end, besides its own 4 and, if kept, the gradient's 4.
-func optimizer(f *facts) []Advice {
-	trough, ok := f.trough.Value()
-	name := f.process.Optimizer
-	if !ok || !strings.Contains(name, "Adam") || strings.Contains(name, "8bit") || trough < f.share(.3) {
+// optimizer advises on the optimizer's state. Adam's two averages are 8 of the 12 to 16 bytes that
+// a float32 parameter has at a step's end, besides its own 4 and, if kept, the gradient's 4.
+func optimizer(f *facts) (all []Advice) {
+	state, trough, name := f.held("optimizer_state"), f.trough.Or(0), f.process.Optimizer
+	measured := state > 0
+	if !measured {
+		state = trough / 2
+	}
+	if state < max(least, f.share(.15)) {
 		return nil
 	}
-	state := trough / 2
-	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end half or more is its state, unless that is in fewer bits than the parameters", eightBit.Setting, text.Clean(name), trough)}
+	if strings.Contains(name, "Adam") && !strings.Contains(name, "8bit") {
+		of := "of the " + trough.String() + " at a step's end half or more is its state"
+		if measured {
+			of = "its state is " + state.String()
+		}
+		all = append(all, eightBit.of(state*3/4, "%s in place of %s: %s, unless that is in fewer bits than the parameters", eightBit.Setting, text.Clean(name), of))
+	}
+	if measured && f.full() {
+		all = append(all, offload.of(state, "the optimizer's %s of state in host memory (FSDP's CPUOffloadPolicy, DeepSpeed's offload_optimizer)", state))
+	}
+	return all
+}
+
+// precision advises fewer bits for what a process that fills its GPU holds all the time.
+func precision(f *facts) []Advice {
+	weights, gradients := f.held("parameters"), f.held("gradients")
+	switch {
+	case weights+gradients < max(least, f.share(.3)) || !f.full():
+		return nil
+	case gradients+f.held("optimizer_state") > 0:
+		return []Advice{bfloat16.of((weights+gradients)/2, "parameters and gradients in bfloat16, if they are in float32: half of their %s", weights+gradients)}
+	}
+	return []Advice{quantized.of(weights/2, "weights in 8 bits (FP8 or int8), if they are in 16: half of their %s", weights)}
 }
 
 // roomToGrow advises a process whose GPU has been far from full for an hour.

@@ -86,7 +86,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
-		// The driver says that there is room, against the process's claim: nothing is flushed.
+		// The driver reports enough free memory, against the process's claim: nothing is flushed.
 		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, ask, device)

@@ -23,7 +23,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// Limits far above any program's.
+// Limits far above those of any program.
 const (
 	maxSegments = 1 << 10
 	maxSections = 1 << 16
@@ -41,7 +41,7 @@ var (
 	errCut        = errors.New("malformed ELF file: it ends too early")
 )
 
-// File is an open ELF file. Only of a native one more than the machine is read.
+// File is an open ELF file. Of one for another machine only the machine is read.
 type File struct {
 	Machine  elf.Machine
 	Class    elf.Class
@@ -201,8 +201,8 @@ type Symbol struct {
 	Data  bool   // a variable, not a function
 }
 
-// Symbols returns those of the wanted symbols that the file exports: functions and
-// variables. Of two with one name it is the last.
+// Symbols returns those of the wanted symbols that the file exports: functions and variables. If
+// two have the same name, the last one counts.
 func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 	content, names, err := f.section(elf.SHT_DYNSYM)
 	if err != nil {

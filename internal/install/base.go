@@ -14,9 +14,9 @@ import (
 )
 
 // Bases returns the places for a base directory of this user, the best first: $variable, then below
-// $HOME, then below the home directory that the password database names. The last is there for root
-// under sudo -E, whose HOME is another user's, and for services, which have none.
-// Source: https://specifications.freedesktop.org/basedir-spec/latest/
+// $HOME, then below the home directory that the password database names. The last serves root under
+// sudo -E, whose HOME is another user's, and services, which have none. Source:
+// https://specifications.freedesktop.org/basedir-spec/latest/
 func Bases(getenv func(string) string, variable, below string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if base := getenv(variable); filepath.IsAbs(base) && !yield(filepath.Clean(base)) {
@@ -37,8 +37,8 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 // ErrNoHome says that nothing names a directory of this user.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
-// Own returns the first of the bases in which files would not be made in another user's directory
-// (root's does not count); else the first. Under sudo -E root leaves no files in the user's home.
+// Own returns the first base that is not in another user's directory (root's does not count), or
+// else the first one. So root leaves no files in the user's home under sudo -E.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""
 	for base := range bases {

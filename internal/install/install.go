@@ -75,8 +75,8 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	return Replace(path, content, mode, func(*os.File) error { return nil })
 }
 
-// Replace does what File does, and runs a function on the file before it has its name, which
-// another user may let lead elsewhere from then on.
+// Replace does what File does, and runs a function on the file before the file gets its name: from
+// then on another user may make that name lead elsewhere.
 func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// Trusted resolves the symbolic links in a directory's path, whose end need not be
-// there yet. It refuses a path of which another user can replace any part: programs
-// run by name what lies there. Every directory and link on the way must belong to
-// root or this user, and others must not be able to write in the directories, unless
-// they are sticky. The path itself is then as safe as the resolved one.
+// Trusted resolves the symbolic links in a directory's path, whose end need not be there yet. It
+// refuses a path of which another user can replace any part, because programs run files in it.
+// Every directory and link on the way must belong to root or this user, and others must not be able
+// to write in the directories, unless they are sticky. The path itself is then as safe as the
+// resolved one.
 func Trusted(path string) (string, error) { return TrustedBelow("", path) }
 
 // TrustedBelow does what Trusted does for a path in another root directory: a process's
@@ -32,7 +32,7 @@ func trusted(root, path string, uid, gid uint32) (string, error) {
 	for links := 0; ; names = names[1:] {
 		info, err := os.Lstat(root + done)
 		if errors.Is(err, fs.ErrNotExist) {
-			// Whoever makes it calls Trusted again: in a sticky directory anybody can.
+			// The caller makes it and calls Trusted again, as others may be first.
 			return filepath.Join(done, filepath.Join(names...)), nil
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ func Catch(value any) *Caught {
 	return &Caught{value: value, stack: debug.Stack()}
 }
 
-// To hands the panic of what defers it, if there is one, on as an error that says of what.
+// To is deferred: it passes a panic to failed, as an error that says what panicked.
 func To(failed func(error), what string) {
 	if c := Catch(recover()); c != nil {
 		failed(fmt.Errorf("%s: panic: %w", what, c))

@@ -109,8 +109,8 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 }
 
 // parseGRES returns the indexes of the GPUs in
-// "gpu:h100:2(IDX:0-1,3),gpu:a100:1(IDX:4),tmp(CNT:1)"; none where it has parts of GPUs (shard,
-// mps), or another number of them than it says. Source: gres_sock_str in
+// "gpu:h100:2(IDX:0-1,3),gpu:a100:1(IDX:4),tmp(CNT:1)". It returns none if there are parts of GPUs
+// (shard, mps), or if the number of GPUs differs from the stated one. Source: gres_sock_str in
 // https://github.com/SchedMD/slurm/blob/master/src/interfaces/gres.c
 func parseGRES(detail string) (gpus []int) {
 	for detail != "" {

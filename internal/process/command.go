@@ -45,8 +45,8 @@ func Program(command []string) string {
 	}
 }
 
-// afterInterpreter drops "python3 -u", so that the script or module comes first.
-// The interpreter stays where it runs code from the command line (-c), or nothing.
+// afterInterpreter drops "python3 -u", so that the script or module comes first. The interpreter
+// stays if it runs code from the command line (-c), or nothing.
 func afterInterpreter(command []string) []string {
 	if len(command) < 2 {
 		return command

@@ -38,7 +38,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)
 	}
-	// Compared after the read: then the content is this process's.
+	// The process is identified again after the read: then the content is its own.
 	now, err := t.Identify(id.PID)
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	return ReadAside(ctx, path, environmentSize, func() { <-t.slots })
 }
 
-// ReadAside is ReadLimited, until the context ends: a read that hangs is abandoned. It calls
-// ended after the read, whenever that is.
+// ReadAside does what ReadLimited does until the context ends: a read that hangs is abandoned. It
+// calls ended after the read, whenever that is.
 func ReadAside(ctx context.Context, path string, limit int, ended func()) ([]byte, error) {
 	done := make(chan struct{})
 	var read []byte

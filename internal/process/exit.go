@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHeld is how many processes have a descriptor that has how they end.
+// maxHeld limits the descriptors that are held to learn how processes end.
 const maxHeld = 256
 
 // hold opens a descriptor of a process whose identity is known: if that is still the process

@@ -132,10 +132,10 @@ func parseCommand(line []byte) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// podNames returns the name and the namespace of a pod, from files of its container. The
-// host name is the pod's name in Kubernetes. It is the start of the uid where the pod
-// is in the host's network, and has the host's name, or where it cannot be read.
-// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
+// podNames returns the name and the namespace of a pod, from files of its container. The host name
+// is the pod's name in Kubernetes. Where the pod is in the host's network and has the host's name,
+// or where the name cannot be read, it returns the start of the uid. Source:
+// https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 func podNames(root, uid, hostname string) (name, namespace string) {
 	name = strings.SplitN(uid, "-", 2)[0]
 	dir, err := os.OpenRoot(root)

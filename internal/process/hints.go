@@ -54,8 +54,8 @@ func hintsIn(environment []byte) Hints {
 // two hundred.
 const maxThreads = 512
 
-// ncclThread says that a process has a thread of NCCL, or is "". A loaded library proves nothing:
-// every PyTorch wheel links it. Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg,
+// ncclThread names a thread of NCCL in the process, "" if it has none. A loaded library proves
+// nothing: every PyTorch wheel links it. Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg,
 // pt_nccl_heartbt), and NCCL's, where NCCL_SET_THREAD_NAME=1.
 func ncclThread(directory string) string {
 	path := filepath.Join(directory, "task")

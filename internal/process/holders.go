@@ -23,8 +23,8 @@ const (
 	searchTime = 2 * time.Second
 )
 
-// Holders finds the processes that have device files of the driver open, by the links
-// in /proc/PID/fd: this user's, for root all, without this program. It may take a
+// Holders finds the processes that have device files of the driver open, by the links in
+// /proc/PID/fd: this user's processes, or for root all, but not this program. It may take a
 // second on a busy machine.
 func (t *Table) Holders() []Holder {
 	var found []Holder

@@ -81,7 +81,6 @@ func jobOfPath(path string) Job {
 	return best
 }
 
-// place is where in a path a component is.
 type place struct {
 	parent    string
 	scheduler string // the last component that is named for one

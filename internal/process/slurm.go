@@ -39,8 +39,8 @@ type slurmJobs struct {
 	panic   *panics.Caught
 }
 
-// slurmAnswer is what scontrol says about a job; "" is unknown, and no GPUs where it cannot
-// learn which ones of this machine it has.
+// slurmAnswer is what scontrol says about a job; "" is unknown. There are no GPUs if scontrol does
+// not say which ones of this machine the job has.
 type slurmAnswer struct {
 	number, account string
 	uid             uint32
@@ -54,8 +54,8 @@ const (
 	maxSlurmJobs  = 4096            // the most jobs to remember
 )
 
-// slurmJob returns a job of Slurm with its number, as far as that can be found; no job where its
-// cgroup is another user's than root's, who may have made it.
+// slurmJob returns a job of Slurm with its number, as far as that can be found. It returns no job
+// if a user other than root owns the cgroup, and so may have made it.
 func (t *Table) slurmJob(job Job, cgroups string) Job {
 	directory := slurmDirectory(job.ID, cgroups)
 	if directory == "" { // cgroup v1, which no user may change
@@ -147,7 +147,7 @@ func (s *slurmJobs) askAside(id string) {
 	}
 }
 
-// ask asks scontrol, whose answer a later reading of the facts finds.
+// ask asks scontrol. A later reading of the facts finds the answer.
 func (s *slurmJobs) ask(id string) {
 	answer, caught := panics.Of(func() slurmAnswer { return s.scontrol(id) })
 	s.mu.Lock()

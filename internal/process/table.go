@@ -22,9 +22,9 @@ import (
 // A process costs one read of /proc/PID/stat in each window (windowFor). The facts are
 // read when a process is new, when its name changes (an exec), and every refreshEvery.
 type Table struct {
-	// Timeout is how long a call waits for the facts of new processes: 20 ms, so
-	// that the first screen of a box with a thousand of them is soon there. Facts
-	// that take longer come with a later call. Set it before the first call.
+	// Timeout is how long a call waits for the facts of new processes: 20 ms, so that the first
+	// screen of a box with a thousand of them appears soon. Facts that take longer come with a
+	// later call. Set it before the first call.
 	Timeout time.Duration
 	// Hints includes Hints in the facts. Only a guard needs them, and they cost a read of
 	// each thread's name. Set it before the first call.

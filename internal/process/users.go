@@ -34,8 +34,8 @@ func newUsers(passwd string) *users {
 	}
 }
 
-// name returns the user's name, the number where there is none, "" while the directory
-// has not answered. It is unsure where the directory failed.
+// name returns the user's name, the number if there is none, "" while the directory has not
+// answered. It is unsure if the directory failed.
 func (u *users) name(uid uint32) (name string, unsure bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -23,9 +23,9 @@ __attribute__((constructor)) static void before_go(void)
 		if (fcntl(descriptor, F_GETFD) < 0)
 			closed |= 1 << descriptor;
 #ifdef M_ARENA_MAX
-	// glibc gives each thread a heap of its own. Calls of the driver come one after another,
-	// on whatever thread Go has: each heap would keep what the driver needs once. This runs
-	// before there is a second thread.
+	// glibc gives each thread a heap of its own. Go makes the calls of the driver one after
+	// another on any thread: each heap would keep memory that the driver needs only once. This
+	// runs before there is a second thread.
 	mallopt(M_ARENA_MAX, 1);
 #endif
 }
@@ -43,9 +43,9 @@ import (
 // StdoutClosed reports whether the program was started without a standard output.
 func StdoutClosed() bool { return C.closed_at_start()&(1<<syscall.Stdout) != 0 }
 
-// AsInherited prepares the exec of a command: it ignores the signals that this
-// program was started to ignore ("nohup", a job in the background of a script), and
-// has no standard descriptor that this program did not have.
+// AsInherited prepares the exec of a command: it ignores the signals that this program was
+// started to ignore ("nohup", a job in the background of a script), and closes the standard
+// descriptors that this program was started without.
 func AsInherited() {
 	ignored, closed := uint64(C.ignored_at_start()), int(C.closed_at_start())
 	for number := 1; number <= 64; number++ {

@@ -234,7 +234,6 @@ func (g *greeting) close() {
 	}
 }
 
-// sleep waits for d, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// checkContainer checks that it is in the same container. Its mounts may be its own,
-// as those of a service with a private /tmp.
+// checkContainer checks that the process is in this program's container. Its mounts may differ, as
+// those of a service with a private /tmp do.
 func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 	reason := a.apart(info)
 	if dir := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)); reason == "" && !a.shares("mnt", dir) {
@@ -50,7 +50,7 @@ func (a *Attacher) apart(info *process.Info) string {
 	return ""
 }
 
-// shares reports whether a process, by its directory in /proc, is in this program's
+// shares reports whether the process with this directory in /proc is in this program's
 // namespace of a kind.
 func (a *Attacher) shares(kind, dir string) bool {
 	its, err := os.Readlink(filepath.Join(dir, "ns", kind))

@@ -85,7 +85,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		// The owner check gives the reason. By its name it may still be Python.
+		// The check of the owner gives the reason. A process named like Python may be one.
 		if len(info.Command) > 0 && !isPythonName(base(info.Command[0])) {
 			plan.fail("not Python: " + base(info.Command[0]))
 		}

@@ -83,7 +83,7 @@ func complaint(output string) string {
 	return firstLines(last)
 }
 
-// They are compiled where they are needed: every command starts with this package.
+// Each is compiled on first use: every command loads this package.
 var (
 	foundThread   = pattern(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = pattern(`page (0x[0-9a-f]+)\b`)

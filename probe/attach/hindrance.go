@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// checkHindrance checks what would make the payload fail or harm, and notes what the
-// program could not do with it.
+// checkHindrance checks what would make the payload fail or do harm, and notes what the program
+// could not do with it.
 func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status) {
 	if state.threads == 1 {
 		plan.Note = "it has one thread: with a probe it cannot enter or make a user namespace (setns, unshare)"

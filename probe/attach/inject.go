@@ -113,7 +113,7 @@ func (in *injection) untilStarted(ctx context.Context) error {
 	}
 }
 
-// tryOnce stops the process once. The process runs again when it returns, whatever happened.
+// tryOnce stops the process once. When it returns the process runs again, whatever happened.
 func (in *injection) tryOnce() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
 	output, err := in.execute("attach "+pid, "thread find .")
@@ -135,11 +135,11 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 	if state.tracer != in.cmd.Process.Pid {
 		return false, "", errors.New("gdb could not stop the process: " + complaint(output))
 	}
-	// While it is stopped, its pid cannot become another's.
+	// A stopped process keeps its pid.
 	if now, err := in.attacher.options.Table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
 		return false, "", errors.New("its PID is another process now")
 	}
-	// It may have called exec since it was examined.
+	// The process may have called exec since it was examined.
 	if err := in.plan.python.verify(in.dir); err != nil {
 		return false, "", err
 	}
@@ -165,9 +165,9 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 	return true, "", in.start(number)
 }
 
-// start makes the chosen thread map memory, writes the code there, starts the new
-// thread, and detaches. It restores errno. It checks Py_IsInitialized first: a
-// Python before or after its time would crash on a thread that asks for the GIL.
+// start makes the chosen thread map memory, writes the code there, starts the new thread, and
+// detaches. It restores errno. It checks Py_IsInitialized first: a Python that is not initialised
+// would crash on a thread that asks for the GIL.
 func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
 	// Only the one thread runs during the first calls, which wait for no lock: that

@@ -81,8 +81,8 @@ func makeDirectory(root string) (string, error) {
 	return directory, nil
 }
 
-// payloadText returns the Python code. It sets no name of the program. An interrupt of
-// the main thread is the program's: a thread repeats the signal after the code.
+// payloadText returns the Python code. It sets no name of the program. An interrupt that comes
+// meanwhile is meant for the program: a thread repeats the signal after the code.
 func payloadText(directory, socket string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
 	return "try:\n (lambda b: b.exec(b.compile(" + pythonBytes(slices.Concat(agent.Library(), payloadSource)) +

@@ -12,15 +12,15 @@ import (
 )
 
 // Since Python 3.14, an interpreter of the same version and build can make a
-// process run a script at its next safe point. The process's own is used.
+// process run a script at its next safe point. The process's own interpreter does that.
 // Source: https://docs.python.org/3.14/library/sys.html#sys.remote_exec
 const (
 	askEnabled = `import sys; print(hasattr(sys, "remote_exec") and sys.is_remote_debug_enabled())`
 	remoteCall = `import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])`
 )
 
-// checkRemoteExec asks the process's own interpreter whether it supports this, and
-// checks whether the process was started with it disabled.
+// checkRemoteExec asks the process's own interpreter whether it has sys.remote_exec, and checks
+// whether the process was started with that disabled.
 func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *process.Info) {
 	plan.Method = RemoteExec
 	switch reason := a.remoteForbidden(ctx, info); {
@@ -41,8 +41,8 @@ func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *proces
 	}
 }
 
-// remoteForbidden returns how the start of the process disabled it, or "".
-// Source: https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
+// remoteForbidden returns what disabled sys.remote_exec when the process started, or "". Source:
+// https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
 func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) string {
 	if disables(info.Command) {
 		return "it was started with -X disable_remote_debug"

@@ -27,9 +27,9 @@ type thread struct {
 	loses   bool   // a call in it would take a signal's handler from the program
 }
 
-// readThreads reads /proc/PID/task of a stopped process. It returns at the first
-// thread that is as good as any, to keep the stop short with a thousand threads.
-// The new thread will have the seccomp filters of the one that starts it.
+// readThreads reads /proc/PID/task of a stopped process. To keep the stop short with a thousand
+// threads, it returns at the first waiting thread with enough stack. The new thread will have the
+// seccomp filters of the one that starts it.
 func readThreads(dir string, python *python, own *status) ([]thread, error) {
 	ids, err := process.NumbersIn(filepath.Join(dir, "task")) // the first thread comes first
 	if err != nil {

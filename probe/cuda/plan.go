@@ -60,8 +60,8 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	return p, nil
 }
 
-// divide cuts a size into at most that many parts, each a multiple of unit; the first
-// gets the remainder.
+// divide cuts a size into at most this many parts, each a multiple of unit; the first gets the
+// remainder.
 func divide(size, unit quantity.Bytes, parts int) []quantity.Bytes {
 	units := int(size / unit)
 	parts = min(parts, units)

@@ -124,7 +124,7 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	b.hours.addProcess(p, &some, retried, stepped)
 }
 
-// AddAlert adds an alert, once for as long as it stands.
+// AddAlert adds an alert. One that is recorded several times while it stands counts once.
 func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{snapshot.AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row}, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -112,7 +113,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	}
 	var leads, errors []float64
 	others := map[snapshot.AlertKind]int{}
-	slices.SortStableFunc(b.alerts, func(x, y recording.Alert) int { return x.Time.Compare(y.Time) })
+	sorted.Stable(b.alerts, func(x, y recording.Alert) int { return x.Time.Compare(y.Time) })
 	for i := range b.alerts {
 		a := &b.alerts[i]
 		if a.Kind != snapshot.AlertFullIn || a.Instance.MIG {
@@ -162,7 +163,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	for kind, n := range others {
 		out.OtherAlerts = append(out.OtherAlerts, schema.ReportAlertKind{Kind: string(kind), Count: n})
 	}
-	slices.SortStableFunc(out.OtherAlerts, func(x, y schema.ReportAlertKind) int {
+	sorted.Stable(out.OtherAlerts, func(x, y schema.ReportAlertKind) int {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
 	})
 	return out, events

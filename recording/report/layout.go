@@ -146,7 +146,7 @@ func Figure(v float64) string {
 	}
 }
 
-// known writes what is known.
+// known writes a value, or the dash if it is unknown.
 func known[T any](l *layouter, v *T, written func(T) string) string {
 	if v == nil {
 		return l.dash
@@ -200,7 +200,7 @@ func memoryColumns() []Column {
 	}
 }
 
-// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of more.
+// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of rest.
 func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -43,7 +44,7 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 
 func (l *layouter) users() Table {
 	groups := slices.Clone(l.report.Groups)
-	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
+	sorted.Stable(groups, func(a, b schema.ReportGroup) int {
 		return cmp.Or(cmp.Compare(valueOf(b.HeldGPUHours), valueOf(a.HeldGPUHours)), cmp.Compare(valueOf(b.UsedGiBHours), valueOf(a.UsedGiBHours)))
 	})
 	note := "GPU·h held, used and idle"
@@ -107,7 +108,7 @@ func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
 		return valueOf(g.Failures.OutOfMemory) == 0 && valueOf(g.Failures.Retries) == 0
 	})
-	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
+	sorted.Stable(groups, func(a, b schema.ReportGroup) int {
 		return cmp.Or(cmp.Compare(valueOf(b.Failures.OutOfMemory), valueOf(a.Failures.OutOfMemory)), cmp.Compare(valueOf(b.Failures.Retries), valueOf(a.Failures.Retries)))
 	})
 	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
@@ -120,7 +121,7 @@ func (l *layouter) failing() Table {
 
 func (l *layouter) throughput() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.StepsPerSecond == nil })
-	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(*b.StepsPerSecond, *a.StepsPerSecond) })
+	sorted.Stable(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(*b.StepsPerSecond, *a.StepsPerSecond) })
 	return l.table("Throughput", "steps per second of a process, where a probe counts them", groups,
 		[]Column{{Title: "Steps/s", Short: "STEP/S"}}, func(g *schema.ReportGroup) []string { return []string{l.figure(g.StepsPerSecond)} })
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -46,7 +47,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	out.Total.WastedGiBHours, out.Total.EnergyKWh = wasted.hoursOrNil(), all.energy
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.shownEvents())
-	slices.SortStableFunc(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
+	sorted.Stable(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
 	if extra := len(out.Events) - mostEvents; extra > 0 {
 		out.Events, out.EventsLeftOut = out.Events[extra:], extra
 	}
@@ -195,7 +196,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	for _, g := range byName {
 		out = append(out, g.document())
 	}
-	slices.SortStableFunc(out, func(x, y schema.ReportGroup) int {
+	sorted.Stable(out, func(x, y schema.ReportGroup) int {
 		return cmp.Or(cmp.Compare(valueOf(y.WastedGiBHours), valueOf(x.WastedGiBHours)), cmp.Compare(valueOf(y.UsedGiBHours), valueOf(x.UsedGiBHours)),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(valueOf(x.PID), valueOf(y.PID)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
 	})

@@ -2,10 +2,10 @@ package why
 
 import (
 	"cmp"
-	"slices"
 
 	"vramscope/guard/advice"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -51,7 +51,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	if tooth := toothOf(e); tooth >= lacking && (v.Cause == OwnGrowth || v.Cause == NeighbourTook) {
 		add(advice.Checkpointing(tooth), true)
 	}
-	slices.SortStableFunc(all, func(a, b Advice) int {
+	sorted.Stable(all, func(a, b Advice) int {
 		if a.Enough != b.Enough {
 			return map[bool]int{true: -1, false: 1}[a.Enough]
 		}
@@ -60,7 +60,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	return all[:min(len(all), mostAdvice)]
 }
 
-// ofNeighbour returns how much of a neighbour's memory the process would have had.
+// ofNeighbour advises to free a neighbour's memory, if there is a way.
 func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	who := nameOf(p)
 	if a, ok := advice.FlushOf(p, who); ok {

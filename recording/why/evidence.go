@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -66,7 +67,7 @@ const (
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
-	// If the samples begin this much after the last minutes do, the time before them is open.
+	// If the samples begin this much after the last minutes do, what came before is unknown.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	after = 3 * time.Second
@@ -145,7 +146,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 			e.Neighbours = append(e.Neighbours, Neighbour{Process: *p})
 		}
 	}
-	slices.SortStableFunc(e.Neighbours, func(a, b Neighbour) int {
+	sorted.Stable(e.Neighbours, func(a, b Neighbour) int {
 		return cmp.Compare(b.Process.Used.Or(-1), a.Process.Used.Or(-1))
 	})
 }

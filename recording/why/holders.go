@@ -50,7 +50,7 @@ func (e *Evidence) keeper() *snapshot.HeldClass {
 	return nil
 }
 
-// ofKeeper returns what the program would have had without what one variable keeps.
+// ofKeeper advises to let go of the variable that keeps most, if one keeps much.
 func ofKeeper(e *Evidence) (advice.Advice, bool) {
 	if h := e.keeper(); h != nil {
 		return advice.LetGo(h.Bytes, heldBy(h), strings.HasSuffix(h.Name, "kept by sys.last_traceback")), true

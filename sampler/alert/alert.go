@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -23,7 +24,7 @@ type Evaluator struct {
 	low     float64 // fraction of a GPU's capacity
 	history snapshot.History
 	snap    *snapshot.Snapshot // the newest
-	latches map[key]*latch
+	latches map[snapshot.AlertKey]*latch
 	rows    map[snapshot.RowID]*rowTrace
 	gpus    map[string]*gpuTrace
 	tick    uint64
@@ -36,26 +37,10 @@ func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,
 		history: history,
-		latches: make(map[key]*latch),
+		latches: make(map[snapshot.AlertKey]*latch),
 		rows:    make(map[snapshot.RowID]*rowTrace),
 		gpus:    make(map[string]*gpuTrace),
 	}
-}
-
-// key identifies a candidate from one snapshot to the next. The key of a GPU's alert has no row,
-// as the process that it names may change.
-type key struct {
-	kind snapshot.AlertKind
-	place
-	row snapshot.RowID
-}
-
-func keyOf(a *snapshot.Alert) key {
-	k := key{kind: a.Kind, place: place{a.GPUUUID, a.Instance}}
-	if a.Kind == snapshot.AlertLeak || a.Kind == snapshot.AlertOutOfMemory {
-		k.row = a.Row
-	}
-	return k
 }
 
 // candidate is what a rule finds in one snapshot.
@@ -95,7 +80,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	}
 	standing := e.latch(snap, found)
 	standing = withoutRepetition(standing)
-	slices.SortStableFunc(standing, worstFirst)
+	sorted.Stable(standing, worstFirst)
 	var alerts []snapshot.Alert
 	for i := range standing {
 		alerts = append(alerts, standing[i].alert)
@@ -106,8 +91,8 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 // Stands reports whether the cause of an alert is still there, even if another alert is shown
 // instead.
 func (e *Evaluator) Stands(a *snapshot.Alert) bool {
-	l := e.latches[keyOf(a)]
-	return l != nil && l.standing && l.newest.alert.Key() == a.Key()
+	l := e.latches[a.Key()]
+	return l != nil && l.standing
 }
 
 // withoutRepetition drops the alerts low memory and leak if the same GPU or MIG instance has the
@@ -115,13 +100,13 @@ func (e *Evaluator) Stands(a *snapshot.Alert) bool {
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[place]bool)
 	for i := range standing {
-		if k := keyOf(&standing[i].alert); k.kind == snapshot.AlertFullIn {
-			filling[k.place] = true
+		if a := &standing[i].alert; a.Kind == snapshot.AlertFullIn {
+			filling[place{a.GPUUUID, a.Instance}] = true
 		}
 	}
 	return slices.DeleteFunc(standing, func(c candidate) bool {
-		k := keyOf(&c.alert)
-		return (k.kind == snapshot.AlertLowMemory || k.kind == snapshot.AlertLeak) && filling[k.place]
+		a := &c.alert
+		return (a.Kind == snapshot.AlertLowMemory || a.Kind == snapshot.AlertLeak) && filling[place{a.GPUUUID, a.Instance}]
 	})
 }
 
@@ -132,18 +117,18 @@ var order = [...]snapshot.AlertKind{
 }
 
 func worstFirst(a, b candidate) int {
-	this, other := keyOf(&a.alert), keyOf(&b.alert)
+	this, other := a.alert.Key(), b.alert.Key()
 	return cmp.Or(
 		cmp.Compare(b.alert.Severity, a.alert.Severity),
-		cmp.Compare(slices.Index(order[:], this.kind), slices.Index(order[:], other.kind)),
+		cmp.Compare(slices.Index(order[:], this.Kind), slices.Index(order[:], other.Kind)),
 		cmp.Compare(a.soon, b.soon),
 		cmp.Compare(a.alert.GPU, b.alert.GPU),
-		cmp.Compare(this.gpuUUID, other.gpuUUID),
-		cmp.Compare(this.instance.GPU, other.instance.GPU),
-		cmp.Compare(this.instance.Compute, other.instance.Compute),
-		cmp.Compare(this.row.Process.PID, other.row.Process.PID),
-		cmp.Compare(this.row.Process.StartTime, other.row.Process.StartTime),
-		cmp.Compare(this.row.Process.Namespace, other.row.Process.Namespace),
+		cmp.Compare(this.GPUUUID, other.GPUUUID),
+		cmp.Compare(this.Instance.GPU, other.Instance.GPU),
+		cmp.Compare(this.Instance.Compute, other.Instance.Compute),
+		cmp.Compare(this.Row.Process.PID, other.Row.Process.PID),
+		cmp.Compare(this.Row.Process.StartTime, other.Row.Process.StartTime),
+		cmp.Compare(this.Row.Process.Namespace, other.Row.Process.Namespace),
 	)
 }
 

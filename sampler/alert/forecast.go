@@ -30,7 +30,6 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	if full.Median >= FullWithin {
 		return found
 	}
-	k := key{kind: snapshot.AlertFullIn, place: where}
 	c := candidate{
 		hysteresis: forecasted,
 		forecast:   full,
@@ -38,7 +37,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		refuted:    refuted,
 		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
-			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
+			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where),
 			Advice: e.remedy(where),
 		},
 	}
@@ -60,7 +59,7 @@ func (c *candidate) announce(full *snapshot.FullIn) {
 // FullIn returns the time to full in a standing alert. The alert outlives the forecast that raised it
 // by some snapshots.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
-	if l := e.latches[keyOf(a)]; l != nil && l.standing {
+	if l := e.latches[a.Key()]; l != nil && l.standing {
 		return l.newest.announced
 	}
 	return nil
@@ -80,8 +79,8 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 
 // grower returns the process that the alert of a GPU filling up names: the one it named before, else
 // the fastest growing, else the most returnable.
-func (e *Evaluator) grower(where place, k key) snapshot.RowID {
-	if row := e.named(k); row != (snapshot.RowID{}) {
+func (e *Evaluator) grower(where place) snapshot.RowID {
+	if row := e.named(where.key(snapshot.AlertFullIn)); row != (snapshot.RowID{}) {
 		return row
 	}
 	var fastest *snapshot.Process

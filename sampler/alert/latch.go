@@ -35,10 +35,10 @@ type latch struct {
 func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidate {
 	for i := range found {
 		c := &found[i]
-		l := e.latches[keyOf(&c.alert)]
+		l := e.latches[c.alert.Key()]
 		if l == nil {
 			l = &latch{}
-			e.latches[keyOf(&c.alert)] = l
+			e.latches[c.alert.Key()] = l
 		}
 		if l.tick == e.tick {
 			continue // the snapshot lists a GPU or a row twice
@@ -49,7 +49,7 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 	for k, l := range e.latches {
 		if l.tick != e.tick {
 			l.miss(snap.Time)
-			if !l.standing || e.unfounded(k, l, snap.GPU(k.gpuUUID)) {
+			if !l.standing || e.unfounded(k, l, snap.GPU(k.GPUUUID)) {
 				delete(e.latches, k)
 				continue
 			}
@@ -96,19 +96,19 @@ func (l *latch) miss(now time.Time) {
 
 // unfounded reports whether an alert is about a GPU that does not answer, a process that has
 // ended, or memory that was freed. The GPU is nil if it is no longer listed.
-func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
+func (e *Evaluator) unfounded(k snapshot.AlertKey, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
 	row := l.newest.alert.Row
 	exited := row != (snapshot.RowID{}) && !e.present(row)
-	switch k.kind {
+	switch k.Kind {
 	case snapshot.AlertFullIn:
-		return !answers || exited || withheld(g, k.instance) || g.MemoryOf(k.instance).Used.Or(math.MaxInt64) < l.newest.refuted // unknown use refutes nothing
+		return !answers || exited || withheld(g, k.Instance) || g.MemoryOf(k.Instance).Used.Or(math.MaxInt64) < l.newest.refuted // unknown use refutes nothing
 	case snapshot.AlertLowMemory:
 		return !answers || exited
 	case snapshot.AlertThrottled:
 		return !answers
 	case snapshot.AlertLeak:
-		return !answers || !e.present(k.row)
+		return !answers || !e.present(k.Row)
 	default:
 		return false
 	}

@@ -56,7 +56,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 	if !limited || !known || capacity <= 0 {
 		return found
 	}
-	k := key{kind: snapshot.AlertLowMemory, place: where}
+	k := where.key(snapshot.AlertLowMemory)
 	limit := e.low * float64(capacity)
 	if l := e.latches[k]; l != nil && l.standing {
 		limit *= lowReleased

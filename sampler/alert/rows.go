@@ -12,6 +12,10 @@ type place struct {
 	instance snapshot.InstanceID
 }
 
+func (p place) key(kind snapshot.AlertKind) snapshot.AlertKey {
+	return snapshot.AlertKey{Kind: kind, GPUUUID: p.gpuUUID, Instance: p.instance}
+}
+
 // at returns the rows of a place in this snapshot.
 func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 	return e.snap.PlaceRows(where.gpuUUID, where.instance)
@@ -23,7 +27,7 @@ func (e *Evaluator) present(id snapshot.RowID) bool {
 }
 
 // named returns the row that a standing alert names; zero if it names none or the row has ended.
-func (e *Evaluator) named(k key) snapshot.RowID {
+func (e *Evaluator) named(k snapshot.AlertKey) snapshot.RowID {
 	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
 		return l.newest.alert.Row
 	}

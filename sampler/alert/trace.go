@@ -50,8 +50,8 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.known, c.value = true, v
 }
 
-// warmUp is how long after its start a process loads data, and five minutes in which the forecast
-// still knows that: growth does not count then.
+// warmUp is how long after its start a process's growth does not count: it loads data, and the
+// forecast takes five more minutes to forget that.
 const warmUp = 10 * time.Minute
 
 // trace adds a snapshot to the traces, before the rules are applied.
@@ -98,8 +98,8 @@ func (t *rowTrace) young(now time.Time) bool {
 	return now.Sub(t.row.Started) < warmUp
 }
 
-// traceEnded adds the last reports of processes that ended: one that exits for lack of memory
-// reports its error in the last.
+// traceEnded adds the last reports of processes that ended: a process that exits for lack of
+// memory reports its error there.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 	for id, t := range e.rows {
 		if t.tick == e.tick {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
@@ -30,7 +31,6 @@ type alertSpan struct {
 	Cleared time.Time // zero while it stands
 }
 
-// The history's limits.
 const (
 	maxEvents = 10_000
 	maxEnded  = 5000
@@ -123,7 +123,7 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// NoteAlerts records when each alert began and ended to stand.
+// NoteAlerts records from when until when each alert stood.
 func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -240,7 +240,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))
 		}
 	}
-	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
+	sorted.Stable(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	for _, g := range h.latest.Ended {
 		if !g.Ended.After(t) {
 			then.Ended = append(then.Ended, g)

@@ -167,8 +167,8 @@ func (l *loss) turn(now time.Duration) (back bool) {
 	return true
 }
 
-// turnLoss loses the GPU or brings it back. Then its processes have lost their contexts and end,
-// and its energy counter restarts.
+// turnLoss loses the GPU or brings it back. At its return its energy counter restarts, and its
+// processes end, as they have lost their contexts.
 func (b *Box) turnLoss(g *board, now time.Duration) {
 	if !g.loss.turn(now) {
 		return

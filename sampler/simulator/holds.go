@@ -13,7 +13,7 @@ import (
 // there are a gradient and AdamW's two moments.
 var trainedClasses = []probe.HeldBy{"parameters", "gradients", "optimizer_state", "optimizer_state"}
 
-// servedClasses are those of a server, an eighth of which is its key-value cache.
+// servedClasses are the classes of a server's tensors: an eighth is its key-value cache.
 var servedClasses = append(slices.Repeat([]probe.HeldBy{"parameters"}, 7), "variables")
 
 // Holds returns what holds a process's memory as its probe reports it, for PyTorch only.

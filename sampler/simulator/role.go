@@ -66,7 +66,7 @@ func (s span) draw(random *rand.Rand) time.Duration {
 }
 
 type program interface {
-	// resume puts the task into its state after its age.
+	// resume puts the task into the state that it has at its age.
 	resume(t *task, now time.Duration) error
 	// step runs the task for one step of the simulation. An error ends it.
 	step(t *task, now time.Duration) error

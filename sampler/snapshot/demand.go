@@ -133,9 +133,9 @@ func (p *Process) peakAllocated() quantity.Bytes {
 	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
-// Demand estimates: the upper quantile is the most of the last twice as long, the median at most
-// that of the ten seconds' peaks. Where the forecast of allocated memory is higher it counts,
-// if one of its use is believed: that of a program that loads is as wide as the GPU.
+// Demand estimates the demand within each time. Upper is the highest peak of the last twice as
+// long, Median at most the median of the ten seconds' peaks. A higher forecast of allocated memory
+// counts unless that of used memory is doubted: a load's interval is as wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()
@@ -227,7 +227,7 @@ func (d Demands) Estimate(s *Snapshot) {
 	}
 }
 
-// Spare returns how much of what a flush frees stays free where the process takes so much again.
+// Spare returns how much of what a flush frees stays free if the process takes this much again.
 func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 	frees := p.Frees()
 	return min(max(p.Cached.Or(frees)-needs, 0), frees)
@@ -253,10 +253,10 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 	return l
 }
 
-// beyondPeak is the part of its highest peak that the allocator of a program takes besides that
-// frees and allocates by turns: blocks do not fit into each other's gaps. With it, 50 of 62
-// flushes that are recommended in the stories of internal/guardlab keep 80 % of what is said, and
-// 7 of 11 of a server whose longest requests come at any time.
+// beyondPeak is a part of the highest peak. An allocator takes so much more if its program frees
+// and allocates by turns, as blocks do not fit into each other's gaps. With it, 50 of 62 flushes
+// that are recommended in the stories of internal/guardlab keep 80 % of what is said, and 7 of 11
+// of a server whose longest requests come at any time.
 const beyondPeak = .6
 
 // Needs returns the most that is needed within five minutes.
@@ -297,11 +297,11 @@ func (s Lasting) Remedy(p *Process) string {
 	}
 }
 
-// TakenWithin is how long what a flush has freed is watched.
+// TakenWithin is how long freed memory is watched after a flush.
 const TakenWithin = time.Minute
 
-// TakenAgain says that a process has taken most of what a flush freed again, after so long:
-// "freed 10.6G, taken again in 0.5 s". It is "" where it has not. The result of the flush alone
+// TakenAgain says that a process has taken most of the freed memory again, and after how long:
+// "freed 10.6G, taken again in 0.5 s". It is "" if it has not. The result of the flush alone
 // would say that this much is free now.
 func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
 	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {

@@ -62,7 +62,7 @@ func (b Bound) Amount(amount quantity.Bytes) string {
 	return b.Words() + amount.String()
 }
 
-// Unlimited reports whether a flush may free more.
+// Unlimited reports whether a flush may free more than the amount.
 func (b Bound) Unlimited() bool { return b == Least || b == About }
 
 // And returns the bound of a sum.

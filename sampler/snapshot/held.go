@@ -15,8 +15,8 @@ type Held struct {
 	Notes     []string // hostile input
 }
 
-// HeldClass is what one class holds: "parameters", "activations", …; of an allocation that failed, also what
-// one variable does.
+// HeldClass is what one class holds: "parameters", "activations", …; or, when an allocation has failed, what
+// one variable holds.
 type HeldClass struct {
 	Class string         `json:"class"`
 	Name  string         `json:"name"` // of the variable, "" for none. Hostile input

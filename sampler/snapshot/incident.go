@@ -14,7 +14,7 @@ type Incident struct {
 	Words string // "out of memory"
 }
 
-// IncidentOf makes the incident of an event; false if the event is none.
+// IncidentOf makes the incident of an event; false if the event is not one.
 func IncidentOf(e Event) (Incident, bool) {
 	switch {
 	case e.Kind == EventOutOfMemory:

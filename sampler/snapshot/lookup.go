@@ -69,8 +69,8 @@ func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	return &g.Memory
 }
 
-// InstanceNumber returns the place of a MIG instance among its GPU's, from 1; 0 if the GPU has none of
-// that ID.
+// InstanceNumber returns the place of a MIG instance among those of its GPU, from 1; 0 if the GPU
+// has none of that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }

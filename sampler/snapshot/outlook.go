@@ -47,7 +47,7 @@ type FullIn struct {
 	Made time.Time `json:"-"`
 }
 
-// Until is the median alone: in two units, from ten minutes on in minutes.
+// Until returns the median alone: in two units or, from ten minutes on, in minutes.
 func (f *FullIn) Until() string {
 	minutes := int(f.Median.Round(time.Minute) / time.Minute)
 	if f.Median >= 10*time.Minute && minutes < 100 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 )
 
@@ -88,7 +89,7 @@ func (m *Memory) setUsed(used Bytes) {
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {
-			slices.SortStableFunc(rows, func(a, b Process) int { return byPlace(&a, &b) })
+			sorted.Stable(rows, func(a, b Process) int { return byPlace(&a, &b) })
 			return
 		}
 	}

@@ -71,7 +71,7 @@ type Process struct {
 
 	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
-	// Optimizer is the class of the optimizer that makes them, "AdamW"; "" if unknown. Hostile
+	// Optimizer is the class of the optimizer that makes the steps, "AdamW"; "" if unknown. Hostile
 	// input.
 	Optimizer string
 
@@ -90,7 +90,7 @@ func (p *Process) ProgramName() string {
 	return name
 }
 
-// Reserved returns the memory that its allocators reserve; unknown if no part of that is known.
+// Reserved returns the memory that the allocators reserve; unknown if no part of it is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
 // EvictableBytes returns the size of the program's own caches, as far as their sizes are known.

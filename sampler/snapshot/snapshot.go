@@ -35,8 +35,8 @@ type Snapshot struct {
 	// Failures are the allocations that failed within the last ten minutes, the newest last.
 	Failures []Event
 
-	// ProbeSeen reports whether a probe has answered since the start. Then the columns of parts
-	// stay.
+	// ProbeSeen reports whether a probe has answered since the start. From then on the columns of
+	// parts stay.
 	ProbeSeen bool
 	// ProbesUnasked counts processes that may have a probe which has not been asked yet: their
 	// parts are unknown for this reason.
@@ -269,8 +269,14 @@ type AlertKey struct {
 	Row      RowID
 }
 
-// Key identifies the alert.
-func (a *Alert) Key() AlertKey { return AlertKey{a.Kind, a.GPUUUID, a.Instance, a.Row} }
+// Key identifies the alert. The key of a GPU's alert has no row, as the process that it names may change.
+func (a *Alert) Key() AlertKey {
+	key := AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance}
+	if a.Kind == AlertLeak || a.Kind == AlertOutOfMemory {
+		key.Row = a.Row
+	}
+	return key
+}
 
 // AlertKind names a rule.
 type AlertKind string

@@ -56,7 +56,7 @@ func TestAdvisedSettings(t *testing.T) {
 			attributes = append(attributes, name)
 		}
 	}
-	if len(allocator) != 2 || len(jax) != 2 || len(tensorflow) != 4 || len(attributes) != 4 {
+	if len(allocator) != 2 || len(jax) != 2 || len(tensorflow) != 4 || len(attributes) != 5 {
 		t.Fatalf("%q, %q, %q, %q", allocator, jax, tensorflow, attributes)
 	}
 	for _, site := range releases(t, "torch") {

@@ -176,7 +176,7 @@ func (e Events) room(width int) int {
 	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 }
 
-// startsDay reports whether event i is of another day than the event above it; for the first
+// startsDay reports whether event i is on another day than the event above it or, for the first
 // event, than today.
 func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)

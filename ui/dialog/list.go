@@ -30,7 +30,7 @@ type list struct {
 	top  int
 }
 
-// moved returns the list after a key that moves the cursor among total lines, of which rows are in view.
+// moved handles a key that moves the cursor among total lines, of which rows are in view.
 func (l list) moved(name string, total, rows int) (list, bool) {
 	at, moved := scroll(l.at).moved(l.look.Keys.Match(name, keys.InOverlay, false), total, 1)
 	if moved {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
@@ -59,8 +60,8 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	return d
 }
 
-// columnsOf returns all columns, the shown ones first: those of names in that order, after the
-// fixed ones that it lacks. Without names it is the usual columns in their usual places.
+// columnsOf returns all columns, the shown ones first: the fixed ones that names lacks, then
+// names. Without names it returns the usual columns in their usual places.
 func (d Setup) columnsOf(names []string) []shownColumn {
 	var first, named, others []shownColumn
 	for _, c := range d.choices.Columns {
@@ -75,7 +76,7 @@ func (d Setup) columnsOf(names []string) []shownColumn {
 			others = append(others, shownColumn{c, false})
 		}
 	}
-	slices.SortFunc(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	sorted.Stable(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
 	return slices.Concat(first, named, others)
 }
 
@@ -186,7 +187,7 @@ func (d Setup) MenuHints() []keys.Hint {
 	if d.look.Keys.Can(keys.CanConfigure) {
 		hints = append(hints, keys.Hint{Position: 4, Rank: 3, Key: "w", Text: "write to the configuration"})
 	}
-	slices.SortStableFunc(hints, func(a, b keys.Hint) int { return a.Position - b.Position })
+	sorted.Stable(hints, func(a, b keys.Hint) int { return a.Position - b.Position })
 	return hints
 }
 

@@ -47,7 +47,7 @@ const (
 	longestPause       = 20 * time.Second
 )
 
-// area draws used memory, the process's on top of all others'. The error is at its right end.
+// area draws used memory: the process's on top, all others' below. The error is at its right end.
 func (w Why) area(width int) [][]cell.Span {
 	s, e, inks := &w.look.Styles, w.evidence, w.look.Inks()
 	columns, from, to := width-areaAxis-1, e.Recent[0].Time, e.Event.Time

@@ -99,7 +99,7 @@ func (c *columns) narrow(width int) {
 	c.bar = width - c.around() - c.note
 }
 
-// halfColumns returns the columns for two lines side by side, each of so many cells.
+// halfColumns returns the columns for two lines side by side, each of width cells.
 func halfColumns(width int, percent bool) columns {
 	c := columns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
 	if width >= (LegendWidth-2)/2 {

@@ -166,7 +166,7 @@ func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	l.Skip(1)
 }
 
-// From so many per cent on, used memory is coloured where nothing shows how much of it is cached.
+// From these percentages on, used memory is coloured if nothing shows how much of it is cached.
 const nearlyFull, almostFull = 90, 95
 
 func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {

@@ -73,8 +73,8 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	return a
 }
 
-// stack stacks the parts, times a factor, up to an amount: up to solid in their own colours,
-// then faded.
+// stack stacks the parts, multiplied by factor, up to end: in their own colours up to solid, then
+// faded.
 func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
 	sum := 0.0
 	for k, v := range parts {
@@ -127,8 +127,8 @@ func (a *area) cell(column int, mark asciigraph.AnsiColor, curve string) (themes
 	return a.at(column)
 }
 
-// tick returns a piece of the line where the forecast is full, or of its label in the capacity's;
-// "" elsewhere.
+// tick returns a piece of the line that marks when memory will be full, or, in the capacity's row,
+// of its label; "" elsewhere.
 func (a *area) tick(column int, blank bool) string {
 	switch at := column - a.from; {
 	case a.full == 0 || column < 0:

@@ -10,7 +10,7 @@ import (
 )
 
 // Meter draws a share over time, from 0 to 100 %, filled from below with a resolution of an
-// eighth of a row. It is read as Graph is.
+// eighth of a row. It reads the history as Graph does.
 type Meter struct {
 	Graph // Window, At, History; the subject is not used
 	Key   snapshot.SeriesKey

@@ -161,7 +161,6 @@ func (p *column) fit(used float64) {
 	}
 }
 
-// sum returns the sum of all parts.
 func (p *column) sum() (sum float64) {
 	for _, v := range p {
 		sum += v

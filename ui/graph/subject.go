@@ -81,7 +81,7 @@ func (s *Subject) path() []snapshot.Prediction {
 	return append(s.Predicted[:until:until], full)
 }
 
-// rowsOf returns the rows, running or ended, of whose memory a series is the sum.
+// rowsOf returns the rows, running or ended, whose memory adds up to a series.
 func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	if key.Row != (snapshot.RowID{}) {
 		return []snapshot.RowID{key.Row}

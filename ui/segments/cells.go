@@ -102,7 +102,7 @@ func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
 	}
 }
 
-// put ends a cell. Of its states it shows the one with the most memory not yet shown.
+// put ends a cell, which shows the state with the most memory not yet shown.
 func (d *drawing) put(unit quantity.Bytes) {
 	largest := -1
 	for state := range d.owed {
@@ -115,7 +115,7 @@ func (d *drawing) put(unit quantity.Bytes) {
 	d.filled, d.seen = 0, [4]quantity.Bytes{}
 }
 
-// end draws the last cell where half of it is filled, and at least one.
+// end draws the last cell if half of it is filled, and at least one cell.
 func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	if d.filled*2 >= unit || len(d.cells) == 0 && d.filled > 0 {
 		d.put(unit)

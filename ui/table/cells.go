@@ -52,7 +52,7 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 		}
 		l.RightFigure(t.Appearance.Known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
 	case columnBar:
-		// On the scale of its GPU; none if that is unknown.
+		// The scale is the GPU's; without it there is no bar.
 		if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
 			l.Skip(c.cells)
 			return

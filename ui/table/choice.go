@@ -72,7 +72,7 @@ func (t *Table) SortTitles(width int) []string {
 	return titles
 }
 
-// SortColumns returns the sortable columns of this box, also those for which the width has no room.
+// SortColumns returns the sortable columns of this box, including those for which there is no room.
 func (t *Table) SortColumns() []Column {
 	b := t.box()
 	b.chosen = nil

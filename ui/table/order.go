@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -66,7 +67,7 @@ func (t *Table) List() []Row {
 			}
 			return len(t.Held)
 		}
-		slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
+		sorted.Stable(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 	}
 	return rows
 }
@@ -148,7 +149,7 @@ func sortRows(rows []Row, order Order) {
 			return 0
 		}
 	}
-	slices.SortFunc(list, func(a, b keyed) int {
+	sorted.Stable(list, func(a, b keyed) int {
 		c := cmp.Compare(group(a), group(b))
 		switch {
 		case c != 0:

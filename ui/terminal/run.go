@@ -93,12 +93,12 @@ func (p *Program) Run(parent context.Context) error {
 		tea.WithInput(p.terminal.Input),
 		tea.WithOutput(p.terminal.Output),
 		tea.WithEnvironment(p.Environ),
-		// Frames are drawn as soon as they are there, by painted. What is left of the
-		// renderer is its clock, which cannot be switched off: see Aligned.
+		// painted draws frames at once. Of the renderer only its clock is left, which cannot be
+		// switched off: see Aligned.
 		tea.WithoutRenderer(),
 		tea.WithFPS(1),
 		tea.WithFilter(p.filter),
-		// Detecting the profile takes time, and the themes have their own.
+		// Detecting the profile takes time; the themes use a profile of their own.
 		tea.WithColorProfile(colorprofile.TrueColor),
 		tea.WithoutSignalHandler())
 

@@ -118,7 +118,7 @@ func (s *screen) draw(lines []string) {
 	s.lines = lines
 }
 
-// drawRow draws the cells that differ. Of a wide glyph both halves differ, or none.
+// drawRow draws the cells that differ. The two halves of a wide glyph differ together.
 func (s *screen) drawRow(y int) {
 	for x, c := range s.next {
 		if c != s.rows[y][x] && c.glyph != continuation {

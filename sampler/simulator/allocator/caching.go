@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/probe"
 )
 
@@ -192,7 +193,7 @@ func (c *Caching) Segments() []probe.Segment {
 		}
 		segments = append(segments, s)
 	}
-	slices.SortFunc(segments, func(a, b probe.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	sorted.Stable(segments, func(a, b probe.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return segments
 }
 
