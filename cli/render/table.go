@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
@@ -166,38 +165,34 @@ func (t *table) kind() string {
 func (t *table) gpus() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"FLUSH", true, 5},
-		{"UTIL", true, 4}, {"TEMP", true, 4}, {"POWER", true, 8}, {"STATE", false, 5}, {"USERS", false, 12}, {"NAME", false, 0},
+		{"UTIL", true, 4}, {"TEMP", true, 4}, {"POWER", true, 8}, {"STATE", false, 5}, {"USERS", false, 12}, {"FULL_IN", false, 7}, {"NAME", false, 0},
 	}}
-	forecast := slices.ContainsFunc(t.snap.GPUs, func(g snapshot.GPU) bool {
-		return g.FullIn != nil || slices.ContainsFunc(g.Instances, func(in snapshot.Instance) bool { return in.FullIn != nil })
-	})
-	if forecast {
-		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"FULL_IN", false, 7})
-	}
-	add := func(fullIn string, row ...string) {
-		if forecast {
-			row = slices.Insert(row, len(row)-1, fullIn)
-		}
-		g.rows = append(g.rows, row)
-	}
+	forecast := false
 	for i := range t.snap.GPUs {
 		gpu := &t.snap.GPUs[i]
 		free := t.bytes(gpu.Memory.Free)
 		if gpu.MIG {
 			free = t.signs.Dash // no process can use what no instance owns
 		}
-		add(t.fullIn(gpu.FullIn),
+		forecast = forecast || gpu.FullIn != nil
+		g.rows = append(g.rows, []string{
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
 			t.metric(gpu, metric.Utilization), t.metric(gpu, metric.Temperature), t.power(gpu.Power, gpu.PowerLimit),
-			oneWord(gpu.StateWord()), t.users(gpu.UUID, snapshot.InstanceID{}), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
+			oneWord(gpu.StateWord()), t.users(gpu.UUID, snapshot.InstanceID{}), t.fullIn(gpu.FullIn), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")),
+		})
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
-			add(t.fullIn(instance.FullIn),
+			forecast = forecast || instance.FullIn != nil
+			g.rows = append(g.rows, []string{
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
 				t.signs.Dash, t.signs.Dash, t.signs.Dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, instance.ID),
-				"MIG "+text.Clean(instance.Profile))
+				t.fullIn(instance.FullIn), "MIG " + text.Clean(instance.Profile),
+			})
 		}
+	}
+	if !forecast {
+		g.drop("FULL_IN")
 	}
 	return g
 }
@@ -218,20 +213,13 @@ func (t *table) processes() grid {
 	for _, c := range processMetrics {
 		g.columns = append(g.columns, column{c.title, true, 5})
 	}
-	jobs := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Job.Kind != "" })
-	if jobs {
-		g.columns = append(g.columns, column{"JOB", false, 5})
-	}
-	g.columns = append(g.columns, column{"COMMAND", false, 0})
-	forecast := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { _, ok := inAMinute(p.Predicted); return ok })
-	if forecast {
-		g.columns = slices.Insert(g.columns, len(g.columns)-1, column{"+60s", true, 5})
-	}
+	g.columns = append(g.columns, column{"JOB", false, 5}, column{"+60s", true, 5}, column{"COMMAND", false, 0})
 	rows := make([]*snapshot.Process, len(t.snap.Rows))
 	for i := range t.snap.Rows {
 		rows[i] = &t.snap.Rows[i]
 	}
 	sorted.Stable(rows, bySize)
+	jobs, forecast := false, false
 	for _, p := range rows {
 		row := []string{
 			t.placeOf(p), strconv.Itoa(p.ID.Process.PID), oneWord(cmp.Or(p.User, "?")),
@@ -240,19 +228,18 @@ func (t *table) processes() grid {
 		for _, c := range processMetrics {
 			row = append(row, t.metric(p, c.id))
 		}
-		if jobs {
-			row = append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.Dash))
+		inAMinute := t.signs.Dash
+		if i := slices.IndexFunc(p.Predicted, func(f snapshot.Prediction) bool { return f.Horizon == time.Minute }); i >= 0 {
+			inAMinute, forecast = p.Predicted[i].Median.String(), true
 		}
-		row = append(row, commandOf(p))
-		if forecast {
-			median, ok := inAMinute(p.Predicted)
-			text := t.signs.Dash
-			if ok {
-				text = median.String()
-			}
-			row = slices.Insert(row, len(row)-1, text)
-		}
-		g.rows = append(g.rows, row)
+		jobs = jobs || p.Job.Kind != ""
+		g.rows = append(g.rows, append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.Dash), inAMinute, commandOf(p)))
+	}
+	if !jobs {
+		g.drop("JOB")
+	}
+	if !forecast {
+		g.drop("+60s")
 	}
 	return g
 }
@@ -264,14 +251,4 @@ func bySize(a, b *snapshot.Process) int {
 		cmp.Compare(a.GPU, b.GPU),
 		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
 		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
-}
-
-// inAMinute returns the forecast for a minute from now.
-func inAMinute(predictions []snapshot.Prediction) (quantity.Bytes, bool) {
-	for _, p := range predictions {
-		if p.Horizon == time.Minute {
-			return p.Median, true
-		}
-	}
-	return 0, false
 }
