@@ -152,14 +152,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	}
 	gpus := d.gpusAt(&f)
 	then.Rows = d.rowsAt(&f)
-	held := make(map[string]*snapshot.JobAllocation)
-	then.Rows = slices.DeleteFunc(then.Rows, func(p snapshot.Process) bool {
-		a := p.JobAllocation()
-		if a != nil {
-			held[p.ID.GPUUUID] = a
-		}
-		return a != nil
-	})
+	held := takeAllocations(then)
 	snapshot.SortRows(then.Rows)
 	for id, g := range gpus {
 		g.SetFigures(then.Rows, f.gpus[id].at, f.instancesOf(id))
@@ -170,6 +163,20 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	then.Ended = d.endedAt(&f)
 	then.Alerts = d.alertsAt(f.time)
 	return then, true
+}
+
+// takeAllocations takes the rows that stand for a job's allocation out of a moment, and returns the
+// allocations by GPU.
+func takeAllocations(then *snapshot.Snapshot) map[string]*snapshot.JobAllocation {
+	held := make(map[string]*snapshot.JobAllocation)
+	then.Rows = slices.DeleteFunc(then.Rows, func(p snapshot.Process) bool {
+		a := p.JobAllocation()
+		if a != nil {
+			held[p.ID.GPUUUID] = a
+		}
+		return a != nil
+	})
+	return held
 }
 
 // figures returns the samples at the last tick at or before t.

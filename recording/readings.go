@@ -3,7 +3,6 @@ package recording
 import (
 	"cmp"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
@@ -74,7 +73,6 @@ func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) 
 				f.add(c.series, v, true)
 			}
 		}
-		held := make(map[string]*snapshot.JobAllocation)
 		for id := range f.rows {
 			row := w.processes[id]
 			if row == nil {
@@ -85,12 +83,9 @@ func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) 
 			if g := base.GPU(p.ID.GPUUUID); g != nil {
 				p.GPU = g.Index
 			}
-			if a := p.JobAllocation(); a != nil {
-				held[p.ID.GPUUUID] = a
-			} else {
-				snap.Rows = append(snap.Rows, p)
-			}
+			snap.Rows = append(snap.Rows, p)
 		}
+		held := takeAllocations(snap)
 		snapshot.SortRows(snap.Rows)
 		for k := range base.GPUs {
 			g := base.GPUs[k]
@@ -109,16 +104,7 @@ func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) 
 type visitor func(w *walk, t int64, i int, columns []readColumn) error
 
 func (r *Recording) ticks(from, to time.Time, visit visitor) error {
-	for _, path := range r.between(from, to) {
-		d, err := r.day(path)
-		if err == nil {
-			err = d.ticks(from.UnixNano(), to.UnixNano(), visit)
-		}
-		if err = r.unless(path, err); err != nil {
-			return fmt.Errorf("recording: %s: %w", path, err)
-		}
-	}
-	return nil
+	return r.eachReader(from, to, func(d *dayReader) error { return d.ticks(from.UnixNano(), to.UnixNano(), visit) })
 }
 
 func (d *dayReader) ticks(from, to int64, visit visitor) error {

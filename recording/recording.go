@@ -97,6 +97,21 @@ func (r *Recording) unless(path string, err error) error {
 	return err
 }
 
+// eachReader visits the days of a time, oldest first. It skips the rest of a damaged day, which
+// Problems reports.
+func (r *Recording) eachReader(from, to time.Time, visit func(*dayReader) error) error {
+	for _, path := range r.between(from, to) {
+		d, err := r.day(path)
+		if err == nil {
+			err = visit(d)
+		}
+		if err = r.unless(path, err); err != nil {
+			return fmt.Errorf("recording: %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
 // Close closes the databases.
 func (r *Recording) Close() error {
 	r.mu.Lock()

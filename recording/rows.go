@@ -151,15 +151,8 @@ func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) er
 func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 	var all []ProcessRow
 	at := make(map[snapshot.RowID]int)
-	for _, path := range r.between(from, to) {
-		d, err := r.day(path)
-		var found map[int64]*ProcessRow
-		if err == nil {
-			found, err = d.processes()
-		}
-		if err = r.unless(path, err); err != nil {
-			return nil, err
-		}
+	err := r.eachReader(from, to, func(d *dayReader) error {
+		found, err := d.processes()
 		for _, p := range found {
 			last := p.Last
 			if p.Ended.IsZero() {
@@ -180,11 +173,12 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			whole.AllocRetries = latestKnown(p.AllocRetries, all[i].AllocRetries)
 			all[i] = whole
 		}
-	}
+		return err
+	})
 	sorted.Stable(all, func(a, b ProcessRow) int {
 		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID.Process.PID, b.ID.Process.PID), cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID))
 	})
-	return all, nil
+	return all, err
 }
 
 func larger(a, b snapshot.Bytes) snapshot.Bytes {
@@ -250,14 +244,5 @@ func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.Row
 
 // eachDay calls scan for every row of a query in the days of a time.
 func (r *Recording) eachDay(from, to time.Time, scan func(*sql.Rows) error, query string, args ...any) error {
-	for _, path := range r.between(from, to) {
-		d, err := r.day(path)
-		if err == nil {
-			err = each(ctx, d.db, scan, query, args...)
-		}
-		if err = r.unless(path, err); err != nil {
-			return fmt.Errorf("recording: %s: %w", path, err)
-		}
-	}
-	return nil
+	return r.eachReader(from, to, func(d *dayReader) error { return each(ctx, d.db, scan, query, args...) })
 }

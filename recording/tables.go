@@ -10,19 +10,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// eachRow visits the rows of a table over all days. It skips the rest of a damaged day, which
-// Problems reports.
+// eachRow visits the rows of a table over all days.
 func eachRow[T any](r *Recording, table string, columns columns[T], from, to time.Time, visit func(*T)) error {
-	for _, path := range r.between(from, to) {
-		d, err := r.day(path)
-		if err == nil {
-			err = eachDayRow(d, table, columns, from.UnixNano(), to.UnixNano(), visit)
-		}
-		if err = r.unless(path, err); err != nil {
-			return fmt.Errorf("recording: %s: %s: %w", path, table, err)
-		}
-	}
-	return nil
+	return r.eachReader(from, to, func(d *dayReader) error {
+		return eachDayRow(d, table, columns, from.UnixNano(), to.UnixNano(), visit)
+	})
 }
 
 // columns names a table's columns, the time first, and the destinations of a row's values.
@@ -62,7 +54,7 @@ func eachDayRow[T any](d *dayReader, table string, columns columns[T], from, to 
 	var row, zero T
 	names, values := columns(&row, &about)
 	time, _, _ := strings.Cut(names, ",")
-	return each(ctx, d.db, func(rows *sql.Rows) error {
+	err = each(ctx, d.db, func(rows *sql.Rows) error {
 		row = zero
 		if err := rows.Scan(values...); err != nil {
 			return err
@@ -70,4 +62,8 @@ func eachDayRow[T any](d *dayReader, table string, columns columns[T], from, to 
 		visit(&row)
 		return nil
 	}, fmt.Sprintf("SELECT %s FROM %s WHERE %s >= ? AND %[3]s < ? ORDER BY %[3]s", names, table, time), from, to)
+	if err != nil {
+		return fmt.Errorf("%s: %w", table, err)
+	}
+	return nil
 }
