@@ -61,9 +61,8 @@ func (p *leaking) resume(t *task, now time.Duration) error {
 
 func (p *leaking) step(t *task, now time.Duration) error {
 	c := t.cache
-	if !p.complete() {
-		t.busy = 0.06
-		return p.load(c, p.share(p.loading))
+	if loads, err := p.loads(t, 0.06, p.loading); loads {
+		return err
 	}
 	if now < p.pauses {
 		return nil

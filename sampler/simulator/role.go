@@ -51,6 +51,14 @@ type role struct {
 	unreliable bool // its probe misses reports now and then
 }
 
+// playing returns programs that begin alike, for the tasks of a role.
+func playing[P any, T interface {
+	*P
+	program
+}](begins P) func() program {
+	return func() program { p := begins; return T(&p) }
+}
+
 type user struct {
 	name string
 	uid  uint32

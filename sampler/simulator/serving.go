@@ -44,9 +44,8 @@ func (p *serving) warm(c *allocator.Caching) error {
 
 func (p *serving) step(t *task, now time.Duration) error {
 	c := t.cache
-	if !p.complete() {
-		t.busy = 0.03
-		if err := p.load(c, p.share(p.loading)); err != nil || !p.complete() {
+	if loads, err := p.loads(t, 0.03, p.loading); loads {
+		if err != nil || !p.complete() {
 			return err
 		}
 		return p.warm(c)

@@ -102,9 +102,14 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// share returns the number of tensors to load in a step so that all are loaded after the given time.
-func (w *weights) share(over time.Duration) int {
-	return max(1, w.count*int(step)/int(over))
+// loads loads the tensors of a step, so that all are loaded after the given time, and reports whether
+// there were any. The task is a little busy meanwhile.
+func (w *weights) loads(t *task, busy float64, over time.Duration) (bool, error) {
+	if w.complete() {
+		return false, nil
+	}
+	t.busy = busy
+	return true, w.load(t.cache, max(1, w.count*int(step)/int(over)))
 }
 
 // ladder is the activations of one training step: tensors of growing size, one

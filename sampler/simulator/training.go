@@ -55,9 +55,8 @@ func (p *training) resume(t *task, now time.Duration) error {
 
 func (p *training) step(t *task, now time.Duration) error {
 	c := t.cache
-	if !p.complete() {
-		t.busy = 0.08
-		return p.load(c, p.share(p.loading))
+	if loads, err := p.loads(t, 0.08, p.loading); loads {
+		return err
 	}
 	bucket, training := p.bucket(now)
 	if p.validating != !training {
