@@ -116,34 +116,28 @@ func (h Help) keyColumns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)
 	act, past, note := h.entries(keys.GroupAct), h.entries(keys.GroupPast), h.note()
-	if width < 3*entryCells-1 {
-		var lines [][]cell.Span
-		for _, column := range [][]entry{left, middle, act, past, note} {
-			for _, e := range column {
-				lines = append(lines, h.entryLine(nil, e, width))
-			}
+	columns := [][]entry{slices.Concat(left, middle, act, past, note)}
+	if width >= 3*entryCells-1 {
+		if len(act) > 0 {
+			act = append(act, entry{})
 		}
-		return lines
+		columns = [][]entry{left, middle, slices.Concat(act, past, note)}
 	}
-	right := act
-	if len(act) > 0 {
-		right = append(right, entry{})
-	}
-	right = slices.Concat(right, past, note)
-	rows := max(len(left), len(middle), len(right))
-	lines := make([][]cell.Span, rows)
-	for i := range lines {
-		for column, list := range [][]entry{left, middle, right} {
+	var lines [][]cell.Span
+	for i := 0; slices.ContainsFunc(columns, func(list []entry) bool { return i < len(list) }); i++ {
+		var line []cell.Span
+		for column, list := range columns {
 			var e entry
 			if i < len(list) {
 				e = list[i]
 			}
 			cells := entryCells
-			if column == 2 {
-				cells = width - 2*entryCells
+			if column == len(columns)-1 {
+				cells = width - column*entryCells
 			}
-			lines[i] = h.entryLine(lines[i], e, cells)
+			line = h.entryLine(line, e, cells)
 		}
+		lines = append(lines, line)
 	}
 	return lines
 }
