@@ -65,13 +65,11 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 
 // stayAwake returns why a rule does not put the row's server to sleep, "" if it can.
 func (e *Engine) stayAwake(rule int, snap *snapshot.Snapshot, p *snapshot.Process) string {
-	requests, counted := 0, false
-	if p.Served != nil {
-		requests, counted = p.Served.Requests.Value()
-	}
-	switch s := p.Served; {
-	case s == nil:
+	s := p.Served
+	if s == nil {
 		return "no server of it is watched"
+	}
+	switch requests, counted := s.Requests.Value(); {
 	case !slices.ContainsFunc(e.policy.Rules[rule].Sleep, func(pattern string) bool { return Pattern(pattern).MatchString(s.Command) }):
 		return "the rule puts no such server to sleep"
 	case s.Asleep.Or(false):

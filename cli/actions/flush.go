@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,12 +17,16 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
+	"vramscope/daemon/socket"
 	"vramscope/internal/bounded"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/lease"
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 type flushFlags struct {
@@ -30,6 +35,7 @@ type flushFlags struct {
 	dryRun bool
 	yes    bool
 	format string
+	hold   time.Duration // for which a lease holds a sleeping server's room
 }
 
 func Flush(p *command.Program) *cobra.Command {
@@ -48,7 +54,8 @@ a moment.
   urgent      also whatever else can be collected, on all its GPUs
   sleep       asks its server (vLLM, SGLang, Ollama, or one that a [[server]] of
               the configuration names) to release its memory: docs/sharing.md.
-              vramscope resume has it take the memory again
+              vramscope resume has it take the memory again; with --hold a lease
+              keeps its room until then
 
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.
@@ -69,6 +76,9 @@ ended, refuses, or you said no.`,
 		if f.name = cmd.Name(); f.name == "resume" {
 			f.level = string(flush.Wake)
 		}
+		if f.hold > 0 && f.level != string(flush.Sleep) {
+			return command.Usage("--hold is of --level sleep: it holds the room of a server that sleeps")
+		}
 		return runFlush(ctx, p, pid, f)
 	})
 	flags := cmd.Flags()
@@ -76,6 +86,8 @@ ended, refuses, or you said no.`,
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would happen, and do nothing")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	flags.Var(command.Duration(&f.hold, time.Second, 7*24*time.Hour), "hold", "with --level sleep: a lease holds its room until resume, at most for this long")
+	command.NameValues(cmd, map[string]string{"hold": "DURATION"})
 	return cmd
 }
 
@@ -87,7 +99,7 @@ func Resume(p *command.Program) *cobra.Command {
 sleep, to take its memory again, and reports what it took, by the driver. Where
 others have taken the memory meanwhile a server can fail.`
 	cmd.Example = `  vramscope resume 2963112 --yes`
-	cmd.Flags().Lookup("level").Hidden = true
+	cmd.Flags().Lookup("level").Hidden, cmd.Flags().Lookup("hold").Hidden = true, true
 	return cmd
 }
 
@@ -161,19 +173,56 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	steps, stop := command.UntilSignal(ctx)
 	defer stop()
 	result, err := src.Flusher(sample).Run(steps, request)
-	if asksServer {
-		status.Clear()
-	}
+	status.Clear()
 	if err != nil {
 		return flushFailure(err, target, src, asksServer)
 	}
 	if err := p.PrintAs(f.format, render.FlushDocument(before, target, &result), render.FlushText(before, target, &result, signs)); err != nil {
 		return err
 	}
+	if outcome := result.Outcome(); outcome == "woken" || f.hold > 0 && outcome == "flushed" {
+		if err := hold(ctx, src, request.Process, &result, f.hold); err != nil && f.hold > 0 {
+			p.Warn("its room is not held, and waking it may fail: %v", err)
+		}
+	}
 	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
 		return &command.Silent{Code: command.ExitFailure}
 	}
 	return nil
+}
+
+// hold has a lease hold what a server has released, for a time, or ends that lease (0).
+func hold(ctx context.Context, src *sources.Set, id process.Identity, result *flush.Result, ttl time.Duration) error {
+	s, err := src.Servers.Find(id)
+	if err != nil {
+		return err
+	}
+	const sampled = 5 * time.Second // until the daemon, too, has seen what is free
+	claim := socket.Claim{Ask: lease.Ask{Wait: sampled, Claim: lease.Claim{TTL: ttl, Command: fmt.Sprintf("room of %s, PID %d", s.Name, s.Process.PID)}}}
+	if ttl == 0 {
+		client, err := socket.DialLeases(ctx, src.Program.Daemons())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }() // it has answered
+		all, err := client.Leases(ctx)
+		for i := range all {
+			if string(all[i].Command) == claim.Command {
+				_, err = client.ReleaseLease(ctx, string(all[i].ID))
+			}
+		}
+		return err
+	}
+	for i := range result.Devices {
+		if d := &result.Devices[i]; d.Freed() > 0 {
+			claim.Need, claim.Count, claim.Among = max(claim.Need, d.Freed()), claim.Count+1, append(claim.Among, d.UUID)
+		}
+	}
+	given, err := socket.ClaimLease(ctx, src.Program.Daemons(), claim, func(schema.Lease) {})
+	if err == nil {
+		src.Program.Warn("lease %s holds its %s until resume, or for %s; %s=%s vramscope run --need … takes from it", given.ID, given.NeedBytes, quantity.BriefDuration(ttl), lease.Variable, given.ID)
+	}
+	return err
 }
 
 // flushTarget returns a row of the process, if possible one that can be flushed.
