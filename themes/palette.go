@@ -182,7 +182,8 @@ func (p palette) okabeIto(dark bool) Styles {
 
 // sixteen uses the terminal's own colours. Every theme becomes this one where there are no
 // others. Other, unknown and free keep the terminal's text colour and differ in texture.
-// Bright black is never used: in Solarized it is the background. No text and no line of a graph
+// Bright black is never used: in Solarized it is the background. Red is bright on a dark ground, where
+// black text on the usual red is hardly readable. No text and no line of a graph
 // is blue, which on black is hardly readable in the default colours of xterm and PuTTY; on a
 // light background no text is yellow.
 func (p palette) sixteen(dark bool) Styles {
@@ -190,9 +191,13 @@ func (p palette) sixteen(dark bool) Styles {
 	own := func(index ansi.BasicColor) lipgloss.Style { return lipgloss.NewStyle().Foreground(index) }
 	color := func(index ansi.BasicColor) Style { return p.style(own(index)) }
 	alarm := func(index ansi.BasicColor) Style { return p.style(own(index).Bold(true).Reverse(true)) }
-	s.Alarm, s.Leak, s.Warning = alarm(ansi.Red), p.style(own(ansi.Red).Bold(true)), s.Strong
+	red := ansi.BrightRed
+	if !dark {
+		red = ansi.Red
+	}
+	s.Alarm, s.Leak, s.Warning = alarm(red), p.style(own(red).Bold(true)), s.Strong
 	s.Allocated, s.Fragmented, s.Returnable = color(ansi.Blue), color(ansi.Magenta), color(ansi.Cyan)
-	s.Capacity = color(ansi.Red)
+	s.Capacity = color(red)
 	s.Owners = [6]Style{color(ansi.Cyan), color(ansi.Magenta), color(ansi.Green), p.style(own(ansi.Cyan).Bold(true)), p.style(own(ansi.Magenta).Bold(true)), p.style(own(ansi.Green).Bold(true))}
 	if dark {
 		s.Warning, s.Median, s.Match = color(ansi.Yellow), color(ansi.Yellow), alarm(ansi.Yellow)

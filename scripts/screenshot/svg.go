@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // The size of a cell in the picture, and the margin around them all.
@@ -135,8 +136,17 @@ func (s *screen) colours(c *uv.Cell) (fg, bg color.RGBA, bold bool) {
 }
 
 func rgba(c color.Color) color.RGBA {
+	if basic, ok := c.(ansi.BasicColor); ok {
+		c = xterm[basic]
+	}
 	r, g, b, _ := c.RGBA()
 	return color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0xff}
 }
 
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+// xterm has the 16 colours as xterm shows them unless it is told otherwise.
+var xterm = [16]ansi.RGBColor{
+	{R: 0}, {R: 0xcd}, {G: 0xcd}, {R: 0xcd, G: 0xcd}, {B: 0xee}, {R: 0xcd, B: 0xcd}, {G: 0xcd, B: 0xcd}, {R: 0xe5, G: 0xe5, B: 0xe5},
+	{R: 0x7f, G: 0x7f, B: 0x7f}, {R: 0xff}, {G: 0xff}, {R: 0xff, G: 0xff}, {R: 0x5c, G: 0x5c, B: 0xff}, {R: 0xff, B: 0xff}, {G: 0xff, B: 0xff}, {R: 0xff, G: 0xff, B: 0xff},
+}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/guptarohit/asciigraph"
@@ -13,10 +14,12 @@ import (
 // area is what lies under the curves: the parts of the history, stacked, and right of now the
 // forecast: the same parts, faded, up to its median, and a veil over its 80 % range, which thins
 // out towards the bounds. Faded, too, is memory that was used for a part of a column's time only.
-// Edges have a resolution of an eighth of a row, so that a slope does not look like stairs.
+// Edges have a resolution of an eighth of a row, so that a slope does not look like stairs. In 16
+// colours the parts have textures, and curves stand over them.
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
+	fills [layerFaded]string   // the textures of the parts, where colours alone do not tell them apart
 	tops  [][layers]float64    // by column: the top of each layer in rows, 0 where there is none
 	ahead []bounds             // by column
 	wide  int                  // columns
@@ -43,9 +46,16 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	if a.from+len(a.when) > len(c.history) {
 		a.from = c.full - len(a.when)
 	}
-	copy(a.inks[:], []themes.Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable})
-	copy(a.inks[layerFaded:], s.Faded[:])
-	copy(a.inks[layerVeil:], s.Veil[:])
+	for i, ink := range lk.Inks() {
+		if i == layerFaded { // free memory
+			break
+		}
+		a.inks[i], a.inks[layerFaded+i], a.fills[i] = ink.Style, ink.Style, ink.Text
+	}
+	if lk.Smooth() {
+		copy(a.inks[layerFaded:], s.Faded[:])
+		copy(a.inks[layerVeil:], s.Veil[:])
+	}
 	if len(c.parts) == 0 {
 		return a
 	}
@@ -55,7 +65,7 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	}
 	now := c.parts[len(c.parts)-1]
 	sum := now.sum()
-	for i := len(c.parts); i < len(c.median); i++ {
+	for i := len(c.parts); i < len(c.median) && lk.Smooth(); i++ {
 		median := c.median[i]
 		if math.IsNaN(median) {
 			continue
@@ -180,6 +190,12 @@ var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", 
 
 // at returns the cell of a column in the row. It shows at most two layers.
 func (a *area) at(column int) (themes.Style, string) {
+	if !a.look.Smooth() {
+		if k := a.middle(column); k >= 0 {
+			return a.inks[k], a.fills[k%layerFaded]
+		}
+		return themes.Style{}, " "
+	}
 	if veil := a.ahead[column].veil(a.row); veil != "" {
 		return a.look.Styles.Edge(a.look.Styles.Veil[0], a.behind(column)), veil
 	}
@@ -226,11 +242,14 @@ func (a *area) at(column int) (themes.Style, string) {
 
 // behind returns the style of the layer in the middle of the cell.
 func (a *area) behind(column int) themes.Style {
-	middle := float64(a.row) + .5
-	for k, height := range a.tops[column] {
-		if height >= middle {
-			return a.inks[k]
-		}
+	if k := a.middle(column); k >= 0 {
+		return a.inks[k]
 	}
 	return themes.Style{}
+}
+
+// middle returns the layer in the middle of the cell, -1 where there is none.
+func (a *area) middle(column int) int {
+	middle := float64(a.row) + .5
+	return slices.IndexFunc(a.tops[column][:], func(height float64) bool { return height >= middle })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/process"
@@ -103,6 +104,27 @@ func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
+	}
+}
+
+// TestSixteenColoursHaveAnArea: the past shows its parts in the textures of the bars, under its curve;
+// the forecast is curves.
+func TestSixteenColoursHaveAnArea(t *testing.T) {
+	g := areaGraph(t)
+	styles, err := themes.New("", true, colorprofile.ANSI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Appearance.Styles = styles
+	drawn := ansi.Strip(strings.Join(g.Render(100, 24), "\n"))
+	inks := g.Appearance.Inks()
+	for _, ink := range inks[:5] {
+		if want := ink.Text != g.Appearance.Glyphs.Unknown; strings.Contains(drawn, strings.Repeat(ink.Text, 20)) != want {
+			t.Errorf("%q fills the graph: want %v\n%s", ink.Text, want, drawn)
+		}
+	}
+	if !strings.Contains(drawn, "────") || !strings.Contains(drawn, "▓ other") {
+		t.Errorf("no curve, or no legend:\n%s", drawn)
 	}
 }
 

@@ -50,7 +50,7 @@ func (g Graph) Render(width, height int) []string {
 	if g.Stacks == nil || g.Snapshot == nil || !g.Running {
 		return g.render(width, height)
 	}
-	if key := (frameKey{g.Snapshot, g.Subject.Key, g.Window, width, height, g.Lines}); g.Stacks.frame != key {
+	if key := (frameKey{g.Appearance, g.Snapshot, g.Subject.Key, g.Window, width, height, g.Lines}); g.Stacks.frame != key {
 		g.Stacks.frame, g.Stacks.lines = key, g.render(width, height)
 	}
 	return slices.Clone(g.Stacks.lines)
@@ -160,7 +160,11 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 			if used != nil {
 				used = append(used, cell.Span{s.Dim, " "})
 			}
-			used = append(used, cell.Span{g.Appearance.Inks()[i].Style, glyphs.Swatch}, cell.Span{s.Dim, " " + name})
+			ink := g.Appearance.Inks()[i]
+			if g.Appearance.Smooth() {
+				ink.Text = glyphs.Swatch
+			}
+			used = append(used, ink, cell.Span{s.Dim, " " + name})
 		}
 	case g.Subject.Name != "used": // the title has said it
 		used = []cell.Span{{s.History, historyChars(glyphs).Horizontal}, {s.Dim, " used"}}
@@ -168,7 +172,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	var curves []cell.Span
 	if forecast {
 		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " forecast  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 % range"}}
-		if g.area() {
+		if g.area() && g.Appearance.Smooth() {
 			curves = []cell.Span{{s.Median, quarters[1]}, {s.Dim, " forecast  "}, {s.Veil[0], glyphs.Swatch}, {s.Dim, " 80 % range"}}
 		}
 	}

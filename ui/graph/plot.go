@@ -76,9 +76,9 @@ func (a timeAxis) label(seconds float64) string {
 // plot draws the rows, the time axis and its labels. The series are in units of rows, with
 // fixed bounds: asciigraph would round its own bounds and change the number of rows.
 func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
-	lk, area := g.Appearance, len(c.parts) > 0
+	lk, smooth := g.Appearance, len(c.parts) > 0 && g.Appearance.Smooth()
 	var text string
-	if key := plotKeyOf(c, scale, axis); !area || g.Stacks == nil {
+	if key := plotKeyOf(c, scale, axis); !smooth || g.Stacks == nil {
 		text = lined(lk, c, scale, axis)
 	} else {
 		if g.Stacks.plot != key {
@@ -140,8 +140,8 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 		capacity[i] = c.capacity
 	}
 	add(capacity, markCapacity, asciigraph.CreateCharSet(g.Capacity))
-	area := len(c.parts) > 0
-	if len(c.median) > 0 && !area {
+	smooth := len(c.parts) > 0 && lk.Smooth()
+	if len(c.median) > 0 && !smooth {
 		lower := slices.Clone(c.lower)
 		for i, v := range lower {
 			if scale.below(v) {
@@ -151,10 +151,10 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
 	}
-	if len(c.median) > 0 && !area { // an area shows the median between rows, too
+	if len(c.median) > 0 && !smooth { // an area shows the median between rows, too
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
-	if !area {
+	if !smooth {
 		add(c.history, markHistory, historyChars(g))
 	}
 
