@@ -21,6 +21,16 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 		return detail.New(in)
 	}
 	in.Row, in.NoDriver = detailed(st, rows), st.noDriver()
+	if st.shown.AnyRow(in.Row) != nil {
+		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
+		in.Graph.Subject.Name = "used"
+		if !whole { // a graph stands beside it: this one is of a longer time
+			in.Graph.Stacks, in.Graph.Window = st.stacks.Of(snapshot.SeriesKey{}), 2*time.Hour
+			if in.Graph.At.Sub(in.Graph.Since) > in.Graph.Window {
+				in.Graph.Window = 24 * time.Hour
+			}
+		}
+	}
 	if !whole {
 		return detail.New(in)
 	}
@@ -31,10 +41,6 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 		if in.Held = now.held; in.Held == nil {
 			in.Segments = &now.View
 		}
-	}
-	if st.shown.AnyRow(in.Row) != nil {
-		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
-		in.Graph.Subject.Name = "used"
 	}
 	return detail.New(in)
 }

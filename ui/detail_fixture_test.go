@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/graph"
 	"vramscope/ui/table"
 	"vramscope/ui/uitest"
 )
@@ -61,7 +62,8 @@ func drawnState() *state {
 		},
 	}
 	return &state{
-		now: uitest.DrawnAt, live: s, shown: s, Listing: table.Listing{Cursor: table.Cursor{Active: true, ID: p.ID}}, window: 5 * time.Minute,
+		stacks: &graph.Stacks{},
+		now:    uitest.DrawnAt, live: s, shown: s, Listing: table.Listing{Cursor: table.Cursor{Active: true, ID: p.ID}}, window: 5 * time.Minute,
 		history: memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: func(age time.Duration) float64 {
 			return uitest.Leak(age) - 2.3
 		}}},

@@ -116,3 +116,13 @@ func allKeys(lk *cell.Appearance) dialog.Overlay {
 	o, _ := dialog.NewHelp(lk).Press("tab", 80, 24)
 	return o
 }
+
+// TestDetailGrows: a detail beside the graph uses the room under it for a longer time.
+func TestDetailGrows(t *testing.T) {
+	for size, want := range map[[2]int]bool{{200, 50}: false, {300, 80}: false, {400, 160}: true, {1000, 200}: true} {
+		got := strings.Contains(strings.Join(frame(screenOf(snapshottest.DrawnBox(), size[0], size[1]), drawnLook(t)), "\n"), " used, 24h back ")
+		if got != want {
+			t.Errorf("%d columns and %d lines: a graph of the day is %v, want %v", size[0], size[1], got, want)
+		}
+	}
+}

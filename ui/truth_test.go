@@ -235,7 +235,11 @@ func (r *reader) stays(name []string, st *state, lines []string) {
 	for _, line := range lines[1:end] {
 		axes.WriteString(string([]rune(line)[:6]))
 	}
-	axes.WriteString(timeAxis.FindString(lines[end]))
+	below := []rune(lines[end])
+	if lay := arrange(st.width, st.height, st.box()); !st.fills() && lay.detail.rows > 0 {
+		below = below[:min(lay.graph.cells, len(below))] // the detail may have a graph, too
+	}
+	axes.WriteString(timeAxis.FindString(string(below)))
 	title := fmt.Sprint(name[0], st.width, st.height, end)
 	if before, drawn := r.labels[title]; drawn && before != axes.String() {
 		r.fault("the axes of %s are\n%s\nand were\n%s", name[0], axes.String(), before)

@@ -22,7 +22,7 @@ type Input struct {
 	Width      int // of the screen
 
 	Whole    bool           // it fills the screen; else it stands beside the graph
-	Graph    graph.Graph    // with Whole only
+	Graph    graph.Graph    // under the facts, where there is room
 	Advice   string         // what would save memory, "" for nothing
 	Segments *segments.View // the map that replaces the graph; nil: none
 	Held     *Held          // what holds the memory, in place of the graph; nil: not asked for
@@ -86,7 +86,11 @@ func (d Panel) Render(width, height int) []string {
 	case d.Whole:
 		return cell.Fill(d.whole(width, height), width, height)
 	default:
-		return cell.Fill(d.beside(width, height), width, height)
+		lines := d.beside(width, height)
+		if room := height - len(lines) - 1; room >= graph.GoodHeight && d.process != nil {
+			lines = append(append(lines, strings.Repeat(" ", width)), d.Graph.Render(width, room)...)
+		}
+		return cell.Fill(lines, width, height)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // stack is the parts of used memory by column, in bytes, in the order of a bar: other,
@@ -80,6 +81,7 @@ func (g Graph) forecast(each time.Duration) Subject {
 
 // frameKey is what a drawn graph depends on while time runs.
 type frameKey struct {
+	look          *cell.Appearance
 	of            *snapshot.Snapshot
 	series        snapshot.SeriesKey
 	window        time.Duration
