@@ -35,7 +35,7 @@ func (src *Set) LookOnce() {
 func (src *Set) GPUs() *snapshot.Snapshot {
 	src.LookOnce()
 	src.Library.WithoutProcesses()
-	src.Options.Only, src.Options.Probes, src.Options.Single = nil, nil, true
+	src.Options.Only, src.Options.Probes, src.Options.Servers, src.Options.Single = nil, nil, nil, true
 	return sampler.New(src.Options).Tick(src.Options.Clock())
 }
 

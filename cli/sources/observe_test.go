@@ -9,8 +9,11 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/internal/process"
+	"vramscope/nvml"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
 )
 
 // TestCancelledWatch ends with what ended it, not with a picture.
@@ -28,6 +31,17 @@ func TestCancelledWatch(t *testing.T) {
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
 	}
+}
+
+// TestGPUsAloneAskNoServer: nothing reads its answer, so that a claim would wait for nothing.
+func TestGPUsAloneAskNoServer(t *testing.T) {
+	library := nvml.New(nvml.Options{LibraryPath: t.TempDir() + "/none.so"})
+	src := &Set{Library: library, Options: sampler.Options{Devices: library, Processes: process.NewTable("/proc"), Clock: time.Now}}
+	src.Options.Servers = func(*snapshot.Snapshot) []snapshot.Event {
+		t.Error("servers are asked")
+		return nil
+	}
+	src.GPUs()
 }
 
 // TestGarbageOfOneSnapshot: GOGC in the environment comes first.

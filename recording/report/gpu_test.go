@@ -196,3 +196,17 @@ func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleServersAreNamed: where there are some.
+func TestIdleServersAreNamed(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.use(0, 60, 70, 0)
+	r := b.Report(at(60))
+	without := Lay(&r, "–", 10).Lists
+	b.AddEvent(&snapshot.Event{Time: at(10), Kind: snapshot.EventIdleServer, GPUUUID: gpuA, Message: "vLLM (PID 4711) has served nothing for 10m"}, Stayed{})
+	r = b.Report(at(60))
+	lists := Lay(&r, "–", 10).Lists
+	if last := lists[len(lists)-1]; len(lists) != len(without)+1 || last.Title != "Idle servers" || len(last.Items) != 1 || last.Items[0] != (Item{"2026-11-21 00:10 GPU 0", "vLLM (PID 4711) has served nothing for 10m"}) {
+		t.Errorf("%+v", lists)
+	}
+}
