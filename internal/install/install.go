@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,21 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"vramscope/internal/bounded"
 )
+
+// packedMost is the most that Unpack returns.
+const packedMost = 1 << 20
+
+// Unpack returns a file that is embedded as gzip wrote it.
+func Unpack(packed []byte) ([]byte, error) {
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return bounded.First(unpacked, packedMost)
+}
 
 // Directory makes a directory where there is none. It refuses one that is another
 // user's, a link, or can be written by others.

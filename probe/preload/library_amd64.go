@@ -2,5 +2,5 @@ package preload
 
 import _ "embed"
 
-//go:embed libvramscope-amd64.so
-var library []byte
+//go:embed libvramscope-amd64.so.gz
+var packed []byte

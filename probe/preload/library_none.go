@@ -2,4 +2,4 @@
 
 package preload
 
-var library []byte
+var packed []byte

@@ -72,7 +72,7 @@ func Usable(cache string) error {
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
 func preloadable(path string) error {
 	switch {
-	case library == nil:
+	case packed == nil:
 		return ErrNoLibrary
 	case strings.ContainsAny(path, ": \t\n"):
 		return fmt.Errorf("%s has a colon or a blank in it, which LD_PRELOAD cannot hold", path)
@@ -99,7 +99,11 @@ func put(directory string, mode fs.FileMode) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(directory, FileName)
-	if err := install.File(path, library, mode); err != nil {
+	library, err := install.Unpack(packed)
+	if err == nil {
+		err = install.File(path, library, mode)
+	}
+	if err != nil {
 		return "", fmt.Errorf("write the native probe: %w", err)
 	}
 	return path, nil
