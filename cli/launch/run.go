@@ -29,7 +29,7 @@ const (
 )
 
 func Run(p *command.Program) *cobra.Command {
-	verbose, snapshots := false, ""
+	verbose, snapshots, traces := false, "", ""
 	var preloading Preloading
 	var needs Needs
 	cmd := &cobra.Command{
@@ -75,6 +75,10 @@ With --snapshot-on-oom PyTorch records which lines allocate, and where an
 allocation fails, the probe writes its snapshot into DIR: oom-PID-1.pickle, up
 to three a process, for https://pytorch.org/memory_viz and snapshot diff.
 
+With --record-memory it records what is allocated and freed, without lines, and
+the probe writes that into DIR when a program ends, as memory-PID.pickle: for
+vramscope what-if, which asks a running one by its PID.
+
 Where the probe's files cannot be written, a line on standard error says so, and
 CMD is started without a probe.
 
@@ -101,7 +105,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 				return command.Usage("--rescue and --no-preload contradict each other")
 			}
 			preloading.Wanted = preloading.Wanted || preloading.Rescue
-			if err := snapshotsInto(snapshots); err != nil {
+			if err := errors.Join(written("snapshot-on-oom", snapshots), written("record-memory", traces)); err != nil {
 				return err
 			}
 			if needs.Need == "" {
@@ -129,20 +133,21 @@ The exit code is CMD's; 3 if there is no room for --need;
 	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
 	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
 	cmd.Flags().StringVar(&snapshots, "snapshot-on-oom", "", "where PyTorch's snapshot goes if an allocation fails")
-	command.NameValues(cmd, map[string]string{"snapshot-on-oom": "DIR"})
+	cmd.Flags().StringVar(&traces, "record-memory", "", "where PyTorch's memory history goes when a program ends")
+	command.NameValues(cmd, map[string]string{"snapshot-on-oom": "DIR", "record-memory": "DIR"})
 	return cmd
 }
 
-// snapshotsInto has the command's probe write a snapshot into a directory where an allocation fails.
-func snapshotsInto(directory string) error {
+// written has the command's probe write files into a directory.
+func written(flag, directory string) error {
 	if directory == "" {
 		return nil
 	}
 	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return command.Usage("--snapshot-on-oom: %v", command.WithoutPath(err))
+		return command.Usage("--%s: %v", flag, command.WithoutPath(err))
 	}
 	path, err := filepath.Abs(directory)
-	return errors.Join(err, os.Setenv("VRAMSCOPE_SNAPSHOT_ON_OOM", path))
+	return errors.Join(err, os.Setenv("VRAMSCOPE_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), path))
 }
 
 // become replaces this process by the command.

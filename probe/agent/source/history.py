@@ -11,13 +11,13 @@ class _History:
         self._calling, self._theirs = None, False  # the thread that sets it for the probe; the program has set it
         self._left = 0  # files of out-of-memory errors
 
-    def _set(self, enabled, context="alloc"):
+    def _set(self, enabled, context="alloc", most=_HISTORY):
         record = _attribute(_module("torch"), "cuda", "memory")._record_memory_history
         more = {"skip_actions": ["free_requested"]} if "skip_actions" in str(record.__signature__) else {}  # not in 2.4
         self._runtime.locks.pass_by()
         self._calling = _get_ident()
         try:
-            record(enabled, context=context, stacks="python", max_entries=_HISTORY, **more)
+            record(enabled, context=context, stacks="python", max_entries=most, **more)
         finally:
             self._calling = None
 
@@ -79,18 +79,30 @@ class _History:
             notes.append("PyTorch paused the program for %.1f s to make it" % paused)
 
     def begin(self):
-        """Records from the start, for vramscope run --snapshot-on-oom."""
-        if os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM") and self._runtime.recorded() is False:
-            self._set("all")
+        """Records from the start, for vramscope run --snapshot-on-oom and, without lines, --record-memory."""
+        errors, whole = os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM"), os.environ.get("VRAMSCOPE_RECORD_MEMORY")
+        if (errors or whole) and self._runtime.recorded() is False:
+            self._set("all", "alloc" if errors else None, _WHOLE_HISTORY if whole else _HISTORY)
+            if whole:
+                _library("atexit").register(self._leave_whole, whole, posix.getpid())
+
+    def _leave_whole(self, directory, pid):
+        try:
+            if posix.getpid() == pid:  # not in a child
+                self._write("%s/memory-%d.pickle" % (directory, pid))
+        except Exception:
+            pass  # it would end with a message that is not its own
 
     def leave(self):
         """Writes the snapshot of an allocation that fails."""
         directory = os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM")
         if directory and self._left < _MAX_LEFT:
             self._left += 1
-            name = "%s/oom-%d-%d.pickle" % (directory, posix.getpid(), self._left)
-            with _io.FileIO(name, "x", opener=lambda name, flags: posix.open(name, flags, 0o600)) as file:
-                self.write(_SnapshotFile(file.fileno(), lambda: True), [])
+            self._write("%s/oom-%d-%d.pickle" % (directory, posix.getpid(), self._left))
+
+    def _write(self, name):
+        with _io.FileIO(name, "x", opener=lambda name, flags: posix.open(name, flags, 0o600)) as file:
+            self.write(_SnapshotFile(file.fileno(), lambda: True), [])
 
 
 def _pickled(write):

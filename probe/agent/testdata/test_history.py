@@ -139,6 +139,18 @@ class History(Case):
             self.assertEqual(self.blocks(file), {"grow": 3 * MIB})
             self.assertEqual(os.fstat(file.fileno()).st_mode & 0o777, 0o600)
 
+    def test_the_history_from_the_start(self):
+        directory = os.path.join(self.directory, "traces")
+        os.mkdir(directory)
+        job = self.job("import torch", "kept = torch.empty(3 << 20)", VRAMSCOPE_RECORD_MEMORY=directory)
+        self.assertEqual([(c["enabled"], c["context"], c["max_entries"]) for c in job.do("torch.cuda.calls")], [("all", None, 1 << 20)])
+        name = os.path.join(directory, "memory-%d.pickle" % job.process.pid)
+        self.assertEqual(os.listdir(directory), [])
+        self.assertEqual((job.end(), job.errors()), (0, ""))
+        with open(name, "rb") as file:
+            self.assertEqual(list(self.blocks(file).values()), [3 * MIB])
+            self.assertEqual(os.fstat(file.fileno()).st_mode & 0o777, 0o600)
+
 
 if __name__ == "__main__":
     unittest.main()
