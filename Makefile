@@ -54,8 +54,9 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 	dist/screenshot -size 80x24 -after 6s -o docs/screen-no-probes.svg -- scripts/fake-gpu --gpus 16 --processes 2 --live -- ./vramscope --theme dark
 
 .PHONY: preload
-preload: ## build the library that vramscope run preloads (PYTHON=…: one with ziglang)
+preload: ## build the library that vramscope run preloads and the stand-in runtime of what-if (PYTHON=…: one with ziglang)
 	scripts/build-preload
+	scripts/build-what-if
 
 .PHONY: agent
 agent: ## record the hashes of the Python probe after a change of its source

@@ -135,7 +135,7 @@ func commands(p *command.Program) []*cobra.Command {
 		}
 	}
 	return []*cobra.Command{
-		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Resume(p), actions.Attach(p), actions.Snapshot(p), actions.Record(p), actions.Holds(p), actions.Summary(p), launch.Run(p), leases.Command(p), launch.Env(p), trial.Probe(p),
+		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Resume(p), actions.Attach(p), actions.Snapshot(p), actions.Record(p), actions.Holds(p), actions.WhatIf(p), actions.Summary(p), launch.Run(p), leases.Command(p), launch.Env(p), trial.Probe(p),
 		service.Command(p), past.Replay(p), past.Export(p), past.Backtest(p), past.Report(p), guarding.Command(p), boxes.Command(p), trial.Demo(p), doctor.Command(p), configCommand(p),
 		completionCommand(p), manCommand(p),
 	}

@@ -13,6 +13,7 @@ import (
 	"vramscope/forecast/backtest"
 	"vramscope/guard/advice"
 	"vramscope/memoryviz"
+	"vramscope/memoryviz/whatif"
 	"vramscope/metric"
 	"vramscope/recording/why"
 	"vramscope/schema"
@@ -112,7 +113,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	for name, in := range map[string]reflect.Type{
 		"once": reflect.TypeFor[schema.Document](), "flush": reflect.TypeFor[schema.FlushDocument](), "holds": reflect.TypeFor[schema.HoldsDocument](),
 		"headroom": reflect.TypeFor[schema.HeadroomDocument](), "why": reflect.TypeFor[why.Document](), "backtest": reflect.TypeFor[backtest.Document](),
-		"lines": reflect.TypeFor[memoryviz.Document](), "growth": reflect.TypeFor[memoryviz.GrowthDocument](),
+		"lines": reflect.TypeFor[memoryviz.Document](), "growth": reflect.TypeFor[memoryviz.GrowthDocument](), "what_if": reflect.TypeFor[whatif.Document](),
 		"alert":  reflect.TypeFor[schema.AlertDocument](),
 		"report": reflect.TypeFor[schema.Report](), "advise": reflect.TypeFor[advice.Document](),
 		"guard": reflect.TypeFor[schema.GuardDocument](), "fleet": reflect.TypeFor[schema.Fleet](), "fleet_headroom": reflect.TypeFor[schema.FleetHeadroom](),

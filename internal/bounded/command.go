@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ type Command struct {
 	Environ   []string
 	Directory string // "": this program's
 	Input     []byte
-	Time      time.Duration // then it is killed with its process group
-	Limit     int           // bytes of output that are kept, errors too
+	System    *syscall.SysProcAttr // nil: with this program's rights
+	Time      time.Duration        // then it is killed with its process group
+	Limit     int                  // bytes of output that are kept, errors too
 }
 
 // closeDelay is how long a process that has left the group may keep the output open.
@@ -36,7 +38,8 @@ func (c *Command) Output(ctx context.Context) ([]byte, error) {
 		cmd.Stdin = bytes.NewReader(c.Input)
 	}
 	cmd.Env, cmd.Dir = c.Environ, c.Directory
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal is not for it
+	cmd.SysProcAttr = cmp.Or(c.System, &syscall.SysProcAttr{})
+	cmd.SysProcAttr.Setsid = true // the terminal is not for it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = closeDelay
 	err := cmd.Run()
