@@ -22,15 +22,20 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 
 // endedEvent returns the event of a row's end. A process that still runs has only left the GPU.
 // Whether another container's process still runs is unknown.
-func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal) snapshot.Event {
+func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal, hostMemoryEnded bool) snapshot.Event {
 	message := "exited"
 	switch status := g.ExitStatus.Or(0); {
 	case running:
 		message = "left the GPU"
+	case hostMemoryEnded && signal == syscall.SIGKILL:
+		message = "killed: " + snapshot.HostMemoryEnded
 	case signal != 0:
 		message = "killed by " + unix.SignalName(signal)
 	case status != 0:
 		message = fmt.Sprintf("exited with %d", status)
+	}
+	if hostMemoryEnded && signal != syscall.SIGKILL { // its child may have been killed, or how it ended is not known
+		message += ", " + snapshot.HostMemoryEnded
 	}
 	if used, ok := g.Last.Used.Value(); ok {
 		message += fmt.Sprintf(", used %s", used)

@@ -13,6 +13,7 @@ import (
 // exitReader is a ProcessReader that knows how processes ended.
 type exitReader interface {
 	Exit(id process.Identity) (status syscall.WaitStatus, known bool)
+	HostMemoryEnded(id process.Identity) bool
 }
 
 // noteExit notes the exit status of an ended row and returns the signal that ended it, 0 where

@@ -20,12 +20,16 @@ func (e exits) Exit(id process.Identity) (syscall.WaitStatus, bool) {
 	return status, known
 }
 
+// HostMemoryEnded: of 105 how it ended is not known.
+func (e exits) HostMemoryEnded(id process.Identity) bool { return id.PID >= 105 }
+
 // TestKilledProcessIsAnIncident: but not one that was asked to end, or that vramscope signalled.
 func TestKilledProcessIsAnIncident(t *testing.T) {
-	b := newBox(6)
+	b := newBox(8)
 	s := b.sampler()
 	s.options.Processes = exits{b, map[int]syscall.WaitStatus{
 		100: syscall.WaitStatus(syscall.SIGKILL), 101: syscall.WaitStatus(syscall.SIGKILL), 102: syscall.WaitStatus(syscall.SIGTERM), 103: 3 << 8, 104: 0,
+		106: syscall.WaitStatus(syscall.SIGKILL), 107: 1 << 8,
 	}}
 	first := b.tick(s)
 	for i := range first.Rows {
@@ -48,7 +52,8 @@ func TestKilledProcessIsAnIncident(t *testing.T) {
 	}
 	want := map[int]end{
 		100: {"killed by SIGKILL, used", 137, true, true}, 101: {"killed by SIGKILL, used", 137, true, false}, 102: {"killed by SIGTERM, used", 143, true, false},
-		103: {"exited with 3, used", 3, true, false}, 104: {"exited, used", 0, true, false}, 105: {"exited, used", 0, false, false},
+		103: {"exited with 3, used", 3, true, false}, 104: {"exited, used", 0, true, false}, 105: {"exited, its cgroup ran out of host memory, used", 0, false, true},
+		106: {"killed: its cgroup ran out of host memory, used", 137, true, true}, 107: {"exited with 1, its cgroup ran out of host memory, used", 1, true, false},
 	}
 	for _, e := range s.History().Events(0) {
 		if e.Kind != snapshot.EventEnded {
@@ -60,7 +65,7 @@ func TestKilledProcessIsAnIncident(t *testing.T) {
 		if w := want[pid]; row == nil || !strings.HasPrefix(e.Message, w.message) || row.ExitStatus.Known() != w.known || row.ExitStatus.Or(0) != w.status || is != w.incident {
 			t.Errorf("PID %d: %q, row %+v, incident %v; want %+v", pid, e.Message, row, is, w)
 		}
-		if is && incident.Words != "killed" {
+		if want := map[bool]string{false: "killed", true: "out of host memory"}[pid >= 105]; is && incident.Words != want {
 			t.Errorf("PID %d: incident %q", pid, incident.Words)
 		}
 		delete(want, pid)

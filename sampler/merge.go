@@ -270,11 +270,12 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		// Alive is asked again: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		var signal syscall.Signal
+		hostMemoryEnded := false
 		if reader, ok := s.options.Processes.(exitReader); ok && !running {
-			signal = noteExit(&g, reader)
+			signal, hostMemoryEnded = noteExit(&g, reader), reader.HostMemoryEnded(id.Process)
 		}
-		e := endedEvent(now, &g, running, signal)
-		if signal != 0 && !s.asked(&e, signal) {
+		e := endedEvent(now, &g, running, signal, hostMemoryEnded)
+		if unknown := hostMemoryEnded && !g.ExitStatus.Known(); (signal != 0 || unknown) && !s.asked(&e, signal) {
 			e.Severity = snapshot.Urgent
 		}
 		s.history.Append(e)

@@ -37,13 +37,22 @@ func exitOf(pidfd *os.File) (unix.PidfdInfo, error) {
 func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.gone[id.PID]
-	if e == nil {
-		e = t.entries[id.PID]
-	}
-	if e == nil || e.pidfd == nil || !id.Same(e.info.Identity) {
+	e := t.last(id)
+	if e == nil || e.pidfd == nil {
 		return 0, false
 	}
 	info, err := exitOf(e.pidfd)
 	return syscall.WaitStatus(info.Exit_code), err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0
+}
+
+// last returns what is remembered of a process that runs or ended a moment ago, or nil.
+func (t *Table) last(id Identity) *entry {
+	e := t.gone[id.PID]
+	if e == nil {
+		e = t.entries[id.PID]
+	}
+	if e == nil || !id.Same(e.info.Identity) {
+		return nil
+	}
+	return e
 }

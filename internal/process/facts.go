@@ -24,6 +24,7 @@ type facts struct {
 	command []string
 	job     Job
 	hints   Hints
+	kills   oomKills
 	panic   *panics.Caught // the reader's panic
 }
 
@@ -47,6 +48,7 @@ func readFacts(t *Table, pid int) facts {
 		if f.job = jobOf(string(cgroups)); f.job.Kind == "slurm" {
 			f.job = t.slurmJob(f.job, string(cgroups))
 		}
+		f.kills = oomKillsIn(t.slurm.cgroups, f.job, string(cgroups))
 	}
 	jobUnread := err != nil || f.job.Kind == "slurm" && isSLUID(f.job.ID)
 	f.command = readCommand(dir+"/cmdline", buf[:])

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -115,6 +116,9 @@ func (e *entry) take(f facts) {
 	e.pending = nil
 	f.panic.Again()
 	e.info.UID, e.info.Job, e.info.Hints = f.uid, f.job, f.hints
+	if f.kills.file != "" { // the kernel kills some time before a process has ended
+		e.kills, e.killsBefore = f.kills, cmp.Or(e.kills, f.kills)
+	}
 	// A process that is exiting has no command line: the last one stays.
 	if len(f.command) > 0 {
 		e.info.Command = f.command

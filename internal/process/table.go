@@ -50,7 +50,7 @@ type Table struct {
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	gone    map[int]*entry // processes with a pidfd that ended a moment ago
+	gone    map[int]*entry // processes that ended a moment ago
 
 	exitsUnknown bool // this kernel does not tell how processes end
 
@@ -89,6 +89,8 @@ type entry struct {
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
 	pidfd     *os.File // nil: not known how it will end
+
+	kills, killsBefore oomKills // of its cgroup, as its facts were read and the time before
 }
 
 // NewTable reads the proc file system at root: "/proc", except in tests.
@@ -198,7 +200,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 		e.seen = now // too many files are open here: the process may well be alive
 		return e, nil
 	}
-	if e != nil && e.pidfd != nil && (err != nil || e.info.Identity.StartTime != s.start) {
+	if e != nil && (err != nil || e.info.Identity.StartTime != s.start) {
 		t.gone[pid] = e
 	}
 	if err != nil {

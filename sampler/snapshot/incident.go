@@ -14,6 +14,10 @@ type Incident struct {
 	Words string // "out of memory"
 }
 
+// HostMemoryEnded is in the message of the end of a process in whose cgroup the kernel has killed one
+// for want of host memory.
+const HostMemoryEnded = "its cgroup ran out of host memory"
+
 // IncidentOf makes the incident of an event; false if the event is not one.
 func IncidentOf(e Event) (Incident, bool) {
 	switch {
@@ -21,6 +25,8 @@ func IncidentOf(e Event) (Incident, bool) {
 		return Incident{e, "out of memory"}, true
 	case e.Kind == EventGPULost && !strings.HasPrefix(e.Message, string(GPUHanging)):
 		return Incident{e, "lost"}, true
+	case e.Kind == EventEnded && e.Severity == Urgent && strings.Contains(e.Message, HostMemoryEnded):
+		return Incident{e, "out of host memory"}, true
 	case e.Kind == EventEnded && e.Severity == Urgent:
 		return Incident{e, "killed"}, true
 	case e.Decision != nil && e.Decision.Kind == GuardTripped:
