@@ -94,15 +94,13 @@ func (w *Watcher) look(ctx context.Context, s *Server) *watched {
 		return before
 	}
 	next := &watched{state: state, at: time.Now()}
-	next.idle = next.at
 	if before != nil {
-		next.named = before.named
-		if !before.idle.IsZero() {
-			next.idle = before.idle
-		}
+		next.idle, next.named = before.idle, before.named
 	}
 	if state.Requests.Or(1) > 0 || state.Asleep.Or(false) {
 		next.idle = time.Time{}
+	} else if next.idle.IsZero() {
+		next.idle = next.at
 	}
 	return next
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
+	"vramscope/server"
 )
 
 func Command(p *command.Program) *cobra.Command {
@@ -138,6 +140,9 @@ func policyInWords(s *config.Settings, path, cannot string) string {
 		quantity.BriefDuration(policy.Every), text.Plural(policy.MaxPerMinute, "time", "times"))
 	for i := range policy.Rules {
 		b.WriteString("\n" + ruleInWords(&policy.Rules[i]))
+		if len(policy.Rules[i].Sleep) > 0 && !slices.ContainsFunc(s.Servers, func(e server.Entry) bool { return e.Watch }) {
+			b.WriteString("  note     no [[server]] has watch = true: the step sleep finds none\n")
+		}
 	}
 	b.WriteString("\n" + importanceInWords(policy.Importance))
 	return b.String()
