@@ -76,20 +76,11 @@ func (a timeAxis) label(seconds float64) string {
 // plot draws the rows, the time axis and its labels. The series are in units of rows, with
 // fixed bounds: asciigraph would round its own bounds and change the number of rows.
 func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
-	lk, smooth := g.Appearance, len(c.parts) > 0 && g.Appearance.Smooth()
-	var text string
-	if key := plotKeyOf(c, scale, axis); !smooth || g.Stacks == nil {
-		text = lined(lk, c, scale, axis)
-	} else {
-		if g.Stacks.plot != key {
-			g.Stacks.plot, g.Stacks.text = key, lined(lk, c, scale, axis)
-		}
-		text = g.Stacks.text
-	}
+	lk := g.Appearance
 	lines := make([]string, 0, scale.rows+2)
 	l := cell.NewLine(width)
 	under := newArea(lk, c, scale)
-	for row := range strings.SplitSeq(text, "\n") {
+	for row := range strings.SplitSeq(lined(lk, c, scale, axis), "\n") {
 		l.Reset(width)
 		if len(lines) < scale.rows {
 			under.row = scale.rows - 1 - len(lines)
@@ -99,25 +90,6 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 		lines = append(lines, restyled(lk, l, row, nil))
 	}
 	return lines
-}
-
-// plotKey is what asciigraph's part of an area depends on: the capacity, the labels and the
-// axes. They rarely change.
-type plotKey struct {
-	columns, rows int
-	capacity      float64
-	unit          quantity.Bytes
-	floor, step   float64
-	top           string
-	axis          timeAxis
-}
-
-func plotKeyOf(c *curves, scale yAxis, axis timeAxis) plotKey {
-	key := plotKey{len(c.history), scale.rows, c.capacity, scale.unit, scale.floor, scale.step, scale.labels[scale.rows-1], axis}
-	if math.IsNaN(key.capacity) {
-		key.capacity = -1 // NaN equals nothing
-	}
-	return key
 }
 
 // lined returns what asciigraph draws.

@@ -25,14 +25,11 @@ const (
 	partCached
 )
 
-// Stacks keeps what was drawn for earlier frames: all of it for those that show one snapshot; the
-// axes; and the forecast, which stays as it is until the curve moves.
+// Stacks keeps what was drawn for earlier frames: all of it for those that show one snapshot; and
+// the forecast, which stays as it is until the curve moves.
 type Stacks struct {
 	frame frameKey
 	lines []string
-
-	plot plotKey
-	text string
 
 	ahead forecastKey
 	from  Subject // with the forecast that is drawn

@@ -87,16 +87,15 @@ func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 		return []snapshot.RowID{key.Row}
 	}
 	var ids []snapshot.RowID
-	add := func(p *snapshot.Process) {
-		if p.ID.GPUUUID == key.GPUUUID && (!key.Instance.MIG || p.ID.Instance == key.Instance) && p.Runtime != "" {
+	for p := range s.PlaceRows(key.GPUUUID, key.Instance) {
+		if p.Runtime != "" {
 			ids = append(ids, p.ID)
 		}
 	}
-	for p := range s.GPURows(key.GPUUUID) {
-		add(p)
-	}
 	for i := range s.Ended {
-		add(&s.Ended[i].Last)
+		if p := &s.Ended[i].Last; p.Runtime != "" && p.ID.GPUUUID == key.GPUUUID && (!key.Instance.MIG || p.ID.Instance == key.Instance) {
+			ids = append(ids, p.ID)
+		}
 	}
 	return ids
 }
