@@ -7,7 +7,6 @@ import (
 	"vramscope/cli/config"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // manCommand writes the man page, generated from the commands and the options.
@@ -41,23 +40,14 @@ func manPage(root *cobra.Command) string {
 	r.line(".B vramscope")
 	r.text("command [options]")
 	r.section("Description")
-	r.prose(root.Long)
+	r.literal(root.Long)
 	r.section("Commands")
-	for _, command := range root.Commands() {
-		if command.IsAvailableCommand() {
-			r.command(command)
-		}
-	}
+	r.commands(root)
 	r.section("Options of all commands")
-	r.flags(root.PersistentFlags())
+	r.literal(root.PersistentFlags().FlagUsagesWrapped(80))
 	r.section("Configuration")
-	r.prose("The file $XDG_CONFIG_HOME/" + config.Name + ", in TOML. Its keys, with their defaults:")
-	s := config.Defaults()
-	for _, o := range config.Options(&s) {
-		r.line(".TP")
-		r.line(".B " + escaped(o.Key+" = "+o.Literal()))
-		r.prose(o.Comment)
-	}
+	r.text("The file $XDG_CONFIG_HOME/" + config.Name + ", in TOML. With every key, and its default:")
+	r.literal(config.DefaultFile())
 	r.section("Environment")
 	r.line(".TP")
 	r.line(".B NO_COLOR")
@@ -93,22 +83,6 @@ func (r *roff) text(s string) { r.line(escaped(s)) }
 
 func (r *roff) section(title string) { r.line(".SH " + strings.ToUpper(title)) }
 
-// prose writes paragraphs; lines that begin with two blanks stay as they are.
-func (r *roff) prose(s string) {
-	for i, paragraph := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
-		if i > 0 {
-			r.line(".PP")
-		}
-		if strings.HasPrefix(paragraph, "  ") {
-			r.literal(paragraph)
-			continue
-		}
-		for line := range strings.SplitSeq(paragraph, "\n") {
-			r.text(line)
-		}
-	}
-}
-
 func (r *roff) literal(s string) {
 	r.line(".EX")
 	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
@@ -117,38 +91,16 @@ func (r *roff) literal(s string) {
 	r.line(".EE")
 }
 
-func (r *roff) command(command *cobra.Command) {
-	r.line(".SS " + escaped(strings.TrimSuffix(command.UseLine(), " [flags]")))
-	r.prose(command.Long)
-	r.flags(command.LocalNonPersistentFlags())
-	if command.HasExample() {
-		r.line(".PP")
-		r.literal(command.Example)
+// commands writes the help of each command below cmd.
+func (r *roff) commands(cmd *cobra.Command) {
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			r.line(".SS " + escaped(below.CommandPath()))
+			usage, _, _ := strings.Cut(usageOf(below), "\nFlags of all commands")
+			r.literal(below.Long + "\n\n" + usage)
+			r.commands(below)
+		}
 	}
-}
-
-func (r *roff) flags(flags *pflag.FlagSet) {
-	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Hidden || flag.Name == "help" {
-			return
-		}
-		name := "--" + flag.Name
-		if flag.Shorthand != "" {
-			name = "-" + flag.Shorthand + ", " + name
-		}
-		holder, usage := pflag.UnquoteUsage(flag)
-		r.line(".TP")
-		if holder == "" || flag.NoOptDefVal != "" {
-			r.line(".B " + escaped(name))
-		} else {
-			r.line(`.BI "` + escaped(name) + ` " "` + escaped(holder) + `"`)
-		}
-		// What stands there may begin with a value, which is written small.
-		if flag.DefValue != "" && flag.DefValue != "false" {
-			usage += " (default " + flag.DefValue + ")"
-		}
-		r.text(usage)
-	})
 }
 
 // escaped keeps text from being taken for roff: backslashes, dashes that are
