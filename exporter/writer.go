@@ -140,14 +140,14 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-// longest limits a text from outside in a label, in characters.
-const longest = 128
+// maxLabel limits a text from outside in a label, in characters.
+const maxLabel = 128
 
 // clean returns a text from outside as a label's value: short, printable UTF-8.
 func clean(s string) string {
-	if len(s) <= longest {
+	if len(s) <= maxLabel {
 		return text.Clean(s)
 	}
-	runes := []rune(text.Clean(s[:min(len(s), 4*longest)]))
-	return string(runes[:min(len(runes), longest)])
+	runes := []rune(text.Clean(s[:min(len(s), 4*maxLabel)]))
+	return string(runes[:min(len(runes), maxLabel)])
 }

@@ -33,7 +33,7 @@ func (d *decoder) row(s *series) *snapshot.Process {
 
 func (d *decoder) process(s *series, id metric.ID) {
 	p := d.row(s)
-	if p == nil || s.value < -most || s.value > most {
+	if p == nil || s.value < -maxMemory || s.value > maxMemory {
 		return
 	}
 	to := map[metric.ID]*snapshot.Bytes{

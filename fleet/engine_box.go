@@ -94,7 +94,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 			into = foreign
 		}
 		for _, v := range stream.Values {
-			if math.Abs(v.value) < most { // not NaN either
+			if math.Abs(v.value) < maxMemory { // not NaN either
 				into[key] = append(into[key], Sample{v.at, metric.Table[key.Metric].Whole(v.value * unit)})
 			}
 		}

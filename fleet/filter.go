@@ -83,8 +83,8 @@ func (f Filter) String() string {
 	return strings.Join(words, " ")
 }
 
-// of returns the terms of some fields.
-func (f Filter) of(fields ...Field) (found Filter) {
+// terms returns the terms of some fields.
+func (f Filter) terms(fields ...Field) (found Filter) {
 	for _, t := range f {
 		if slices.Contains(fields, t.Field) {
 			found = append(found, t)
@@ -94,17 +94,17 @@ func (f Filter) of(fields ...Field) (found Filter) {
 }
 
 // ByState reports whether the filter names a state.
-func (f Filter) ByState() bool { return len(f.of(InState)) > 0 }
+func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
 // ofPeople reports whether the filter names a user or a job as such.
-func (f Filter) ofPeople() bool { return len(f.of(InUser, InJob)) > 0 }
+func (f Filter) ofPeople() bool { return len(f.terms(InUser, InJob)) > 0 }
 
 // named returns the terms that name hosts, users or jobs.
-func (f Filter) named() Filter { return f.of(Anywhere, InHost, InUser, InJob) }
+func (f Filter) named() Filter { return f.terms(Anywhere, InHost, InUser, InJob) }
 
 // state reports whether a line is in every state that the filter names.
 func (f Filter) state(l *Line) bool {
-	for _, t := range f.of(InState) {
+	for _, t := range f.terms(InState) {
 		in := false
 		switch t.Word {
 		case stateDown:

@@ -252,12 +252,12 @@ func memoryOf(values map[field]float64) snapshot.Memory {
 	return snapshot.Memory{Used: amount(values, used), Total: amount(values, total), Free: amount(values, free), Reserved: amount(values, reserved)}
 }
 
-// most is more memory than a fleet has; a larger value is invalid.
-const most = 1 << 60
+// maxMemory is more memory than a fleet has; a larger value is invalid.
+const maxMemory = 1 << 60
 
 func number(values map[field]float64, f field) snapshot.Float {
 	v, ok := values[f]
-	if !ok || !(v >= 0 && v < most) { // NaN, too
+	if !ok || !(v >= 0 && v < maxMemory) { // NaN, too
 		return snapshot.Float{}
 	}
 	return quantity.From(v, quantity.Driver)

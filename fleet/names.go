@@ -61,7 +61,7 @@ var aggregation = map[field]string{idle: "count", utilization: "avg", temperatur
 // temperature, each instance repeats the GPU's.
 var summed = map[field]bool{used: true, total: true, free: true, reserved: true}
 
-func own(id metric.ID) string { return metric.Table[id].ExportedAs(metric.GPU) }
+func exportedName(id metric.ID) string { return metric.Table[id].ExportedAs(metric.GPU) }
 
 func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name }
 
@@ -71,15 +71,15 @@ const mebibytes = "1048576"
 // exporters are the supported exporters. The first that reports a GPU is used.
 var exporters = []*exporter{
 	{
-		used: own(metric.Used), uuid: "uuid", people: true,
+		used: exportedName(metric.Used), uuid: "uuid", people: true,
 		vector: func(_ field, name, matchers, by string) string {
 			return fmt.Sprintf("max by (%s) (%s{%s})", by, name, matchers)
 		},
 		metrics: map[field]string{
-			used: own(metric.Used), total: own(metric.Total), free: own(metric.Free), reserved: own(metric.Reserved),
-			allocated: own(metric.Allocated), cached: own(metric.Cached), fragmented: own(metric.Fragmented), returnable: own(metric.Returnable),
-			utilization: own(metric.Utilization), temperature: own(metric.Temperature), slowdown: own(metric.TemperatureSlowdown),
-			power: own(metric.Power), powerLimit: own(metric.PowerLimit),
+			used: exportedName(metric.Used), total: exportedName(metric.Total), free: exportedName(metric.Free), reserved: exportedName(metric.Reserved),
+			allocated: exportedName(metric.Allocated), cached: exportedName(metric.Cached), fragmented: exportedName(metric.Fragmented), returnable: exportedName(metric.Returnable),
+			utilization: exportedName(metric.Utilization), temperature: exportedName(metric.Temperature), slowdown: exportedName(metric.TemperatureSlowdown),
+			power: exportedName(metric.Power), powerLimit: exportedName(metric.PowerLimit),
 			fullIn: exported(metric.FullIn), earliest: exported(metric.FullInEarliest), latest: exported(metric.FullInLatest),
 		},
 		info: func(matchers string) string {

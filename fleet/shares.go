@@ -34,14 +34,14 @@ var parts = map[field]metric.ID{
 // held returns a figure of the processes that the filter and more matchers let through. A GPU that is
 // scraped twice counts once.
 func (a *asking) held(f field, matchers string) string {
-	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.theirs(f, matchers))
+	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.heldByBox(f, matchers))
 }
 
-// theirs returns what held returns, by box.
-func (a *asking) theirs(f field, matchers string) string {
+// heldByBox returns what held returns, by box.
+func (a *asking) heldByBox(f field, matchers string) string {
 	matchers = a.people() + more(a.within) + more(matchers)
 	s := a.processes(f, matchers)
-	for _, t := range a.query.Filter.of(Anywhere, InHost) {
+	for _, t := range a.query.Filter.terms(Anywhere, InHost) {
 		hosts, _ := a.matching(Term{InHost, t.Word})
 		set := fmt.Sprintf("(%s) and on (instance) (%s)", s, strings.Join(hosts, " or "))
 		if t.Field == Anywhere {
@@ -58,7 +58,7 @@ var personLabels = map[Field]string{InUser: "user", InJob: "hpc_job"}
 
 // people returns matchers of the users and jobs that the filter names.
 func (a *asking) people() (matchers string) {
-	for _, t := range a.query.Filter.of(InUser, InJob) {
+	for _, t := range a.query.Filter.terms(InUser, InJob) {
 		matchers += "," + personLabels[t.Field] + "=~" + containing(t.Word)
 	}
 	return matchers
@@ -86,7 +86,7 @@ func (a *asking) idle() string {
 			each = append(each, fmt.Sprintf("max by (%s) (%s{%s})", byGPU, recordedIdle, a.within))
 			continue
 		case e.people:
-			busy = fmt.Sprintf("max by (%s) (max_over_time(%s{%s}[5m]))", byGPU, own(metric.Utilization), a.within)
+			busy = fmt.Sprintf("max by (%s) (max_over_time(%s{%s}[5m]))", byGPU, exportedName(metric.Utilization), a.within)
 		}
 		s := fmt.Sprintf("(%s > 2 ^ 30 and %s == 0", held, busy)
 		for _, before := range a.exporters[:i] { // an earlier exporter's figure of a GPU wins
@@ -115,14 +115,14 @@ func (a *asking) shared(f field, matchers string) string {
 	if a.query.Unit == Jobs {
 		by, level, names, parting = "user,hpc_job", "user_job", recordedOfJobs, parting[:2]
 	}
-	if name := names[f]; name != "" && a.summed && len(a.query.Filter.of(parting...)) == 0 {
+	if name := names[f]; name != "" && a.summed && len(a.query.Filter.terms(parting...)) == 0 {
 		return fmt.Sprintf("%s:%s{%s}", level, name, strings.TrimPrefix(a.people()+more(matchers), ","))
 	}
 	if _, ok := parts[f]; ok {
 		return fmt.Sprintf("sum by (%s) (%s)", by, a.held(f, matchers))
 	}
 	each := func(label, matchers string) string {
-		return fmt.Sprintf("group by (%s,%s) (%s)", by, label, a.theirs(used, matchers))
+		return fmt.Sprintf("group by (%s,%s) (%s)", by, label, a.heldByBox(used, matchers))
 	}
 	how, s := "count", each("uuid", matchers)
 	switch f {
@@ -133,11 +133,11 @@ func (a *asking) shared(f field, matchers string) string {
 		s = each("hpc_job", `hpc_job!=""`+more(matchers))
 	default:
 		how = cmp.Or(aggregation[f], "sum")
-		of := a.each(f, nil, "uuid")
+		figure := a.each(f, nil, "uuid")
 		if f == idle || f == idleMemory {
-			of = "max by (uuid) (" + a.idle() + ")"
+			figure = "max by (uuid) (" + a.idle() + ")"
 		}
-		s += " * on (uuid) group_left () (" + of + ")"
+		s += " * on (uuid) group_left () (" + figure + ")"
 	}
 	return fmt.Sprintf("%s by (%s) (%s)", how, by, s)
 }

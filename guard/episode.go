@@ -218,7 +218,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return false
 	}
 	if before, was := ep.done[p.ID]; was {
-		return before == Gradual && step != Gradual && evictable(p) >= least && !e.traces[p.ID].busy
+		return before == Gradual && step != Gradual && evictable(p) >= minFlush && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
 	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // less than that it would take again at once

@@ -59,7 +59,7 @@ func TestLeastThatIsWorthAFlush(t *testing.T) {
 }
 
 func TestStepsEscalate(t *testing.T) {
-	for evictable, want := range map[quantity.Bytes]string{20 * gib: "gradual selective ", least: "gradual selective ", least - 1: "gradual "} {
+	for evictable, want := range map[quantity.Bytes]string{20 * gib: "gradual selective ", minFlush: "gradual selective ", minFlush - 1: "gradual "} {
 		b := newBox(&row{allocated: 66 * gib, cached: 8 * gib, evictable: evictable})
 		policy := rooms(Act)
 		policy.Rules[0].Goal = percent(30)

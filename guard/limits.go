@@ -151,7 +151,7 @@ func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trac
 	}
 	base := min(used, f.base.Or(used))
 	f.base = quantity.From(base, quantity.Driver)
-	if back := used - base; back >= least/2 && back >= f.freed/2 {
+	if back := used - base; back >= minFlush/2 && back >= f.freed/2 {
 		t.flushed = nil
 		back = min(back, f.freed) // memory taken beyond what was freed is new
 		d := f.decision

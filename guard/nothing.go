@@ -54,7 +54,7 @@ func WithoutDigits(r rune) rune {
 
 // whyNone returns why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
-	var reasons, of []string // each once, with the first process that it holds for
+	var reasons, named []string // each once, with the first process that it holds for
 	for p := range v.snap.GPURows(v.uuid) {
 		if p.ID.Instance != v.instance {
 			continue
@@ -71,9 +71,9 @@ func (e *Engine) whyNone(rule int, v *view) string {
 		if why != "" && why != "nothing to free" && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 			if pid := "PID " + strconv.Itoa(p.ID.Process.PID); strings.Contains(why, pid+" ") {
-				of = append(of, why)
+				named = append(named, why)
 			} else {
-				of = append(of, pid+": "+why)
+				named = append(named, pid+": "+why)
 			}
 		}
 	}
@@ -81,8 +81,8 @@ func (e *Engine) whyNone(rule int, v *view) string {
 	case n == 0:
 		return "nothing that a flush frees is cached there"
 	case n > 2:
-		return strings.Join(of[:2], "; ") + "; and " + text.Plural(n-2, "reason", "reasons") + " more"
+		return strings.Join(named[:2], "; ") + "; and " + text.Plural(n-2, "reason", "reasons") + " more"
 	default:
-		return strings.Join(of, "; ")
+		return strings.Join(named, "; ")
 	}
 }

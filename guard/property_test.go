@@ -157,7 +157,7 @@ func (c *course) mayBeFlushed(t *testing.T, seed uint64, snap *snapshot.Snapshot
 			t.Errorf("seed %d: a flush with unknown figures", seed)
 		case free >= d.Goal.Or(0):
 			t.Errorf("seed %d: a flush although %s are free and the goal is %s", seed, free, d.Goal.Or(0))
-		case d.Expected.Or(0) < least || d.Expected.Or(0) > r.cached+r.evictable:
+		case d.Expected.Or(0) < minFlush || d.Expected.Or(0) > r.cached+r.evictable:
 			t.Errorf("seed %d: %s expected of %s cached", seed, d.Expected.Or(0), r.cached)
 		}
 		return

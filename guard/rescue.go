@@ -121,7 +121,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		}
 		give := d
 		give.Level = string(Gradual)
-		if given(p, Gradual) < need && evictable(p) >= least {
+		if given(p, Gradual) < need && evictable(p) >= minFlush {
 			give.Level = string(Selective)
 		}
 		amount := expected(p, Level(give.Level))
@@ -176,5 +176,5 @@ func (e *Engine) rescues(snap *snapshot.Snapshot, p, asker *snapshot.Process, us
 	if t == nil || e.standing[p.ID] == nil || i.value > importance || i.value == importance && !same {
 		return false
 	}
-	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && given(p, Selective) >= least
+	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && given(p, Selective) >= minFlush
 }

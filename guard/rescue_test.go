@@ -144,12 +144,12 @@ func TestRescueTakesWhatIsMissing(t *testing.T) {
 	}{
 		{10 * gib, 20 * gib, 10 * gib, "gradual "},
 		{10 * gib, 20 * gib, 10*gib + 1, "selective "},
-		{10 * gib, least, 10*gib + 1, "selective "},
-		{10 * gib, least - 1, 10*gib + 1, "gradual gradual "},
+		{10 * gib, minFlush, 10*gib + 1, "selective "},
+		{10 * gib, minFlush - 1, 10*gib + 1, "gradual gradual "},
 		{10 * gib, 0, 20 * gib, "gradual gradual "},
 		{10 * gib, 0, 20*gib + 1, ""},
-		{least, 0, 1, "gradual "},
-		{least - 1, 0, 1, ""},
+		{minFlush, 0, 1, "gradual "},
+		{minFlush - 1, 0, 1, ""},
 	} {
 		asker := &row{command: "train.py", allocated: 10 * gib}
 		b := newBox(asker, &row{command: "a", allocated: 20 * gib, cached: c.cached, evictable: c.evictable}, &row{command: "b", allocated: 20 * gib, cached: c.cached, evictable: c.evictable})

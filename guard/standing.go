@@ -10,14 +10,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// least is the smallest flush worth its cost: below twice the tolerance of the driver's
+// minFlush is the smallest flush worth its cost: below twice the tolerance of the driver's
 // figure it could not be measured.
-const least = 64 * quantity.MiB
+const minFlush = 64 * quantity.MiB
 
 // minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush
 // stops the program for a moment, and a threshold is a percentage of the GPU: without this
 // limit a full server would be flushed without end for little.
-func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
+func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(minFlush, capacity/200) }
 
 // untouchable returns why no rule may do anything to the row; "" if one may.
 func untouchable(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
@@ -157,7 +157,7 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		s := &snapshot.GuardStanding{Row: p.ID, Importance: imp.value, Frees: expected(p, Gradual), Stays: spare(p, p.Demand.Needs())}
 		e.standing[p.ID] = s
 		where := device{p.ID.GPUUUID, p.ID.Instance}
-		minimum := least
+		minimum := minFlush
 		if g := snap.GPU(where.uuid); g != nil {
 			minimum = minFlushOn(g.Memory.Capacity().Or(0))
 			if in := g.Instance(where.instance); in != nil {

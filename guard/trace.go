@@ -71,7 +71,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	after, has := p.Cached.Value()
 	// An allocator that frees most of a large cache did so on request.
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
-	if had && has && !own && before >= least && after < before/4 {
+	if had && has && !own && before >= minFlush && after < before/4 {
 		was, ok := t.reserved.Value()
 		if is, also := p.Reserved().Value(); ok && also && was-is >= before/2 {
 			t.emptied = now

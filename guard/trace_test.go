@@ -15,8 +15,8 @@ func TestCacheThatWasEmptied(t *testing.T) {
 		before, after, taken quantity.Bytes
 		want                 bool
 	}{
-		{least, 0, 0, true},
-		{least - 1, 0, 0, false},
+		{minFlush, 0, 0, true},
+		{minFlush - 1, 0, 0, false},
 		{20 * gib, 5*gib - 1, 0, true},
 		{20 * gib, 5 * gib, 0, false},
 		{20 * gib, 0, 10 * gib, true},

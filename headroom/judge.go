@@ -262,12 +262,12 @@ func (p *Place) Why() string {
 
 // flushes names the processes to flush, the largest first, as many as it takes.
 func (p *Place) flushes() string {
-	const most = 3
+	const maxNamed = 3
 	s := ""
 	missing := p.Short
 	for i := range p.Flushable {
 		f := &p.Flushable[i]
-		if i == most {
+		if i == maxNamed {
 			return s + fmt.Sprintf(" and %d more", len(p.Flushable)-i)
 		}
 		if i > 0 {

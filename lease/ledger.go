@@ -88,7 +88,7 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 	}
 	le := &Lease{ID: l.NewID(), Claim: c, State: Waiting, Asked: now}
 	if len(l.reading.Devices) > 0 && len(l.set(le)) < c.Count {
-		return nil, &Refusal{Never: true, Reason: l.never(le)}
+		return nil, &Refusal{Never: true, Reason: l.whyNever(le)}
 	}
 	l.queue = append(l.queue, le)
 	l.serve(now)
@@ -103,8 +103,8 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 	return le, nil
 }
 
-// never returns why waiting cannot help a claim.
-func (l *Ledger) never(le *Lease) string {
+// whyNever returns why waiting cannot help a claim.
+func (l *Ledger) whyNever(le *Lease) string {
 	if parent := l.Lease(le.Parent); parent != nil {
 		return fmt.Sprintf("%dx%s do not fit into lease %s, which has %dx%s", le.Count, le.Need, parent.ID, parent.Count, parent.Need)
 	}
@@ -218,7 +218,7 @@ func (l *Ledger) serve(now time.Time) {
 		}
 		set := l.set(le)
 		if len(set) < le.Count { // it came before the first reading, or the GPUs have changed
-			l.end(le, l.never(le))
+			l.end(le, l.whyNever(le))
 			continue
 		}
 		if chosen := from.choose(le, now, set); chosen != nil && le.away.IsZero() {

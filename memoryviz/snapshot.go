@@ -67,12 +67,12 @@ func Read(source io.Reader) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	defer func() {
-		wrong := recover()
-		if _, bounds := wrong.(runtime.Error); bounds {
-			wrong = "it is no whole pickle"
+		panicked := recover()
+		if _, bounds := panicked.(runtime.Error); bounds {
+			panicked = "it is no whole pickle"
 		}
-		if wrong != nil {
-			err = fmt.Errorf("no snapshot of PyTorch: %v", wrong)
+		if panicked != nil {
+			err = fmt.Errorf("no snapshot of PyTorch: %v", panicked)
 		}
 	}()
 	whole := decode(content).(*dict)
@@ -142,7 +142,7 @@ func (r *reader) stack(d *dict) *Stack {
 			file := schema.Text(cmp.Or(field[string](f, "filename"), "?"))
 			s.Frames = append(s.Frames, Frame{file, quantity.From(int(number(f, "line")), quantity.Probe), field[string](f, "name")})
 		}
-		s.own = own(s.Frames)
+		s.own = ownFrame(s.Frames)
 	}
 	s = cmp.Or(s, noLine)
 	r.stacks[string(key)], r.lists[frames] = s, s
@@ -194,13 +194,13 @@ func (r *reader) history(traces any) {
 	r.Span = time.Duration(last-first) * time.Microsecond
 }
 
-// below are files of PyTorch and of Python itself, which allocate for their callers.
-var below = regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
+// libraryFiles are files of PyTorch and of Python itself, which allocate for their callers.
+var libraryFiles = regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
 	`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)
 
-func own(frames []Frame) Frame {
+func ownFrame(frames []Frame) Frame {
 	for _, f := range frames {
-		if !below.MatchString(string(f.File)) {
+		if !libraryFiles.MatchString(string(f.File)) {
 			return f
 		}
 	}

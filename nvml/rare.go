@@ -11,14 +11,14 @@ import (
 	"vramscope/metric"
 )
 
-// rarely is how often things are read that rarely change: modes, limits, error counts, links.
+// rareInterval is how often things are read that rarely change: modes, limits, error counts, links.
 //
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
 //	with Details also
 //	  each reading     encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
 //	  every 10 s       energy (3 ms of CPU on an H200), PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
-const rarely = 10 * time.Second
+const rareInterval = 10 * time.Second
 
 // rare has a GPU's last answers to the questions that are asked rarely.
 type rare struct {
@@ -41,7 +41,7 @@ func (l *Library) WithoutProcesses() { l.alone.Store(true) }
 // due reports whether something that was read at a time is to be read again.
 func due(now, at time.Time) bool {
 	age := now.Sub(at)
-	return age >= rarely || age < 0
+	return age >= rareInterval || age < 0
 }
 
 // readRare reads what rarely changes, or takes the last answers. It comes before the

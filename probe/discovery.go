@@ -188,14 +188,14 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, clien
 	if err != nil {
 		a.fail(err, connectRetryLimit)
 	}
-	if m.over(p) {
+	if m.mayForget(p) {
 		m.remove(p)
 	}
 }
 
-// over reports whether a probe without a connection may be forgotten. A last report
+// mayForget reports whether a probe without a connection may be forgotten. A last report
 // stays for as long as the slowest sampler needs to read it.
-func (m *Monitor) over(p *probeProcess) bool {
+func (m *Monitor) mayForget(p *probeProcess) bool {
 	return !p.final.Load() && !m.alive(p) || p.ended == nil && time.Since(p.lostAt) > forgetTime
 }
 
@@ -215,7 +215,7 @@ func (m *Monitor) remove(p *probeProcess) {
 func (m *Monitor) reap() {
 	for _, p := range m.byProcess {
 		answering := p.ended != nil && p.answer.Load().Err == nil
-		if !answering && m.over(p) {
+		if !answering && m.mayForget(p) {
 			m.remove(p)
 		}
 	}

@@ -56,7 +56,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	j.last = snap.Time
 	rows := j.divider.divide(weightOf(elapsed, snap), elapsed, snap)
 	for i := range rows {
-		if u := j.of(&rows[i]); u != nil {
+		if u := j.useOf(&rows[i]); u != nil {
 			u.add(snap.Time, &rows[i], j.divider.rows[i])
 		}
 	}
@@ -75,8 +75,8 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	}
 }
 
-// of returns the job of a row, nil if it has none.
-func (j *Jobs) of(p *snapshot.Process) *jobUse {
+// useOf returns the job of a row, nil if it has none.
+func (j *Jobs) useOf(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // its user will be known in a moment
 		return nil

@@ -279,13 +279,13 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 
 // endedAt returns the processes that had ended, newest first, as many as a snapshot holds.
 func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
-	const keep, most = 3 * time.Hour, 200
+	const keep, maxEnded = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess
 	d.each(func(rows *sql.Rows) error {
 		var r ProcessRow
 		err := scanProcess(rows, &r)
 		all = append(all, snapshot.EndedProcess{Last: r.Process, Ended: r.Ended, OutOfMemoryCount: r.OutOfMemoryCount, ExitStatus: r.ExitStatus})
 		return err
-	}, "SELECT "+processColumns+" FROM processes p WHERE pid != 0 AND ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)
+	}, "SELECT "+processColumns+" FROM processes p WHERE pid != 0 AND ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), maxEnded)
 	return all
 }

@@ -87,9 +87,9 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
-// unless returns an error that ends a query over all days: any error but damage, which is a
+// unlessDamaged returns an error that ends a query over all days: any error but damage, which is a
 // problem of its day.
-func (r *Recording) unless(path string, err error) error {
+func (r *Recording) unlessDamaged(path string, err error) error {
 	if err != nil && damaged(err) {
 		_ = r.note(path, err)
 		return nil
@@ -105,7 +105,7 @@ func (r *Recording) eachReader(from, to time.Time, visit func(*dayReader) error)
 		if err == nil {
 			err = visit(d)
 		}
-		if err = r.unless(path, err); err != nil {
+		if err = r.unlessDamaged(path, err); err != nil {
 			return fmt.Errorf("recording: %s: %w", path, err)
 		}
 	}

@@ -36,7 +36,7 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 			r.instances[in.ID] = c
 		}
 	}
-	if r.sums.over(now) {
+	if r.sums.ended(now) {
 		d.flushGPU(r)
 		r.sums.begin(now)
 	}
@@ -93,7 +93,7 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 	for _, id := range snapshot.RecordedOfProcess {
 		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
 	}
-	if r.sums.over(now) {
+	if r.sums.ended(now) {
 		d.flushProcess(r)
 		r.sums.begin(now)
 	}

@@ -74,8 +74,8 @@ func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
 	}
 }
 
-// over reports whether a tick belongs to a later window.
-func (w *window) over(now int64) bool { return now >= w.from+w.width || now < w.from }
+// ended reports whether a tick belongs to a later window.
+func (w *window) ended(now int64) bool { return now >= w.from+w.width || now < w.from }
 
 // gpuSums are the sums of a GPU in a minute.
 type gpuSums struct {

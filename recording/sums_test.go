@@ -159,7 +159,7 @@ func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	var w window
 	w.set(10*minute+7, time.Minute)
 	for now, want := range map[int64]bool{10*minute - 1: true, 10 * minute: false, 10*minute + 7: false, 11*minute - 1: false, 11 * minute: true} {
-		if got := w.over(now); got != want {
+		if got := w.ended(now); got != want {
 			t.Errorf("%s after it began: %t", time.Duration(now-10*minute), got)
 		}
 	}

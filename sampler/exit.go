@@ -32,9 +32,9 @@ func noteExit(g *snapshot.EndedProcess, reader exitReader) syscall.Signal {
 	}
 }
 
-// asked reports whether somebody asked a process to end: with a signal that says no more, or
+// askedToEnd reports whether somebody asked a process to end: with a signal that says no more, or
 // with any that vramscope sent a moment ago.
-func (s *Sampler) asked(e *snapshot.Event, signal syscall.Signal) bool {
+func (s *Sampler) askedToEnd(e *snapshot.Event, signal syscall.Signal) bool {
 	const recent, within = 64, 30 * time.Second
 	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM}, signal) ||
 		slices.ContainsFunc(s.history.Events(recent), func(sent snapshot.Event) bool {

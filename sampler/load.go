@@ -58,7 +58,7 @@ const (
 )
 
 func (p *peaks) watch(used quantity.Bytes) {
-	if p.now >= nothing && used < p.now/freed {
+	if p.now >= nearlyNothing && used < p.now/freed {
 		p.past = append(p.past, p.now)
 		p.past = p.past[max(len(p.past)-maxPeaks, 0):]
 		p.now = 0
@@ -81,18 +81,20 @@ const (
 	loadsWithin = 15 * time.Minute
 	plateau     = 9 // windows: pauses between shards of weights are shorter
 
-	nothing   = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
-	firstLoad = 5 * time.Minute  // a slow disk reads the weights of a whole GPU
-	laterLoad = time.Minute      // if no earlier one is known
-	longer    = 1.25             // times the longest similar rise
-	fading    = 0.8              // by which the remembered time shrinks with each rise: programs change
-	urgent    = time.Minute      // time to full
-	training  = 2                // windows with steps: the first may be that of the first steps
+	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
+	firstLoad     = 5 * time.Minute  // a slow disk reads the weights of a whole GPU
+	laterLoad     = time.Minute      // if no earlier one is known
+	longer        = 1.25             // times the longest similar rise
+	fading        = 0.8              // by which the remembered time shrinks with each rise: programs change
+	urgent        = time.Minute      // time to full
+	training      = 2                // windows with steps: the first may be that of the first steps
 )
 
 // loads reports whether the first load is in progress. A process that has nearly no memory and
 // does not grow is waiting, and is forecast like any other.
-func (l *load) loads() bool { return !l.over && (l.used >= nothing || !l.rose.IsZero() || l.rebuilds) }
+func (l *load) loads() bool {
+	return !l.over && (l.used >= nearlyNothing || !l.rose.IsZero() || l.rebuilds)
+}
 
 // known reports whether a later rise leads back to a level that the process has had before and
 // that still fits: other processes may have taken the memory since.
@@ -149,7 +151,7 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes, steps int64) (gre
 	}
 	ended := l.quiet >= plateau
 	switch long := !l.rose.IsZero() && l.grew.Sub(l.rose) >= firstLoad || l.trains() && !l.rebuilds; {
-	case !l.over && (ended && (used >= nothing || l.rebuilds) || long):
+	case !l.over && (ended && (used >= nearlyNothing || l.rebuilds) || long):
 		l.over, l.ended, l.rose = true, now, time.Time{}
 		if ended {
 			l.top = max(l.top, used)
@@ -180,8 +182,8 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
 	switch {
 	case l.begin.IsZero() && !l.rebuilds:
-		l.over = !young(r.came) && !young(started) && used >= nothing
-	case l.over && used < nothing:
+		l.over = !young(r.came) && !young(started) && used >= nearlyNothing
+	case l.over && used < nearlyNothing:
 		*l = load{top: l.top, like: l.like, peaks: l.peaks} // it has freed what it had
 	}
 	l.peaks.watch(used)
@@ -252,7 +254,7 @@ const maxHabits = 256
 
 func habitOf(p *snapshot.Process) habit { return habit{p.User, p.ProgramName()} }
 
-func (h *habits) of(p *snapshot.Process) *time.Duration {
+func (h *habits) longest(p *snapshot.Process) *time.Duration {
 	key := habitOf(p)
 	if key.program == "" {
 		return new(time.Duration)

@@ -154,15 +154,15 @@ func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 func TestCommandsRisesAreRemembered(t *testing.T) {
 	var h habits
 	notebook := snapshot.Process{User: "alice", Command: []string{"python", "train.py"}}
-	*h.of(&notebook) = 2 * time.Minute
+	*h.longest(&notebook) = 2 * time.Minute
 	again, other := notebook, notebook
 	again.Command = []string{"python", "train.py"}
 	other.User = "bob"
-	if *h.of(&again) != 2*time.Minute || *h.of(&other) != 0 {
-		t.Errorf("%v of the same program, %v of another user's", *h.of(&again), *h.of(&other))
+	if *h.longest(&again) != 2*time.Minute || *h.longest(&other) != 0 {
+		t.Errorf("%v of the same program, %v of another user's", *h.longest(&again), *h.longest(&other))
 	}
 	for n := range 10 * maxHabits {
-		h.of(&snapshot.Process{User: string(rune('a' + n)), Name: "x"})
+		h.longest(&snapshot.Process{User: string(rune('a' + n)), Name: "x"})
 	}
 	if len(h.lasted) > maxHabits {
 		t.Errorf("%d programs are remembered", len(h.lasted))

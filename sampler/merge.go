@@ -199,7 +199,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {
-		r = &row{load: load{like: s.habits.of(p)}}
+		r = &row{load: load{like: s.habits.longest(p)}}
 		s.rows[p.ID] = r
 		if s.arrived(p) {
 			r.came = now
@@ -275,7 +275,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 			signal, hostMemoryEnded = noteExit(&g, reader), reader.HostMemoryEnded(id.Process)
 		}
 		e := endedEvent(now, &g, running, signal, hostMemoryEnded)
-		if unknown := hostMemoryEnded && !g.ExitStatus.Known(); (signal != 0 || unknown) && !s.asked(&e, signal) {
+		if unknown := hostMemoryEnded && !g.ExitStatus.Known(); (signal != 0 || unknown) && !s.askedToEnd(&e, signal) {
 			e.Severity = snapshot.Urgent
 		}
 		s.history.Append(e)

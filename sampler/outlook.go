@@ -232,7 +232,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 		if i < len(earlier.Rows) && learnt.lasted[habitOf(p)] != nil { // one of each program is enough for its loads
 			spans = warmSpans[1:]
 		}
-		r := &row{latest: p, load: load{like: learnt.of(p)}}
+		r := &row{latest: p, load: load{like: learnt.longest(p)}}
 		if p.Started.After(recent) {
 			r.came = p.Started
 		}
@@ -260,7 +260,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 	s.do(func() {
 		s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick forgets who is back
 		for id, warmed := range rows {
-			like := s.habits.of(warmed.latest)
+			like := s.habits.longest(warmed.latest)
 			*like = max(*like, *warmed.load.like)
 			if r := s.rows[id]; r != nil && warmed.outlook.given > 0 {
 				warmed.load.like = like

@@ -69,8 +69,8 @@ func answers(p *snapshot.Process, key keys.ID) bool {
 	return slices.Contains(p.Probe.Capabilities, "snapshot")
 }
 
-// notTold returns why there is no answer to a key.
-func notTold(p *snapshot.Process, key keys.ID) string {
+// whyNoAnswer returns why there is no answer to a key.
+func whyNoAnswer(p *snapshot.Process, key keys.ID) string {
 	what, limit := "report its segments", ""
 	if key == keys.Holders {
 		what, limit = "say what holds its memory", ": it can for PyTorch's own allocator alone"
@@ -104,7 +104,7 @@ func (m *model) toggleInside(key keys.ID) (bool, tea.Cmd) {
 		return true, nil
 	}
 	if live := m.st.live.Row(p.ID); !answers(live, key) {
-		m.say(notTold(live, key))
+		m.say(whyNoAnswer(live, key))
 		return true, nil
 	}
 	m.st.inside = &inside{row: p.ID}
@@ -123,7 +123,7 @@ func (m *model) askInside() (bool, tea.Cmd) {
 	now.request = m.insideAsked
 	live := m.st.live.Row(now.row)
 	if !answers(live, now.key()) {
-		now.Asking, now.Refusal = false, notTold(live, now.key())
+		now.Asking, now.Refusal = false, whyNoAnswer(live, now.key())
 		return true, nil
 	}
 	now.Asking, now.Refusal = true, ""

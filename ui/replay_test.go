@@ -104,7 +104,7 @@ func TestNothingDoneIsNoStop(t *testing.T) {
 	m.press("[")
 	m.shows("no earlier event")
 	log := besideLog{idle(-20), idle(-60), {Time: at(-90), Message: "exited"}}
-	if got := besides(log, at(0), false); len(got) != 1 || got[0].Message != "exited" {
+	if got := otherEvents(log, at(0), false); len(got) != 1 || got[0].Message != "exited" {
 		t.Error("of a long log:", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestNothingDoneIsNoStop(t *testing.T) {
 type besideLog []snapshot.Event
 
 func (l besideLog) EventsBeside(t time.Time, forward bool) []snapshot.Event {
-	return near(slices.Clone(l), t, forward)
+	return nearest(slices.Clone(l), t, forward)
 }
 
 func TestTypedTime(t *testing.T) {

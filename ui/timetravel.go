@@ -110,9 +110,9 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 	return true, m.request(from, func() pastMsg {
 		var events []snapshot.Event
 		if long, ok := history.(longLog); ok {
-			events = besides(long, from, forward)
+			events = otherEvents(long, from, forward)
 		} else {
-			events = near(slices.DeleteFunc(slices.Clone(history.Events(0)), nothingDone), from, forward)
+			events = nearest(slices.DeleteFunc(slices.Clone(history.Events(0)), nothingDone), from, forward)
 		}
 		if len(events) == 0 {
 			then, _ := history.At(from)
@@ -125,9 +125,9 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 
 func nothingDone(e snapshot.Event) bool { return e.NothingDone() }
 
-// besides returns the events of the next or previous moment that has other events than
+// otherEvents returns the events of the next or previous moment that has other events than
 // decisions of the guard to do nothing.
-func besides(log longLog, from time.Time, forward bool) []snapshot.Event {
+func otherEvents(log longLog, from time.Time, forward bool) []snapshot.Event {
 	for {
 		events := log.EventsBeside(from, forward)
 		if len(events) == 0 {
@@ -145,9 +145,9 @@ type longLog interface {
 	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
-// near leaves the events of the first moment after from that has any, or of the last one
+// nearest leaves the events of the first moment after from that has any, or of the last one
 // before it. The events are newest first.
-func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
+func nearest(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
 	var at time.Time
 	for i := range events {
 		switch t := events[i].Time; {

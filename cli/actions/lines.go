@@ -24,11 +24,11 @@ import (
 
 // recording returns how long to record.
 func (f *snapshotFlags) recording() probe.Recording {
-	most := 30 * time.Second
+	limit := 30 * time.Second
 	if f.steps > 0 {
-		most = 10 * time.Minute
+		limit = 10 * time.Minute
 	}
-	return probe.Recording{Seconds: float64((cmp.Or(f.duration, most) + time.Second - 1) / time.Second), Steps: f.steps}
+	return probe.Recording{Seconds: float64((cmp.Or(f.duration, limit) + time.Second - 1) / time.Second), Steps: f.steps}
 }
 
 // mayRecord refuses what may not be recorded, and asks unless --yes is given.

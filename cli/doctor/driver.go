@@ -32,7 +32,7 @@ func (b *Box) driver() []finding {
 		count += fmt.Sprintf(", of which %d are sampled (--gpu, gpus)", shown)
 	}
 	if b.Unusable != nil {
-		found = append(found, b.why("GPUs"))
+		found = append(found, b.exitReason("GPUs"))
 	} else {
 		found = append(found, finding{verdict: works, what: "GPUs", text: count})
 	}
@@ -48,14 +48,14 @@ func (b *Box) noDriver() []finding {
 	var found []finding
 	switch {
 	case errors.Is(err, nvml.ErrNoCgo):
-		return []finding{b.why("build")}
+		return []finding{b.exitReason("build")}
 	case errors.Is(err, nvml.ErrLibraryNotFound):
-		found = append(found, b.why("library"))
+		found = append(found, b.exitReason("library"))
 	default:
 		path := cmp.Or(b.Loaded.LibraryPath, b.Settings.Library, "libnvidia-ml.so.1")
 		found = append(found,
 			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(b.Loaded.LibraryVersion)},
-			b.why("driver"))
+			b.exitReason("driver"))
 	}
 	if version, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
 		first, _, _ := strings.Cut(string(version), "\n")
@@ -74,8 +74,8 @@ func (b *Box) noDriver() []finding {
 	return found
 }
 
-// why returns the reason with which the monitor would exit.
-func (b *Box) why(what string) finding {
+// exitReason returns the reason with which the monitor would exit.
+func (b *Box) exitReason(what string) finding {
 	if b.Unusable == nil {
 		// A probe answers, so the monitor works without a driver.
 		return finding{verdict: fails, what: what, text: text.Clean(cmp.Or(b.Snapshot.Driver.Message, string(b.Snapshot.Driver.State)))}
@@ -83,20 +83,20 @@ func (b *Box) why(what string) finding {
 	return failed(b.Unusable, what)
 }
 
-// forms matches the ends of the names of calls that do the same.
-var forms = regexp.MustCompile(`, (older|oldest|newer) call$`)
+// versionSuffix matches the ends of the names of calls that do the same.
+var versionSuffix = regexp.MustCompile(`, (older|oldest|newer) call$`)
 
 // missingCalls lists the calls that the library has in no version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	there := make(map[string]bool)
 	for _, c := range capabilities {
-		name := forms.ReplaceAllString(c.Name, "")
+		name := versionSuffix.ReplaceAllString(c.Name, "")
 		there[name] = there[name] || c.Available
 	}
 	var found []finding
 	listed := make(map[string]bool)
 	for _, c := range capabilities {
-		if name := forms.ReplaceAllString(c.Name, ""); !there[name] && !listed[name] {
+		if name := versionSuffix.ReplaceAllString(c.Name, ""); !there[name] && !listed[name] {
 			listed[name] = true
 			found = append(found, finding{verdict: neither, what: "missing", text: name + ": this library has no " + c.Symbol})
 		}
@@ -178,12 +178,12 @@ func OpenIn(holders []snapshot.Holder) string {
 }
 
 func holderNames(holders []snapshot.Holder) string {
-	const most = 3
+	const maxNamed = 3
 	var names []string
-	for _, h := range holders[:min(len(holders), most)] {
+	for _, h := range holders[:min(len(holders), maxNamed)] {
 		names = append(names, fmt.Sprintf("%d %s (%s)", h.Process.PID, cmp.Or(text.Clean(h.Name), "?"), cmp.Or(text.Clean(h.User), "?")))
 	}
-	if more := len(holders) - most; more > 0 {
+	if more := len(holders) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")

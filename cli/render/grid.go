@@ -55,14 +55,14 @@ func (g *grid) arrange(titles []string) {
 }
 
 func (g *grid) keep(places []int) {
-	g.columns = at(g.columns, places)
+	g.columns = pick(g.columns, places)
 	for i, row := range g.rows {
-		g.rows[i] = at(row, places)
+		g.rows[i] = pick(row, places)
 	}
 }
 
-// at returns the elements of a slice at some places.
-func at[T any](all []T, places []int) []T {
+// pick returns the elements of a slice at some places.
+func pick[T any](all []T, places []int) []T {
 	some := make([]T, len(places))
 	for to, from := range places {
 		some[to] = all[from]

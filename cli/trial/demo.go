@@ -181,8 +181,8 @@ type teller struct {
 }
 
 func newTeller(p *command.Program, s *config.Settings, boxes [2]*shortage) *teller {
-	const least, most = 80, 120
-	t := &teller{boxes: boxes, print: p.Print, column: (min(max(p.OutputWidth(), least), most) - len(columnGap)) / 2}
+	const minWidth, maxWidth = 80, 120
+	t := &teller{boxes: boxes, print: p.Print, column: (min(max(p.OutputWidth(), minWidth), maxWidth) - len(columnGap)) / 2}
 	t.look.Glyphs = cell.UnicodeGlyphs()
 	if p.ASCII(s) {
 		t.look.Glyphs = cell.ASCIIGlyphs()

@@ -31,8 +31,8 @@ type content struct {
 	Leases []*lease.Lease `json:"leases"`
 }
 
-// largest limits a file: perBox leases take less.
-const largest = 16 << 20
+// maxJournal limits a file: perBox leases take less.
+const maxJournal = 16 << 20
 
 // boot returns the kernel's name of this boot.
 // Source: https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
@@ -55,7 +55,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		if failed != nil {
 			return nil, fmt.Errorf("leases: %w", failed)
 		}
-		written, failed := bounded.First(file, largest)
+		written, failed := bounded.First(file, maxJournal)
 		_ = file.Close() // the file was only read
 		var c content
 		if failed == nil { // behind the content the file may have the end of a longer one

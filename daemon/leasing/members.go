@@ -19,9 +19,9 @@ type known struct {
 // members finds out which processes belong to which lease: those that are or were in the tree below
 // the lease's process, and those whose environment names the lease.
 type members struct {
-	table *process.Table
-	of    map[known]string // leases of processes that were seen in one
-	named map[known]string // by the environment of processes on GPUs; "": it names none
+	table   *process.Table
+	leaseOf map[known]string // leases of processes that were seen in one
+	named   map[known]string // by the environment of processes on GPUs; "": it names none
 }
 
 // update looks at all processes. It returns the leases whose last process has ended.
@@ -49,7 +49,7 @@ func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []s
 			return id
 		}
 		id := roots[p]
-		for _, before := range []string{m.of[p], named[p]} {
+		for _, before := range []string{m.leaseOf[p], named[p]} {
 			if _, held := owners[before]; id == "" && held {
 				id = before
 			}
@@ -69,7 +69,7 @@ func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []s
 			delete(kept, p)
 		}
 	}
-	m.of = kept
+	m.leaseOf = kept
 	for i := range held {
 		le := &held[i]
 		if !alive[le.ID] && (le.Process.PID > 0 || le.Seen) && !m.adopt(le, links) {
@@ -121,7 +121,7 @@ func (m *members) adopt(le *lease.Lease, links map[int]process.Link) bool {
 		if err != nil || m.table.Owner(pid).Or(^le.UID) != le.UID || m.nameIn(id) != le.ID {
 			continue
 		}
-		m.of[known{pid, link.Start}] = le.ID
+		m.leaseOf[known{pid, link.Start}] = le.ID
 		return true
 	}
 	return false

@@ -21,7 +21,7 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 		if !isKnown || id.Foreign() {
 			inexact[device] = true
 		}
-		if owner := k.member.of[known{id.PID, id.StartTime}]; owner != "" {
+		if owner := k.member.leaseOf[known{id.PID, id.StartTime}]; owner != "" {
 			r.Used[lease.Use{Lease: owner, Device: device}] += used
 		}
 	}
@@ -88,7 +88,7 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	var largest *snapshot.Process
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		owner := k.member.of[known{p.ID.Process.PID, p.ID.Process.StartTime}]
+		owner := k.member.leaseOf[known{p.ID.Process.PID, p.ID.Process.StartTime}]
 		if owner == "" && snap.DeviceUUID(p.ID) == t.Device && (largest == nil || p.Used.Or(0) > largest.Used.Or(0)) {
 			largest = p
 		}

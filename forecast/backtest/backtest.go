@@ -48,7 +48,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 			h := in.Horizon.Seconds()
 			j := meets(s, i, due[k], h)
 			due[k] = j
-			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+near { // later, it says too little
+			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+timeRounding { // later, it says too little
 				score.At[k].add(in, sample.Used, s.Samples[j].Used)
 			}
 		}
@@ -80,12 +80,12 @@ func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 	return answer
 }
 
-// near is the rounding error of a time read as a decimal fraction, in seconds.
-const near = 1e-6
+// timeRounding is the rounding error of a time read as a decimal fraction, in seconds.
+const timeRounding = 1e-6
 
 // meets finds the first sample from j on that lies at or after a horizon from sample i.
 func meets(s *Series, i, j int, h float64) int {
-	t := s.Samples[i].Seconds + h - near
+	t := s.Samples[i].Seconds + h - timeRounding
 	for j < len(s.Samples) && s.Samples[j].Seconds < t {
 		j++
 	}

@@ -22,8 +22,8 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(f))
 }
 
-// over divides a sum by a count; unknown if the count is 0.
-func over(sum float64, n int) Figure {
+// ratio divides a sum by a count; unknown if the count is 0.
+func ratio(sum float64, n int) Figure {
 	if n == 0 {
 		return Figure(math.NaN())
 	}
@@ -116,10 +116,10 @@ func Summarise(scores ...*Score) Summary {
 			sum.Leak.First = Figure(scores[0].Leak.First)
 		}
 	}
-	sum.Leak.Share = over(float64(leaking), sum.Samples)
+	sum.Leak.Share = ratio(float64(leaking), sum.Samples)
 	sum.NanosecondsPerSample = Figure(math.NaN())
 	if cost > 0 {
-		sum.NanosecondsPerSample = over(cost, sum.Samples)
+		sum.NanosecondsPerSample = ratio(cost, sum.Samples)
 	}
 	for k := range forecast.Horizons {
 		sum.Horizons = append(sum.Horizons, horizon(k, scores))
@@ -146,8 +146,8 @@ func horizon(k int, scores []*Score) HorizonSummary {
 		all.In95.join(&a.In95)
 	}
 	h.Forecasts = all.Scored
-	h.Relative = Figure(math.Exp(float64(over(logs, h.Series))))
-	h.MAE, h.NaiveMAE = over(all.Loss, all.Scored), over(all.Naive, all.Scored)
+	h.Relative = Figure(math.Exp(float64(ratio(logs, h.Series))))
+	h.MAE, h.NaiveMAE = ratio(all.Loss, all.Scored), ratio(all.Naive, all.Scored)
 	h.In80, h.In95 = all.In80.summary(all.Scored), all.In95.summary(all.Scored)
 	return h
 }
@@ -160,7 +160,7 @@ func (b *Bounds) join(other *Bounds) {
 
 func (b *Bounds) summary(n int) IntervalSummary {
 	return IntervalSummary{
-		Coverage: over(float64(b.Within), n), MeanWidth: over(b.Width, n), Winkler: over(b.Winkler, n),
+		Coverage: ratio(float64(b.Within), n), MeanWidth: ratio(b.Width, n), Winkler: ratio(b.Winkler, n),
 	}
 }
 
@@ -192,7 +192,7 @@ func filled(scores []*Score) (AlarmSummary, []FullSummary) {
 	falseAlarms := all.Alarms - all.Right - all.Open
 	alarms := AlarmSummary{
 		Fills: Figure(all.Fills), Raised: Figure(all.Alarms), Right: Figure(all.Right), Wrong: Figure(falseAlarms), Undecided: Figure(all.Open),
-		Precision: over(float64(all.Right), all.Right+falseAlarms), Recall: over(float64(len(leads)), all.Fills),
+		Precision: ratio(float64(all.Right), all.Right+falseAlarms), Recall: ratio(float64(len(leads)), all.Fills),
 		Lead: Figure(median(slices.Clone(leads))), WrongPerHour: Figure(math.NaN()), WrongPerDay: Figure(math.NaN()),
 	}
 	if seconds > 0 {
@@ -207,7 +207,7 @@ func filled(scores []*Score) (AlarmSummary, []FullSummary) {
 	for k, b := range all.Bands {
 		full[k] = FullSummary{
 			From: bands[k][0], To: bands[k][1], Asked: b.Asked, Answered: b.Answered,
-			Error: Figure(median(errors[k])), Coverage: over(float64(b.Covered), b.Answered),
+			Error: Figure(median(errors[k])), Coverage: ratio(float64(b.Covered), b.Answered),
 		}
 	}
 	return alarms, full

@@ -58,9 +58,9 @@ var ErrNoUsableRow = errors.New("no usable row")
 // columns is the order of columns in a trace without a header.
 var columns = [...]string{"t_seconds", "series_id", "used_bytes", "total_bytes"}
 
-// farthest is the largest time, in seconds: the year 2096 as seconds since 1970. A larger one is
+// maxTime is the largest time, in seconds: the year 2096 as seconds since 1970. A larger one is
 // in milliseconds, or invalid.
-const farthest = 4e9
+const maxTime = 4e9
 
 // longestLine is the limit of a line, in bytes.
 const longestLine = 64 << 10
@@ -178,7 +178,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	switch {
 	case err != nil || math.IsNaN(seconds):
 		return s, "", fmt.Errorf("t_seconds: %q is not a number", fields[t.at[0]])
-	case math.Abs(seconds) > farthest:
+	case math.Abs(seconds) > maxTime:
 		return s, "", fmt.Errorf("t_seconds: %q is out of range", fields[t.at[0]])
 	}
 	s.Seconds = seconds

@@ -39,7 +39,7 @@ func fragmentation(f *facts) []Advice {
 	}
 	free, reserved := a.Fragmented.Or(0), a.Reserved.Or(0)
 	one, ok := Fragmented(a.Kind, f.config, free, reserved)
-	if !ok || free < least {
+	if !ok || free < minSaving {
 		return nil
 	}
 	one.Text += "; " + text.Plural(int(f.failures()), "allocation", "allocations") + " had to be tried again or failed"
@@ -88,7 +88,7 @@ func preallocation(f *facts) []Advice {
 		return nil
 	}
 	one, ok := Preallocated(f.process, f.environment)
-	if !ok || one.Bytes.Or(0) < least {
+	if !ok || one.Bytes.Or(0) < minSaving {
 		return nil
 	}
 	all := []Advice{one}
@@ -96,7 +96,7 @@ func preallocation(f *facts) []Advice {
 	peak, measured := f.allocator.PeakAllocated.Value()
 	if f.allocator.Kind == "jax" && known && measured && total > 0 {
 		share := min(float64(peak)*1.2/float64(total)+.005, .99)
-		if brings := f.allocator.Reserved.Or(0) - quantity.Bytes(share*float64(total)); brings >= least {
+		if brings := f.allocator.Reserved.Or(0) - quantity.Bytes(share*float64(total)); brings >= minSaving {
 			m := jaxFraction(share)
 			all = append(all, m.of(brings, "%s: its highest peak was %s", m.Setting, peak))
 		}

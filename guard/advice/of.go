@@ -10,11 +10,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// most is the largest number of suggestions for a process: a reader does not make ten changes.
-const most = 3
+// maxSuggestions is the largest number of suggestions for a process: a reader does not make ten changes.
+const maxSuggestions = 3
 
-// least is the smallest amount worth advising: less does not repay a restart.
-const least = 256 * quantity.MiB
+// minSaving is the smallest amount worth advising: less does not repay a restart.
+const minSaving = 256 * quantity.MiB
 
 // Input is what advice is based on. A nil field is unknown.
 type Input struct {
@@ -58,5 +58,5 @@ func best(all []Advice) []Advice {
 		}
 	}
 	all = append(first, rest...)
-	return all[:min(len(all), most)]
+	return all[:min(len(all), maxSuggestions)]
 }

@@ -29,7 +29,7 @@ func flushedInVain(f *facts) []Advice {
 	n := 0
 	for _, e := range f.events(snapshot.EventFlush) {
 		freed := e.Bytes.Or(0)
-		if e.Row != f.process.ID || freed < least || f.now.Sub(e.Time) < backWithin {
+		if e.Row != f.process.ID || freed < minSaving || f.now.Sub(e.Time) < backWithin {
 			continue
 		}
 		key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: e.Row.GPUUUID, Instance: e.Row.Instance, Row: e.Row}
@@ -67,7 +67,7 @@ func emptiedInLoop(f *facts) []Advice {
 	for i := 1; i < len(cached); i++ {
 		before, after := cached[i-1].Last, cached[i].Last
 		fell := before + allocated[i-1].Last - after - allocated[i].Last
-		if before >= int64(least) && after < before/4 && fell >= before/2 {
+		if before >= int64(minSaving) && after < before/4 && fell >= before/2 {
 			n, freed = n+1, freed+before
 		}
 	}
@@ -99,7 +99,7 @@ func limits(f *facts) []Advice {
 	}
 	share := min(float64(need)*1.1/float64(total)+.005, 1)
 	brings := p.Peak.Or(0) - max(p.Other.Or(0), 0) - quantity.Bytes(share*float64(total))
-	if brings < least {
+	if brings < minSaving {
 		return nil
 	}
 	m := fraction(share)
@@ -142,7 +142,7 @@ func idle(f *facts) []Advice {
 	}
 	pid := p.ID.Process.PID
 	since := quantity.BriefDuration(idleFor.Truncate(time.Minute))
-	if frees := p.Frees(); frees >= least && p.FlushRefusal("root") == "" {
+	if frees := p.Frees(); frees >= minSaving && p.FlushRefusal("root") == "" {
 		return []Advice{flushIdle.of(frees, "idle for %s with %s: a flush frees %s (vramscope flush %d), its end all of it", since, used, frees, pid)}
 	}
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}

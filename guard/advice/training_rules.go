@@ -32,7 +32,7 @@ func Checkpointing(tooth quantity.Bytes) Advice {
 func activations(f *facts) []Advice {
 	saved := f.held("activations")
 	tooth := f.tooth.Or(saved)
-	if tooth < max(least, f.share(.1)) || !f.full() {
+	if tooth < max(minSaving, f.share(.1)) || !f.full() {
 		return nil
 	}
 	half := quantity.Bytes(halved * float64(tooth))
@@ -41,7 +41,7 @@ func activations(f *facts) []Advice {
 		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s that it takes and frees in a step", tooth),
 		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s that it takes and frees in a step", tooth),
 	}
-	if saved >= least {
+	if saved >= minSaving {
 		all = append(all, saveOnCPU.of(saved, "activations in host memory from the forward to the backward pass: the %s that its probe found", saved))
 	}
 	return all
@@ -63,7 +63,7 @@ func optimizer(f *facts) (all []Advice) {
 	if !measured {
 		state = trough / 2
 	}
-	if state < max(least, f.share(.15)) {
+	if state < max(minSaving, f.share(.15)) {
 		return nil
 	}
 	if strings.Contains(name, "Adam") && !strings.Contains(name, "8bit") {
@@ -83,7 +83,7 @@ func optimizer(f *facts) (all []Advice) {
 func precision(f *facts) []Advice {
 	weights, gradients := f.held("parameters"), f.held("gradients")
 	switch {
-	case weights+gradients < max(least, f.share(.3)) || !f.full():
+	case weights+gradients < max(minSaving, f.share(.3)) || !f.full():
 		return nil
 	case gradients+f.held("optimizer_state") > 0:
 		return []Advice{bfloat16.of((weights+gradients)/2, "parameters and gradients in bfloat16, if they are in float32: half of their %s", weights+gradients)}
@@ -95,7 +95,7 @@ func precision(f *facts) []Advice {
 func roomToGrow(f *facts) []Advice {
 	tooth, ok := f.tooth.Value()
 	used := f.points(metric.Used, time.Hour, 15*time.Second)
-	if !ok || tooth < least || len(f.neighbours) > 0 || !f.capacity.Known() || !f.covers(used, time.Hour, 15*time.Second) {
+	if !ok || tooth < minSaving || len(f.neighbours) > 0 || !f.capacity.Known() || !f.covers(used, time.Hour, 15*time.Second) {
 		return nil
 	}
 	var peak quantity.Bytes

@@ -24,29 +24,29 @@ var siteSource []byte
 //go:embed SHA256SUMS
 var sums []byte
 
-// first begin the module: docstring, limits, shared functions, what the system provides, the
-// base class of the runtimes. last runs when the module is imported. The files between them
+// firstFiles begin the module: docstring, limits, shared functions, what the system provides, the
+// base class of the runtimes. lastFile runs when the module is imported. The files between them
 // only define names, so their order does not matter.
-var first = []string{"header.py", "library.py", "program.py", "runtime.py"}
+var firstFiles = []string{"header.py", "library.py", "program.py", "runtime.py"}
 
-const last = "startup.py"
+const lastFile = "startup.py"
 
 // moduleSize is a little more than the module has: vramscope run joins it into memory once.
 const moduleSize = 192 << 10
 
 // Source joins the Python probe, one file. A comment before each part names its file.
 func Source() []byte {
-	names := slices.Clone(first)
+	names := slices.Clone(firstFiles)
 	entries, _ := parts.ReadDir("source") // embedded, sorted by name
 	for _, entry := range entries {
-		if name := entry.Name(); !slices.Contains(first, name) && name != last {
+		if name := entry.Name(); !slices.Contains(firstFiles, name) && name != lastFile {
 			names = append(names, name)
 		}
 	}
 	var module bytes.Buffer
 	module.Grow(moduleSize)
 	module.WriteString("# Joined from vramscope's probe/agent/source. DO NOT EDIT.\n")
-	for i, name := range append(names, last) {
+	for i, name := range append(names, lastFile) {
 		if i > 0 {
 			module.WriteString("\n\n")
 		}

@@ -183,7 +183,7 @@ func (g *gpu) stats(p *Process) (pool poolStats, raw quantity.Bytes) {
 // onThread runs a function on the thread that may call the driver.
 func (g *gpu) onThread(p *Process, call func(*holding) error) {
 	g.Helper()
-	if _, err := on(g.Context(), p.thread, "test", func() (struct{}, error) { return struct{}{}, call(p.holding) }); err != nil {
+	if _, err := callOn(g.Context(), p.thread, "test", func() (struct{}, error) { return struct{}{}, call(p.holding) }); err != nil {
 		g.Fatal(err)
 	}
 }

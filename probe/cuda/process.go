@@ -38,7 +38,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length},
 		thread:   newThread(),
 	}
-	opened, err := on(ctx, p.thread, "start", func() (*Process, error) {
+	opened, err := callOn(ctx, p.thread, "start", func() (*Process, error) {
 		// p is shared only after this returns: a cancelled caller does not use it.
 		return p, p.open(&o, divided)
 	})
@@ -115,7 +115,7 @@ func (p *Process) Run(ctx context.Context) error {
 }
 
 func (p *Process) step(ctx context.Context, at time.Duration) error {
-	figures, err := on(ctx, p.thread, "play the pattern", func() (Figures, error) {
+	figures, err := callOn(ctx, p.thread, "play the pattern", func() (Figures, error) {
 		if err := p.holding.step(&p.timeline, at, stepCalls); err != nil {
 			return Figures{}, err
 		}
@@ -135,7 +135,7 @@ func (p *Process) Figures() Figures { return p.figures }
 // Close frees everything and releases the context. It is called once, when the process is no longer
 // in use. If the driver does not answer in time, the end of the program frees everything.
 func (p *Process) Close(ctx context.Context) error {
-	_, err := on(ctx, p.thread, "free everything", func() (struct{}, error) {
+	_, err := callOn(ctx, p.thread, "free everything", func() (struct{}, error) {
 		return struct{}{}, cmp.Or(p.holding.release(), p.holding.device.close())
 	})
 	p.thread.stop()

@@ -225,7 +225,7 @@ func TestHangingDriverIsBusy(t *testing.T) {
 	busy := func() bool {
 		short, end := context.WithTimeout(t.Context(), 150*time.Millisecond)
 		defer end()
-		_, err := on(short, p.thread, "test", func() (struct{}, error) { return struct{}{}, nil })
+		_, err := callOn(short, p.thread, "test", func() (struct{}, error) { return struct{}{}, nil })
 		return errors.Is(err, ErrBusy)
 	}
 	for deadline := time.Now().Add(time.Minute); !busy(); {

@@ -35,10 +35,10 @@ func newThread() *thread {
 // stop ends the thread after the present call. It is called once.
 func (t *thread) stop() { close(t.ended) }
 
-// on makes a call on the thread and waits for its result until the context ends; then it returns
+// callOn makes a call on the thread and waits for its result until the context ends; then it returns
 // ErrBusy. A call that has not begun by then is not made. One that has begun continues, since
 // nothing stops a call in the driver, and its result is dropped.
-func on[T any](ctx context.Context, t *thread, what string, call func() (T, error)) (T, error) {
+func callOn[T any](ctx context.Context, t *thread, what string, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error

@@ -16,7 +16,7 @@ func TestOnReturnsBusyBehindHangingCall(t *testing.T) {
 	first := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, err := on(ctx, thread, "hang", func() (int, error) { close(begun); <-release; return 1, nil })
+		_, err := callOn(ctx, thread, "hang", func() (int, error) { close(begun); <-release; return 1, nil })
 		first <- err
 	}()
 	<-begun
@@ -24,7 +24,7 @@ func TestOnReturnsBusyBehindHangingCall(t *testing.T) {
 	short, end := context.WithTimeout(t.Context(), time.Millisecond)
 	defer end()
 	ran := false
-	if _, err := on(short, thread, "ask", func() (int, error) { ran = true; return 2, nil }); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := callOn(short, thread, "ask", func() (int, error) { ran = true; return 2, nil }); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call behind a hanging one: %v, want ErrBusy in time", err)
 	}
 	cancel()
@@ -32,14 +32,14 @@ func TestOnReturnsBusyBehindHangingCall(t *testing.T) {
 		t.Errorf("a cancelled call that hangs: %v, want ErrBusy", err)
 	}
 	close(release)
-	if got, err := on(t.Context(), thread, "ask again", func() (int, error) { return 3, nil }); got != 3 || err != nil {
+	if got, err := callOn(t.Context(), thread, "ask again", func() (int, error) { return 3, nil }); got != 3 || err != nil {
 		t.Errorf("after the call returned: %d, %v; want 3", got, err)
 	}
 	thread.stop()
 	if ran {
 		t.Error("a call cancelled before it began was made")
 	}
-	if _, err := on(t.Context(), thread, "ask after stop", func() (int, error) { return 4, nil }); !errors.Is(err, errEnded) {
+	if _, err := callOn(t.Context(), thread, "ask after stop", func() (int, error) { return 4, nil }); !errors.Is(err, errEnded) {
 		t.Errorf("a call after stop: %v", err)
 	}
 }

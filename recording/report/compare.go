@@ -216,7 +216,7 @@ func binomialTails(n, k int, chance float64) float64 {
 
 // steppingCommands returns the commands with the most steps in both periods.
 func (b *Builder) steppingCommands(first *Builder) []string {
-	const most = 5
+	const maxCommands = 5
 	count := func(h *hours) map[string]int64 {
 		sums := map[string]int64{}
 		for i := range h.blocks {
@@ -231,5 +231,5 @@ func (b *Builder) steppingCommands(first *Builder) []string {
 	commands := slices.SortedFunc(maps.Keys(after), func(x, y string) int {
 		return cmp.Or(cmp.Compare(after[y], after[x]), cmp.Compare(x, y))
 	})
-	return commands[:min(len(commands), most)]
+	return commands[:min(len(commands), maxCommands)]
 }

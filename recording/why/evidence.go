@@ -70,9 +70,9 @@ const (
 	// If the samples begin this much after the last minutes do, what came before is unknown.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
-	after = 3 * time.Second
+	neighbourTime = 3 * time.Second
 	// A process that exits with its error may stay listed for some seconds.
-	ending = 10 * time.Second
+	exitTime = 10 * time.Second
 )
 
 // Gather collects the evidence of an event from a history.
@@ -86,7 +86,7 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 	if !ok {
 		at = &snapshot.Snapshot{}
 	}
-	if later, ok := history.At(event.Time.Add(after)); ok && at.Row(event.Row) == nil {
+	if later, ok := history.At(event.Time.Add(neighbourTime)); ok && at.Row(event.Row) == nil {
 		at = later // it had only just started
 	}
 	e.fromSnapshot(at, event)
@@ -231,7 +231,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		return
 	}
 	free := quantity.Bytes(-1)
-	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(after)} {
+	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {
 			return

@@ -48,7 +48,7 @@ func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, be
 func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	start := -1
 	for i := range used {
-		if !used[i].Time.After(since) || i == 0 && (used[0].Used == 0 || used[0].Time.Sub(since) <= after) {
+		if !used[i].Time.After(since) || i == 0 && (used[0].Used == 0 || used[0].Time.Sub(since) <= neighbourTime) {
 			start = i
 		}
 	}

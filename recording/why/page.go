@@ -21,7 +21,7 @@ type Line struct {
 func Page(e *Evidence, v *Verdict, width int) []Line {
 	p := page{width: max(width, 20)}
 	p.text(fmt.Sprintf("%s  %s  %s", e.Event.Time.Format(time.DateTime), e.Place, text.Clean(e.GPU)))
-	p.text(what(e))
+	p.text(eventSentence(e))
 	if where := e.Where(); where != "" {
 		p.text("The line: " + where + ".")
 	}
@@ -52,8 +52,8 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	return p.lines
 }
 
-// what describes the event in a sentence.
-func what(e *Evidence) string {
+// eventSentence describes the event in a sentence.
+func eventSentence(e *Evidence) string {
 	sentence := nameOf(&e.Process)
 	requested, known := e.Requested.Value()
 	switch {
@@ -71,7 +71,7 @@ func what(e *Evidence) string {
 		}
 		sentence += ")"
 	}
-	if e.Later > ending {
+	if e.Later > exitTime {
 		return sentence + fmt.Sprintf(". It went on for %s at least.", e.Later.Round(time.Second))
 	}
 	return sentence + "."

@@ -20,8 +20,8 @@ func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	e.Gap = oldest.Before(begin.Add(-lateTime))
 	for i := range e.Neighbours {
 		n := &e.Neighbours[i]
-		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-recentTime)), earliest(newest, to.Add(after)), recentSamples)
-		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-longTime)), earliest(newest, to.Add(after)), longSamples)
+		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-recentTime)), earliest(newest, to.Add(neighbourTime)), recentSamples)
+		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-longTime)), earliest(newest, to.Add(neighbourTime)), longSamples)
 	}
 	steps := history.Series(snapshot.SeriesKey{Metric: metric.Steps, Row: e.Event.Row}, latest(oldest, to.Add(-longTime)), to, longSamples)
 	var first, last *snapshot.Point

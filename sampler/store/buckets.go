@@ -47,11 +47,11 @@ func (r *Series) fold() {
 		if bucket < s.buckets.first {
 			continue // the full resolution reaches further back than the buckets
 		}
-		if of := bucket &^ (blockBuckets - 1); of != start {
+		if blockStart := bucket &^ (blockBuckets - 1); blockStart != start {
 			if start >= 0 {
 				r.buckets.push(start, b.encode(s.work.payload[:0]))
 			}
-			start, b.present = of, mask{}
+			start, b.present = blockStart, mask{}
 		}
 		b.add(int(bucket-start), v)
 	}

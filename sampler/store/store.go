@@ -117,14 +117,14 @@ func (s *Store) wall(t int64) time.Time { return time.Unix(0, t-s.shift()) }
 // local converts a wall-clock time to the store's. A time beyond 64 bits of nanoseconds becomes
 // the nearest that fits.
 func (s *Store) local(t time.Time) int64 {
-	const most = reach * int64(time.Second)
+	const maxNanoseconds = reach * int64(time.Second)
 	switch u := t.Unix(); {
 	case u > reach:
-		return most
+		return maxNanoseconds
 	case u < -reach:
-		return -most
+		return -maxNanoseconds
 	}
-	return max(-most, min(t.UnixNano()+s.shift(), most))
+	return max(-maxNanoseconds, min(t.UnixNano()+s.shift(), maxNanoseconds))
 }
 
 // floor rounds down to a multiple of width, for times before 1970 too.

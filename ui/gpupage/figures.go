@@ -90,8 +90,8 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 // words writes values with their units, or the dash where they are unknown.
 type words struct{ dash, times string }
 
-// of returns a known value in words.
-func of[T any](w words, v quantity.Optional[T], written func(T) string) string {
+// orDash returns a value in words, the dash where it is unknown.
+func orDash[T any](w words, v quantity.Optional[T], written func(T) string) string {
 	if value, known := v.Value(); known {
 		return written(value)
 	}
@@ -110,7 +110,7 @@ func (w words) mig(gpu *snapshot.GPU) string {
 }
 
 func (w words) unit(v snapshot.Int, unit string) string {
-	return of(w, v, func(value int) string { return strconv.Itoa(value) + unit })
+	return orDash(w, v, func(value int) string { return strconv.Itoa(value) + unit })
 }
 
 func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
@@ -129,18 +129,18 @@ func (w words) pair(one, between, other, end string) string {
 }
 
 func (w words) watts(power snapshot.Float) string {
-	return of(w, power, func(value float64) string { return strconv.FormatFloat(value, 'f', 0, 64) })
+	return orDash(w, power, func(value float64) string { return strconv.FormatFloat(value, 'f', 0, 64) })
 }
 
 // energy returns kWh, the unit of bills.
 func (w words) energy(joules snapshot.Float) string {
-	return of(w, joules, func(value float64) string {
+	return orDash(w, joules, func(value float64) string {
 		return strconv.FormatFloat(value/3.6e6, 'f', 2, 64) + " kWh since driver load"
 	})
 }
 
 func (w words) bytes(v snapshot.Int) string {
-	return of(w, v, func(value int) string { return quantity.Bytes(value).String() })
+	return orDash(w, v, func(value int) string { return quantity.Bytes(value).String() })
 }
 
 func (w words) rates(received, sent snapshot.Int) string {
@@ -178,7 +178,7 @@ func (w words) ecc(gpu *snapshot.GPU) string {
 }
 
 func (w words) count(v quantity.Optional[uint64]) string {
-	return of(w, v, func(n uint64) string { return strconv.FormatUint(n, 10) })
+	return orDash(w, v, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
 func (w words) rows(gpu *snapshot.GPU) string {

@@ -148,12 +148,12 @@ func roundStep(lower float64) float64 {
 func (s yAxis) evenStep(lower float64) float64 {
 	top := s.step * float64(s.rows-1)
 	for step := roundStep(lower); 2*step < top; step = roundStep(step * 1.01) {
-		least, most := math.Inf(1), 0.0
+		minApart, maxApart := math.Inf(1), 0.0
 		for v := step; v < top; v += step {
 			apart := math.Round(v/s.step) - math.Round((v-step)/s.step)
-			least, most = min(least, apart), max(most, apart)
+			minApart, maxApart = min(minApart, apart), max(maxApart, apart)
 		}
-		if most-least <= least/4 {
+		if maxApart-minApart <= minApart/4 {
 			return step
 		}
 	}

@@ -34,18 +34,18 @@ type Stacks struct {
 	ahead forecastKey
 	from  Subject // with the forecast that is drawn
 
-	of map[snapshot.SeriesKey]*Stacks // small graphs, drawn side by side
+	bySeries map[snapshot.SeriesKey]*Stacks // small graphs, drawn side by side
 }
 
 // Of returns what is kept for the small graph of a series.
 func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
-	if s.of == nil {
-		s.of = make(map[snapshot.SeriesKey]*Stacks)
+	if s.bySeries == nil {
+		s.bySeries = make(map[snapshot.SeriesKey]*Stacks)
 	}
-	if s.of[key] == nil {
-		s.of[key] = &Stacks{}
+	if s.bySeries[key] == nil {
+		s.bySeries[key] = &Stacks{}
 	}
-	return s.of[key]
+	return s.bySeries[key]
 }
 
 // past is what is read of the history, in bytes by column; NaN is unknown.

@@ -24,7 +24,7 @@ class _Agent:
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._atexit = None  # the module that stop is registered with
-        self._tasks = []  # the same of the tasks' threads
+        self._tasks = []  # the same locks for the tasks' threads
 
     def start(self, at_once=False, socket=None):
         """Starts the thread, once. With socket, the calling thread is the probe's from then
@@ -42,7 +42,7 @@ class _Agent:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
-        # A new thread's first system calls cannot be preceded by a look for filters. The
+        # A new thread makes its first system calls before it can look for filters. The
         # program installs none meanwhile.
         self._begun.acquire(True, _START_TIME)
 
@@ -116,8 +116,8 @@ class _Agent:
         """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or,
         if an out-of-memory error is to be left, _RECORD_STOP_TIME.
 
-        The program's own thread closes a pipe for that and waits for a lock: a
-        seccomp filter might kill it for more. The socket is removed by the probe's.
+        The program's own thread only closes a pipe and waits for a lock: a seccomp
+        filter might kill it for more. The probe's thread removes the socket.
         """
         if self._ended is None:
             return

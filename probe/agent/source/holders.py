@@ -1,4 +1,4 @@
-# The classes of what holds memory. A block that several hold is of the first.
+# The classes of what holds memory. A block that several hold belongs to the first.
 _CLASSES = ("parameters", "gradients", "optimizer_state", "buffers", "variables")
 _PARAMETERS, _GRADIENTS, _STATE, _BUFFERS, _VARIABLES = range(5)
 _PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # what holds no tensors
@@ -12,8 +12,8 @@ class _GlobalHook:
         self._handle = None
 
     def add(self, make):
-        """Registers the hook that make() returns, and returns whether it is there. Not where the program has
-        one of its own: a thread between two hooks fails if one is added. Without any, it iterates over none."""
+        """Registers the hook that make() returns, and returns whether it is there. Where the program has hooks
+        it adds none: a thread that iterates over them would fail. Where there are none, no thread iterates."""
         module, register, hooks = self._names
         module = _module(module)
         register = getattr(module, register, None)
@@ -38,7 +38,7 @@ def _do_nothing(*_):
 
 
 def _compiling():
-    """A function that returns whether torch.compile looks at its caller: that would inline a hook
+    """A function that returns whether torch.compile looks at its caller, which would inline a hook
     into the program's graph, and compile anew for each value that it reads."""
     compiler = _attribute(_module("torch"), "compiler")
     return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
@@ -199,7 +199,7 @@ def _tensors(value, deep=3):
 
 
 def _look(values, wanted, seen=None, pace=None):
-    """Those of these types among values and in what those hold, three objects deep."""
+    """The objects of the wanted types among values and in what these hold, three objects deep."""
     found, seen, most = [], set() if seen is None else seen, _LOOKED if pace is None else 4 * _LOOKED
     for _ in range(4):
         below = []
@@ -267,7 +267,7 @@ def _of_functions(frame):
 
 def _add_storage(found, kind, tensor):
     """Adds the storage of a tensor, as far as the tensor reaches, and what a wrapper holds in its place.
-    No object is made of the storage: it would stay with it."""
+    It makes no object of the storage, which PyTorch would keep."""
     try:
         if tensor.is_cuda:
             end, each, address = tensor.storage_offset(), tensor.element_size(), tensor.data_ptr()

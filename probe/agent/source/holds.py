@@ -9,14 +9,14 @@ class _Holds:
         a snapshot's blocks by address ────┼─→ bytes by class: each block once, its whole size,
         those at the end of the same step ─┘   so that the classes sum to what is allocated
 
-    What no object holds that is known, and what is gone by the end of the step, was the step's:
-    activations. The end is known where PyTorch's hook counts steps. Gradients are read then, on the
-    program's thread: where all of an optimizer's were there, too, they are gradients; where only
-    some blocks were, the step was still computing them, or had something else there: its own.
+    Blocks that no known object holds and that are gone by the end of the step were the step's:
+    activations. The end is known where PyTorch's hook counts steps. Then gradients are read on the
+    program's thread. If all blocks of an optimizer's gradients were there before, they are gradients;
+    if only some were, the step was still computing them, or had data of its own there.
 
-    A snapshot holds the GIL. Where one would for more than _HOLD_MOST, or memory history is
-    recorded, a block's size follows from its storage's, which PyTorch rounds up to 512 bytes. A
-    block of more than 1 MiB may be up to as much larger, and that is not named. Nor is what the
+    A snapshot holds the GIL. If one would do so for more than _HOLD_MOST, or if memory history is
+    recorded, a block's size is that of its storage, rounded up to 512 bytes as PyTorch does. A block
+    of more than 1 MiB may be larger by as much again: that part stays unnamed, and so does what the
     step's end would tell.
     """
 

@@ -1,6 +1,6 @@
 # The probe imports nothing. An import lets go of the GIL, and a new entry of sys.modules
-# ends whoever iterates over it meanwhile, as programs do that load changed files anew.
-# What the program has not imported of the standard library's C modules comes to the
+# breaks a loop over it in another thread, as in programs that reload changed files. The
+# standard library's C modules that the program has not imported are loaded for the
 # probe alone. probe/attach also runs this part by itself, before the rest.
 
 _private = globals().get("_private") or {}  # name → a C module that is the probe's alone

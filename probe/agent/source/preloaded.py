@@ -6,8 +6,8 @@ class _Preloaded:
     """
 
     _SIZE = 256 << 10
-    # The libraries whose allocations are all their allocator's, by its kind. The
-    # names of their files begin so.
+    # By kind of allocator, how the names of the libraries' files begin whose
+    # allocations are all that allocator's.
     _FILES = {"tensorflow": ("libtensorflow", "_pywrap_tensorflow")}
 
     def __init__(self):

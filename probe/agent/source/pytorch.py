@@ -127,7 +127,7 @@ class _PyTorch(_Runtime):
             yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
 
     def _sleepers(self, every):
-        """What changes with what is asleep: it goes to sleep, it wakes up, it is freed."""
+        """What changes when memory goes to sleep, wakes up or is freed."""
         mapped = [self._driver.mapped(address) for address in self._watched]
         return mapped, False in mapped and [_figure(stats, "segment", "freed") for _, stats in every]
 
@@ -198,7 +198,7 @@ class _PyTorch(_Runtime):
         return _blocks(every) * self._map_cost
 
     def least_snapshot_cost(self, every):
-        """The same where no other program takes the processor."""
+        """snapshot_cost where no other program takes the processor."""
         return _blocks(every) * self._least_map_cost
 
     def no_snapshot(self):

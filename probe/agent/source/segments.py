@@ -6,7 +6,7 @@ _FRAGMENTED = "stuck"  # the map's value
 
 
 def _new_figures():
-    """Of a device, as _add_segment fills them in."""
+    """The figures of a device, which _add_segment fills in."""
     return {
         "largest": 0,  # the largest free block
         "private": 0,  # free memory in private pools, which a flush frees only if nothing uses the pool any more

@@ -9,7 +9,7 @@ class _Settings:
         self._seen = set()
 
     def learn(self, settings):
-        """Takes a snapshot's."""
+        """Takes the settings in a snapshot."""
         for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
             if settings.get(name):
                 self._last = settings[name]
