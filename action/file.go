@@ -109,7 +109,7 @@ func checkLog(directory string) error {
 // errCanBeMade says that a directory is not there, and could be made.
 var errCanBeMade = errors.New("not there yet")
 
-// writable returns nil if names can be made in a directory, and a file can hold something.
+// writable returns nil if a directory takes new names, and a file in it can hold something.
 func writable(dir int, path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, reach(dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -54,8 +54,8 @@ func (e *Entry) Runs(user string, command []string) {
 	}
 }
 
-// Rows returns a process's rows on some devices, on all where none is named. A
-// device is the UUID of a GPU or a MIG instance.
+// Rows returns a process's rows on some devices, or on all if none is named. A device is the UUID
+// of a GPU or a MIG instance.
 func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*snapshot.Process {
 	var rows []*snapshot.Process
 	if snap == nil {

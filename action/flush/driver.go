@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// compare adds the driver's figures. A driver may need a moment to show what was freed.
+// compare adds the driver's figures, which may show only a moment later what was freed.
 func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, before *snapshot.Snapshot, asked time.Time) {
 	for i := range r.Devices {
 		d := &r.Devices[i]
@@ -78,8 +78,8 @@ func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (us
 	return snapshot.Bytes{}, true
 }
 
-// reservedFigure returns what a process's allocators reserve of a device by its
-// probe's newest stats; unknown where these are old, or one does not report it.
+// reservedFigure returns what a process's allocators reserve on a device, by its probe's newest
+// stats; unknown if these are old, or if an allocator does not report it.
 func reservedFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) snapshot.Bytes {
 	rows := action.Rows(snap, id, uuid)
 	if len(rows) == 0 {

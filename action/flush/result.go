@@ -32,8 +32,8 @@ type Device struct {
 	Index         snapshot.Int   // the GPU's index; unknown where the driver does not list it
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
 
-	// What the driver reports as used: by the process or, where it does not
-	// report that, on the whole GPU. Unknown where it reports neither.
+	// What the driver reports as used: by the process or, where it does not report that, on the
+	// whole GPU. Unknown where it reports neither.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
 	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.
@@ -88,9 +88,9 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 // Failed reports whether there was something to free and nothing was.
 func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
-// Differs reports whether the probe says that it freed memory, and a driver's
-// figure did not fall by as much, less what the allocators have reserved since.
-// More is no contradiction: the program frees memory too.
+// Differs reports whether a driver's figure fell by less than the probe says that it freed, not
+// counting what the allocators have reserved since. More is no contradiction: the program frees
+// memory too.
 func (r *Result) Differs() bool { return !r.DryRun && slices.ContainsFunc(r.Devices, Device.differs) }
 
 func (d Device) differs() bool {

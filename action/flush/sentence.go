@@ -50,8 +50,8 @@ func (r *Result) Sentence(subject string) string {
 	}
 }
 
-// Sentences returns Sentence and, where something was freed, shorter ones: on a
-// narrow screen the driver's figure must not be what is cut off.
+// Sentences returns Sentence and, where something was freed, shorter ones, so that a narrow
+// screen does not cut off the driver's figure.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {
