@@ -222,7 +222,7 @@ func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format pr
 	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
 }
 
-// writeMap writes a map that has been read and checked, unless that has failed.
+// writeMap writes a map that has been read and checked, unless reading or checking failed.
 func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draft) error {
 	if failed != nil {
 		return failed

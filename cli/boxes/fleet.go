@@ -100,7 +100,7 @@ func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
 }
 
-// source returns where the figures come from, and its name. Until end is called ssh runs.
+// source returns where the figures come from, and its name. ssh runs until end is called.
 func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
 	running := func(boxes *fleet.SSH) func() {
 		ctx, cancel := context.WithCancel(ctx)
@@ -272,8 +272,8 @@ func demoBoxes() []string {
 	return names
 }
 
-// simulatedBox is a fleet.Stream of simulated boxes: each is at another place of its
-// story, one does not answer.
+// simulatedBox is a fleet.Stream of simulated boxes. Each is at another point of its story, and
+// one does not answer.
 func simulatedBox(ctx context.Context, now func() time.Time, host string, take func(*snapshot.Snapshot)) error {
 	const down, apart, step = 6, 2 * time.Minute, 10 * time.Second
 	number := slices.Index(demoBoxes(), host)

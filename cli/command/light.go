@@ -9,9 +9,9 @@ import (
 // quickProcessors is the number of processors for a monitor's first sample.
 const quickProcessors = 2
 
-// QuickStart has a monitor take its first sample on two processors, of however many there
-// are, until StayLight; GOMAXPROCS in the environment takes precedence. A demo collects its
-// garbage as always: what stays of its past would be spread over 6 MB more.
+// QuickStart has a monitor take its first sample on at most two processors, until StayLight;
+// GOMAXPROCS in the environment takes precedence. A demo collects its garbage as always:
+// otherwise the rest of its past would be spread over 6 MB more.
 func (p *Program) QuickStart() (restore func()) {
 	if !p.Flags.Demo {
 		CollectLate()

@@ -13,11 +13,11 @@ import (
 	"vramscope/internal/process"
 )
 
-// BoxState is where root's state is, where its unit can write: recordings and the audit log.
+// BoxState is where root keeps its state, and where root's unit can write: recordings, the audit log.
 const BoxState = "/var/lib/vramscope"
 
 // TakeState has a daemon keep its state in the directory that root's unit gives. A user's unit
-// gives another one with each version of systemd, where no other command looks.
+// gives a different one in each version of systemd, where no other command looks.
 // Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
@@ -52,7 +52,7 @@ func (p *Program) LogDirectory() string {
 	return cmp.Or(p.state, BoxState)
 }
 
-// AuditLog returns this user's audit log; without a table only for reading.
+// AuditLog returns this user's audit log; without a table it is only for reading.
 func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
 }

@@ -58,8 +58,8 @@ func linesOf(content []byte) map[string]int {
 	return lines
 }
 
-// shortened returns a path without its end where it is longer than any key: a file may have a
-// thousand keys in a table with a long name.
+// shortened cuts a path that is longer than any key: a file may have a thousand keys in a table
+// with a long name.
 func shortened(path string) string { return path[:min(len(path), 200)] }
 
 // line returns the line of a key, or of the nearest table around it.

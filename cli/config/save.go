@@ -40,7 +40,7 @@ func Save(path string, change func(*Settings), keys []string) error {
 
 var errUnchanged = errors.New("nothing to write: these settings are configured already")
 
-// current returns the file that a path leads to, and its content: a new file has a first line.
+// current returns the file that a path leads to, and its content. A new file gets a first line.
 func current(path string) (target string, content []byte, err error) {
 	target, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -215,8 +215,7 @@ func (s *Settings) column(item string) ([]string, error) {
 	return []string{name}, nil
 }
 
-// share is "none", "all" or "group:NAME"; whether there is such a group is the daemon's to
-// find out.
+// share is "none", "all" or "group:NAME". The daemon finds out whether there is such a group.
 func share(text string) error {
 	group, named := strings.CutPrefix(text, "group:")
 	if text != "none" && text != "all" && (!named || group == "") {

@@ -42,7 +42,7 @@ func (b *Box) driver() []finding {
 	return append(found, missingCalls(b.Library.Capabilities())...)
 }
 
-// noDriver reports why no driver is found, with what the system shows of one.
+// noDriver reports why no driver is found, and what traces of one the system shows.
 func (b *Box) noDriver() []finding {
 	err := b.Snapshot.Driver.Err
 	var found []finding
@@ -86,7 +86,7 @@ func (b *Box) exitReason(what string) finding {
 // versionSuffix matches the ends of the names of calls that do the same.
 var versionSuffix = regexp.MustCompile(`, (older|oldest|newer) call$`)
 
-// missingCalls lists the calls that the library has in no version, old or new.
+// missingCalls lists the calls that the library lacks in every version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	there := make(map[string]bool)
 	for _, c := range capabilities {

@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// LoggedDecisions returns the guard's decisions in the audit log since a time. Its lines have no
-// message: it is written again.
+// LoggedDecisions returns the guard's decisions in the audit log since a time. The log has no
+// messages: they are written again.
 func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
 	err = log.Read(func(e *action.Entry) {
 		if e.By != "policy" || e.Outcome == "begin" {

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Report reads a period of a recording, a day at a time, as a month has a million
-// rows, and this user's own flushes from the audit log.
+// Report reads a period of a recording, a day at a time because a month has a million rows, and
+// this user's own flushes from the audit log.
 func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*evaluation.Builder, error) {
 	b := evaluation.New(q)
 	sessions, err := r.Sessions(q.From, q.To)

@@ -60,8 +60,8 @@ func WithPythonPath(environ []string, directory string) []string {
 // filter might kill the program for one of the probe's system calls.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
 
-// WithSeccompFilters returns an environment with this program's own count. Where that
-// is unknown, one that was set further out stays.
+// WithSeccompFilters returns an environment with this program's own count. If that is unknown, a
+// count that was set further out stays.
 func WithSeccompFilters(environ []string) []string {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {

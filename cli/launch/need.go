@@ -71,8 +71,8 @@ func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, err
 	return given, nil
 }
 
-// LeaseFailure says why there is no lease, and what to do about it. Waited is how long it was waited
-// for.
+// LeaseFailure says why there is no lease, and what to do about it. Waited is how long the claim
+// has waited.
 func LeaseFailure(err error, waited time.Duration) error {
 	refusal, refused := errors.AsType[*probe.Error](err)
 	switch {
@@ -166,8 +166,8 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
-// withLease claims a lease for this process, which the command will be, and puts it into the
-// environment.
+// withLease claims a lease for this process, which becomes the command, and puts the lease into
+// the environment.
 func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error {
 	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
 	if err != nil {

@@ -222,8 +222,8 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	return "", f
 }
 
-// withProbes returns the command's environment. Where a probe's files can be put nowhere,
-// the command is started without it.
+// withProbes returns the command's environment. If a probe's files can be put nowhere, the
+// command is started without it.
 func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
 	directory, err := installProbe(p, InstallAgent)
 	if err != nil {

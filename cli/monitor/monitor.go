@@ -228,9 +228,9 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	return actions
 }
 
-// takePast puts this user's recordings and what a daemon remembers before the
-// history of a sampler that has ticked, and warms its forecasters with them. It
-// returns at the end of the context; a panic is given to failed.
+// takePast puts this user's recordings and what a daemon remembers before the history of a
+// sampler that has ticked, and warms its forecasters with them. It returns at the end of the
+// context, and passes a panic to failed.
 func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
 	defer panics.To(failed, "the past")
 	var own snapshot.History

@@ -101,8 +101,8 @@ func readSeen(directory string) map[string]time.Time {
 	return seen
 }
 
-// keepSeen adds to the file what was seen; another screen may have written it. What no screen
-// shows any more is dropped.
+// keepSeen adds what was seen to the file, which another screen may have written. It drops what
+// no screen shows any more.
 func keepSeen(directory string, seen map[string]time.Time, now time.Time) error {
 	if directory == "" {
 		return install.ErrNoHome

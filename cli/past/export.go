@@ -122,7 +122,7 @@ func recordedMetrics() (ids []metric.ID, names []string) {
 	return ids, names
 }
 
-// exported is what a line says before the metrics, in the words of docs/json.md.
+// exported is the part of a line before the metrics, in the words of docs/json.md.
 type exported struct {
 	Time            schema.Time `json:"time"`
 	Simulated       bool        `json:"simulated"`

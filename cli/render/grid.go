@@ -19,8 +19,8 @@ type column struct {
 	least int  // cells that it takes even where nothing in it is that wide
 }
 
-// grid is a block of columns, two blanks apart, under one line of titles. There are no blanks
-// inside a cell but in the last column, so that awk can count columns.
+// grid is a block of columns, two blanks apart, under one line of titles. Only cells of the last
+// column contain blanks, so that awk can count columns.
 type grid struct {
 	columns []column
 	rows    [][]string

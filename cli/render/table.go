@@ -29,8 +29,8 @@ type table struct {
 	signs Signs
 }
 
-// Table writes the table, its lines cut to width if that is not 0, and then with the
-// configured columns of processes, if any.
+// Table writes the table, its lines cut to width unless that is 0. Its columns of processes are
+// then the configured ones, if there are any.
 func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
 	t := table{snap: snap, signs: SignsFor(ascii)}
 	gpus, processes := t.gpus(), t.processes()
@@ -56,7 +56,7 @@ func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configur
 	return err
 }
 
-// monitorTitles returns the columns of the monitor by their titles here, with those that are
+// monitorTitles returns the columns of the monitor by their titles here, including those that are
 // always there.
 func monitorTitles(configured []string) []string {
 	titles := slices.Clone(configured)
@@ -72,7 +72,7 @@ func monitorTitles(configured []string) []string {
 // commandLeast is how much of the command a terminal should show.
 const commandLeast = 16
 
-// nameLeast is how much of a GPU's name is worth a column; with less, the first line has the names.
+// nameLeast is how many cells of a GPU's name are worth a column; with fewer, the first line has the names.
 const nameLeast = 12
 
 // fit leaves out columns on a terminal, where a person reads: first those that only a probe

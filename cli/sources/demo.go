@@ -145,6 +145,6 @@ func simulatedSegments(box *simulator.Box) mapper {
 	}
 }
 
-// DemoPast is the past of the monitor's simulated box: enough to fill graph and
-// sparklines, and to call its leak one.
+// DemoPast is the past of the monitor's simulated box: enough to fill graph and sparklines, and
+// to recognise its leak.
 const DemoPast = 12 * time.Minute

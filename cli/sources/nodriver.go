@@ -123,7 +123,7 @@ func NoCgo(cause error) error {
 func noLibrary(host, path string, err error) error {
 	where := cmp.Or(path, "libnvidia-ml.so.1")
 	reason := where + " not found"
-	// Where the file exists and is no library for this machine, the loader's message says more.
+	// If the file exists but is no library for this machine, the loader's message says more.
 	if _, missing := os.Stat(where); path != "" && !errors.Is(missing, fs.ErrNotExist) {
 		reason = where + " cannot be used"
 		if e := (*nvml.Error)(nil); errors.As(err, &e) && e.Detail != "" {

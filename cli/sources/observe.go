@@ -50,9 +50,9 @@ func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end f
 	}
 }
 
-// Look samples for a command that samples once, and again while a report is doubted or skewed: the
-// probe is asked for current figures, and the driver's next readings distinguish a process that
-// grew from a probe that lies.
+// Look samples for a command that samples once. It samples again while a report is doubted or
+// skewed: the probe is asked for current figures, and the driver's next readings distinguish a
+// process that grew from a probe that lies.
 func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
 	began := time.Now()

@@ -142,9 +142,9 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// Read implements sampler.DeviceReader. The probes are asked when the driver is
-// read, so that their figures can be compared, and get the PIDs that it lists: a
-// probe in a container is found by its PID.
+// Read implements sampler.DeviceReader. The probes are asked when the driver is read, so that
+// their figures can be compared. They also get the PIDs that the driver lists: a probe in a
+// container is found by its PID.
 func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	if d.probes == nil {
 		return d.DeviceReader.Read(device)

@@ -34,7 +34,7 @@ type shortage struct {
 	sampling *sampler.Sampler
 }
 
-// newShortage has a box's training killed by a shortage or, with a guard, rescued. It
+// newShortage has a box's training killed by a shortage of memory or, with a guard, rescued. It
 // samples until the context ends.
 func newShortage(ctx context.Context, p *command.Program, line string, rescue bool) (*shortage, error) {
 	const interval, past = 250 * time.Millisecond, time.Minute
@@ -71,7 +71,7 @@ func newShortage(ctx context.Context, p *command.Program, line string, rescue bo
 	return s, nil
 }
 
-// outcome returns the newest event that says what came of the shortage; nil before it.
+// outcome returns the newest event that says how the shortage ended; nil before it.
 func (s *shortage) outcome() *snapshot.Event {
 	for _, e := range s.sampling.History().Events(20) {
 		switch e.Kind {
@@ -238,7 +238,7 @@ func (t *teller) end() []byte {
 	return []byte(legend + "\n" + spelled(cell.Span{s.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py"}) + "\n")
 }
 
-// Demo returns --demo as a command, with what else can be seen without a GPU below it.
+// Demo returns --demo as a command, with subcommands for what else can be seen without a GPU.
 func Demo(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [rescue|fleet]",

@@ -150,7 +150,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	return nil
 }
 
-// endedEarly returns the error of an end by a signal before the first line: Ctrl-C is no failure.
+// endedEarly returns the error when a signal comes before the first line: Ctrl-C is no failure.
 func endedEarly(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if strings.HasPrefix(cause.Error(), os.Interrupt.String()) {
