@@ -271,7 +271,7 @@ func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	return schema.List(k.ledger.Leases(), func(le **lease.Lease) schema.Lease { return k.shown(*le, uid) })
 }
 
-// shown returns a lease as a user may see it: other users' without what names it or its program.
+// shown returns a lease as a user may see it: another user's lacks all that names it or its program.
 func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 	out := schema.Lease{
 		State: string(le.State), NeedBytes: le.Need, Count: le.Count, User: schema.Text(k.Table.UserName(le.UID)),

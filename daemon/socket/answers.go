@@ -133,7 +133,7 @@ type cache struct {
 	lines  map[string][]byte
 }
 
-// newest answers with the newest snapshot, or with the probes' reports in it.
+// newest answers with the newest snapshot, or with the probes' reports in that.
 func (s *Server) newest(r *request, owner bool) []byte {
 	latest := s.options.Latest()
 	if latest == nil {

@@ -36,8 +36,8 @@ const (
 // usualTTL is how long a lease lasts that is claimed for no process.
 const usualTTL = 10 * time.Minute
 
-// mostWaits is the limit on connections that wait for a lease; a user other than the daemon's and
-// root has an eighth.
+// mostWaits limits the connections that wait for a lease; for a user other than the daemon's and
+// root the limit is an eighth.
 const mostWaits = 1024
 
 // checkLease returns the mistake in a claim or a renewal.

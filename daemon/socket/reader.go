@@ -134,8 +134,8 @@ func (r *Reader) Settle(ctx context.Context) {
 
 func (r *Reader) Unasked() int { return r.own.Unasked() }
 
-// Answers implements sampler.ProbeReader: each process's answer to this user, or else to the
-// daemon.
+// Answers implements sampler.ProbeReader: for each process, what its probe answered this user or,
+// without such an answer, the daemon.
 func (r *Reader) Answers() []probe.Answer {
 	own, others := r.own.Answers(), *r.answers.Load()
 	if len(others) == 0 {
