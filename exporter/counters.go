@@ -37,8 +37,8 @@ type probeCounter struct {
 	since time.Time // when the first report came; zero before it
 }
 
-// firstZero is how long a series that comes with a probe stays 0: Prometheus sees no
-// increase to the first value of a series, and scrapes once a minute or more often.
+// firstZero is how long a series that comes with a probe stays 0. Prometheus sees no increase up
+// to the first value of a series, and scrapes at least once a minute.
 const firstZero = time.Minute
 
 func (c *probeCounter) add(now time.Time, n int64) {
@@ -128,9 +128,9 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	}
 }
 
-// takeReports adds to its GPU what each probe has counted since the snapshot before.
-// What it has counted when it is first heard of is the past, unless the process began
-// after the exporter; the sampler makes an event of later errors alone.
+// takeReports adds to its GPU what each probe has counted since the snapshot before. What a probe
+// has counted before its first report is the past, unless the process began after the exporter.
+// The sampler makes events only of later errors.
 func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
 	current := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {

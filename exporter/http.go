@@ -16,9 +16,9 @@ import (
 	"vramscope/schema"
 )
 
-// mostScrapes is how many scrapes are made at the same time: enough for two Prometheus servers and
-// a person, too few to keep the machine busy. mostAnswers is how many may be in memory, of 300 kB
-// each, until clients have read them: one that reads slowly keeps no other from a scrape.
+// mostScrapes is how many scrapes are made at the same time: enough for two Prometheus servers
+// and a person, too few to keep the machine busy. mostAnswers limits the answers of 300 kB in
+// memory that clients have not read yet: a slow reader keeps no other from a scrape.
 const mostScrapes, mostAnswers = 4, 32
 
 func (e *Exporter) metrics() http.HandlerFunc {

@@ -63,8 +63,8 @@ func tooMany(w http.ResponseWriter, what string) {
 	http.Error(w, what, http.StatusTooManyRequests)
 }
 
-// logins compares passwords. One that was right is known by its HMAC; others are compared by
-// bcrypt, a tenth of a second of CPU, one at a time, so that wrong ones keep no reader waiting.
+// logins compares passwords. A password that was right is known by its HMAC. Others are compared by bcrypt,
+// which takes a tenth of a second of CPU, one at a time, so that wrong ones keep no reader waiting.
 type logins struct {
 	secret  [32]byte
 	waiting chan struct{}

@@ -11,13 +11,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// other names the series that sums all processes without series of their own.
+// other names the series that sums all processes without a series of their own.
 const other = "other"
 
 // mostUnlisted limits the GPUs that only probes report and whose processes have series.
 const mostUnlisted = 16
 
-// group is what is exported of one process or, without pids, of all with the same labels.
+// group is what is exported of one process or, without pids, of all processes with the same labels.
 type group struct {
 	key    string   // unique on its GPU
 	values []string // the values of metric.ProcessLabels; "" where the label is left out

@@ -114,7 +114,7 @@ func (l labels) with(names, values []string) labels {
 	return out
 }
 
-// compare orders the series of a family: by how many labels they have, then by these.
+// compare orders the series of a family: by the number of their labels, then by the labels.
 func (l labels) compare(other labels) int {
 	byValue := func(a, b label) int { return strings.Compare(a.value, b.value) }
 	byName := func(a, b label) int { return strings.Compare(a.name, b.name) }
