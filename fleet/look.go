@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source. It first chooses the lines, by the engine's ranking and all that have a
-// problem, and then asks for their figures.
+// Look implements Source. It first chooses the lines, by the engine's ranking and with all that
+// have a problem, and then asks for their figures.
 func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -64,8 +64,8 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	return pic, nil
 }
 
-// fitting returns the unit GPU if all GPUs that the filter lets through fit in view, else Boxes. If
-// there are more boxes than lines, GPUs are not counted, which takes an engine longer.
+// fitting returns the unit GPU if all GPUs that the filter lets through fit in view, else Boxes.
+// If there are more boxes than lines, it does not count GPUs, which takes an engine longer.
 func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	for _, query := range []string{"count(" + a.filtered(a.up(), "instance") + ")", "count(" + a.wanted(total) + ")"} {
 		n, err := p.ask(ctx, query, time.Time{})

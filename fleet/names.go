@@ -16,8 +16,8 @@ import (
 type exporter struct {
 	used string // the metric by which the exporter is known
 	uuid string // the label that has the GPU's UUID
-	// vector is the query for a figure of GPUs, with more matchers, by these labels: the uuid,
-	// and perhaps the instance.
+	// vector is the query for a figure of GPUs, with more matchers. Its result has the labels by:
+	// the uuid, and perhaps the instance.
 	vector  func(f field, name, matchers, by string) string
 	metrics map[field]string // their names; a formula where it has blanks
 	scale   map[field]string // what a value is multiplied by

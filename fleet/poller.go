@@ -88,8 +88,8 @@ func (p *Poller) set(change func(v *View)) {
 	token(p.changed)
 }
 
-// Run asks until the context ends. A panic of its source becomes its own. If it is run again, it
-// asks at once.
+// Run asks until the context ends. A panic of the source becomes a panic of Run. If it is run
+// again, it asks at once.
 func (p *Poller) Run(ctx context.Context) {
 	defer token(p.wake)
 	select {

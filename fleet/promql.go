@@ -36,7 +36,7 @@ func named(expressions map[field]string) string {
 // The labels that name a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// each returns a figure of all GPUs by some labels, from one exporter for each.
+// each returns a figure of all GPUs by some labels, each GPU from one exporter only.
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
@@ -166,7 +166,7 @@ func (a *asking) share(figure func(field) string) string {
 	return "(" + figure(used) + ") / (" + figure(total) + ")"
 }
 
-// queries returns the way in which the engine is asked. The rules cover only vramscope's exporter.
+// queries returns Recorded or Raw. The recording rules cover only the figures of vramscope's exporter.
 func (a *asking) queries() string {
 	if a.recorded && (len(a.exporters) == 1 || a.query.Unit.OfProcesses()) {
 		return Recorded

@@ -31,7 +31,7 @@ var parts = map[field]metric.ID{
 	used: metric.Used, allocated: metric.Allocated, cached: metric.Cached, fragmented: metric.Fragmented, returnable: metric.Returnable,
 }
 
-// held returns a figure of the processes that the filter and more matchers let through. A GPU that is
+// held returns a figure of the processes that pass the filter and more matchers. A GPU that is
 // scraped twice counts once.
 func (a *asking) held(f field, matchers string) string {
 	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.heldByBox(f, matchers))
@@ -108,8 +108,8 @@ var (
 	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
 )
 
-// shared returns a figure of users or jobs: the recorded one, where the filter leaves no part of a
-// user or job out, or the sum of what their processes have on each GPU.
+// shared returns a figure of users or jobs: the recorded one, if the filter leaves out no part of
+// a user or job, or else the sum of what their processes have on each GPU.
 func (a *asking) shared(f field, matchers string) string {
 	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
 	if a.query.Unit == Jobs {

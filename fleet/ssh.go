@@ -196,8 +196,8 @@ func (b *sshBox) fail(err error) {
 	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
 }
 
-// LastLine keeps the last line written, or else the one in which vramscope says why it ends,
-// which hints follow; bounded and clean.
+// LastLine keeps the last line written or, if vramscope says in an earlier line why it ends, that
+// line without the hints after it; bounded and clean.
 type LastLine struct {
 	mu   sync.Mutex
 	line []byte
