@@ -71,7 +71,7 @@ func (r *record) weigh(c *claims, shorter *verdict) {
 }
 
 // choose returns the expert that saves most, among those with a claim now, and the change to
-// forecast: a share of its claim, or none unless it beats naive.
+// forecast: a share of its claim, or 0 if no expert beats naive.
 func (v *verdict) choose(c *claims) (best int, change float64) {
 	bestGain := float32(0)
 	for i, gain := range v.Gain {

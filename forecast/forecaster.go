@@ -72,7 +72,7 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	s.observe(now, float64(max(y, 0)))
 }
 
-// Gap marks the time from t until the next sample as unknown: forecasts that come due in it are
+// Gap marks the time from t until the next sample as unknown: a forecast that comes due in it is
 // not compared with that sample.
 func (f *Forecaster) Gap(t time.Time) {
 	s := &f.state

@@ -112,7 +112,7 @@ func (s *seasons) swings(now int64) bool {
 	return s.Size > 2 && s.fell() && s.period(now) > 0
 }
 
-// fell reports whether the last cycle was lower than the peak before it: a staircase's is not.
+// fell reports whether the last cycle was lower than the peak before it, which is not so in a staircase.
 func (s *seasons) fell() bool {
 	before := s.Peaks[1].Height
 	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))
@@ -136,7 +136,7 @@ type seasonalPhase struct {
 
 // phase returns the seasonal phase now. Without a period it has no length. The present cycle is
 // placed where the last one had the same height, if it rose or fell evenly there; otherwise where
-// it had the same age. A cycle that is ahead of its age runs faster, and ends sooner.
+// it had the same age. A cycle that is ahead of the last one runs faster, and ends sooner.
 func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	period := s.period(now)
 	if period == 0 {

@@ -24,8 +24,8 @@ func (f *Forecaster) Trend() Trend {
 	return trend
 }
 
-// GrowthPerSecond returns the growth of a series that is Growing, Shrinking (negative) or a Leak (of
-// what is never freed), and false otherwise.
+// GrowthPerSecond returns the growth of a series that is Growing, Shrinking (negative) or a Leak
+// (then the growth of memory that is never freed), and false otherwise.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
 	_, rate := f.state.trend()
 	return rate, rate != 0
