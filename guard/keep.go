@@ -73,7 +73,7 @@ func (e *Engine) Keep() Kept {
 }
 
 // TakeOver continues from the state that another engine has kept. A rule with a new name starts
-// afresh: to turn a rule back on, rename it or restart the daemon.
+// afresh: renaming a rule turns it on again, as does a restart of the daemon.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
 	e.paused, e.actions = k.Paused, k.Actions
 	maps.Copy(e.failing, k.Failing)

@@ -58,8 +58,8 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	return d
 }
 
-// Finished takes the outcome of a decision to act. It returns the decision that it was done or
-// refused and, if the circuit breaker turns the rule off, one for that.
+// Finished takes the outcome of a decision to act. It returns a decision that says whether it was
+// done or refused and, if the circuit breaker turns the rule off, one for that.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done := d
 	done.Time = o.Time

@@ -149,7 +149,7 @@ func given(p *snapshot.Process, at Level) quantity.Bytes {
 	return min(amount, p.Used.Or(amount))
 }
 
-// UnderWay reports whether a flush is under way on the GPU that is worth waiting for.
+// UnderWay reports whether a flush that is worth waiting for is under way on the GPU.
 func (e *Engine) UnderWay(uuid string) bool {
 	for id, t := range e.traces {
 		if id.GPUUUID == uuid && t.flight != nil && !e.isFailing(t.owner) {

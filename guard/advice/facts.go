@@ -121,7 +121,7 @@ func (f *facts) measureSteps() {
 	}
 }
 
-// sleeps reports whether memory of the process is asleep: its allocator's peaks include that.
+// sleeps reports whether memory of the process is asleep, which its allocator's peaks include.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
 // held returns what some classes hold, 0 if unknown.

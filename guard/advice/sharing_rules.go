@@ -20,7 +20,7 @@ const (
 	inLoop = 10
 	// idleLeast is the time without work on a GPU after which its holder is called idle.
 	idleLeast = 10 * time.Minute
-	// manyContexts is the number of processes on a GPU from which their contexts matter.
+	// manyContexts is the number of processes on a GPU from which on their contexts matter.
 	manyContexts = 3
 )
 

@@ -22,7 +22,7 @@ const (
 	// slack is free memory that may be impossible to allocate: the driver allocates in pages,
 	// and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimSamples is how often a sample checks whether as much is free as a process failed
+	// claimSamples is how many samples a second check whether as much is free as a process failed
 	// to allocate.
 	claimSamples = 4
 	// settlePause is the time between two samples.

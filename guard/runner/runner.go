@@ -215,7 +215,7 @@ func EventOf(d *guard.Decision) snapshot.Event {
 	return e
 }
 
-// record logs a decision other than a flush that was done or refused, which is logged already.
+// record logs a decision, except a flush that was done or refused, which is logged already.
 func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	if r.Log == nil || d.Kind == guard.Flushed || d.Kind == guard.Refused {
 		return nil
