@@ -26,8 +26,8 @@ type Command struct {
 // closeDelay is how long a process that has left the group may keep the output open.
 const closeDelay = 100 * time.Millisecond
 
-// Output runs the command. What it prints may come with an error; after the end of the
-// context, or of its time, the command and its process group are dead.
+// Output runs the command. It may return output together with an error. When the context or the
+// command's time ends, the command and its process group are killed.
 func (c *Command) Output(ctx context.Context) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, c.Time)
 	defer cancel()

@@ -86,8 +86,8 @@ func Possible(cache string) (string, error) {
 	return path, Room(path, path)
 }
 
-// Room returns nil if a file in a directory can hold something, as far as that is
-// known: quotas are not. The name is the directory's in the error.
+// Room returns nil if a file in a directory can hold something, as far as that is known; quotas
+// are not. name is what the error calls the directory.
 func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {

@@ -81,8 +81,8 @@ func Shared(directory string) error {
 	return err
 }
 
-// File writes a file unless it is there with the same content. It is written
-// atomically: several programs may start at once.
+// File writes a file, unless it exists with the same content. It writes atomically, as several
+// programs may start at once.
 func File(path string, content []byte, mode fs.FileMode) error {
 	if holds(path, content) {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// facts change rarely: when the process calls exec, or when a scheduler moves it. A fact
-// that cannot be read is empty.
+// facts change rarely: when the process calls exec, or when a scheduler moves it. An unreadable
+// fact is empty.
 type facts struct {
 	uid     quantity.Optional[uint32]
 	command []string

@@ -53,8 +53,8 @@ func (t *Table) UserName(uid uint32) string {
 	return name
 }
 
-// memoryOf counts as used what is not available to programs: page cache that can
-// be dropped is not used.
+// memoryOf counts memory as used that is not available to programs: page cache that can be
+// dropped is not used.
 func memoryOf(memory procfs.Meminfo) (total, used quantity.Optional[quantity.Bytes]) {
 	if memory.MemTotalBytes == nil || *memory.MemTotalBytes > math.MaxInt64 {
 		return total, used

@@ -119,7 +119,7 @@ func SinceBoot(ticks uint64) time.Duration {
 	return time.Duration(ticks) * (time.Second / ticksPerSecond)
 }
 
-// Ticks returns the present time as Identity.StartTime counts it: no process that has started
+// Ticks returns the present time in the unit of Identity.StartTime: no process that has started
 // by now has a later start time.
 func Ticks() uint64 {
 	var sinceBoot unix.Timespec

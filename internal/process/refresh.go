@@ -15,7 +15,7 @@ import (
 // A call waits, at most its timeout, for the facts of processes that are new to
 // it. Facts that are read again are taken in by a later call.
 
-// maxPending limits the readers, with those that wait for their turn while others hang.
+// maxPending limits the readers, including those that wait for their turn while others hang.
 const maxPending = 4096
 
 // request starts a reader of the facts of a process; nil where too many wait. The

@@ -158,8 +158,8 @@ func (s *slurmJobs) ask(id string) {
 	}
 }
 
-// numberOfStepd returns the job's number by the title of a slurmstepd in its cgroup: of a
-// process of root, in a directory of root into which no user can move one.
+// numberOfStepd returns the job's number, from the title of the slurmstepd in its cgroup. That
+// must be root's process, in a directory of root's into which no user can move one.
 func (t *Table) numberOfStepd(directory string) string {
 	isRoots := func(directory string) bool {
 		uid, known := t.owner(directory).Value()

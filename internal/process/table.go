@@ -172,8 +172,8 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	maps.DeleteFunc(t.gone, func(_ int, e *entry) bool { return now.Sub(e.seen) > forgetAfter })
 }
 
-// look reads what changes at each tick, at most once in a window: within one, a pid is
-// taken for the same process. It fails for a pid without a process.
+// look reads what changes at each tick, at most once in a window. Within a window it takes a pid
+// for the same process. It fails for a pid without a process.
 func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, error) {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return nil, ErrExited

@@ -10,8 +10,8 @@ package startup
 static unsigned long long ignored;
 static int closed;
 
-// Go's runtime installs handlers of its own before any of Go runs, and so forgets which signals the
-// program was started to ignore (but for SIGHUP and SIGINT).
+// Go's runtime installs handlers of its own before any Go code runs, and so forgets which signals
+// the program was started to ignore (except SIGHUP and SIGINT).
 __attribute__((constructor)) static void before_go(void)
 {
 	for (int number = 1; number <= 64; number++) {
