@@ -21,8 +21,8 @@ type Claim struct {
 	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
 	TTL    time.Duration `json:"ttl,omitempty"`    // it ends after this time if nothing has used it; 0: never
 	UID    uint32        `json:"uid"`
-	// Process is the root of the tree of processes that the lease is for; zero: it is for those
-	// that name it in their environment.
+	// Process is the root of the process tree that the lease is for; zero: the lease is for the
+	// processes that name it in their environment.
 	Process process.Identity `json:"process"`
 	Command string           `json:"command,omitempty"`
 	Parent  string           `json:"parent,omitempty"` // the lease that it takes from; "": none

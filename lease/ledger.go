@@ -39,7 +39,7 @@ type ending struct {
 	at time.Time
 }
 
-// Restore puts leases back that a daemon has written down before it was started again.
+// Restore puts back the leases that a daemon has written down before it was restarted.
 func (l *Ledger) Restore(now time.Time, leases []*Lease) {
 	for _, le := range leases {
 		if le.State == Held {

@@ -166,7 +166,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// choose returns the devices with the most room for a claim, nil if there are too few.
+// choose returns the devices with the most room for a claim; nil if there are too few.
 func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	var free []int
 	for _, d := range set {
