@@ -146,8 +146,8 @@ func (m *Metric) Whole(value float64) int64 {
 	return (v + 1<<(drop-1)) >> drop << drop
 }
 
-// Point is one bucket of a series: whole numbers in the metric's unit. Max is what
-// a spike leaves behind.
+// Point is one bucket of a series: whole numbers in the metric's unit. Max keeps the height of a
+// spike.
 type Point struct {
 	Time           time.Time // the bucket's end, which belongs to it; its start does not
 	Min, Max, Last int64

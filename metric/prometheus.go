@@ -20,9 +20,9 @@ const (
 	processPrefix  = "vramscope_process_"
 )
 
-// ExportedAs returns the metric's name in the exporter, of one subject; "" where the
-// metric is not exported. What is measured of processes is exported of a GPU and of
-// an instance, too, as the sum of their processes.
+// ExportedAs returns the metric's name in the exporter for a subject; "" if the metric is not
+// exported. What is measured of processes is also exported of a GPU and of an instance, as the
+// sum of their processes.
 func (m *Metric) ExportedAs(of Subject) string {
 	switch {
 	case m.Prometheus == "":
