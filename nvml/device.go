@@ -12,8 +12,8 @@ type Driver struct {
 	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where unknown
 	LibraryPath string // where the loader found the library; "" where unknown
 
-	// LibraryVersion is the driver release in the library's file name, which
-	// is known even where no driver answers; "" where the name has none.
+	// LibraryVersion is the driver release in the library's file name, which is known even if no
+	// driver answers; "" if the name has none.
 	LibraryVersion string
 }
 
@@ -48,8 +48,8 @@ type Reading struct {
 	MIGEnabled     bool            // current MIG mode
 	Instances      []Instance      // MIG instances in NVML's order
 	Processes      []Process       // one entry per (pid, GPU instance, compute instance)
-	// ProcessesFrom and ProcessesTo are the times between which Processes were read;
-	// zero if that is Time.
+	// ProcessesFrom and ProcessesTo are the times between which Processes were read; zero if they
+	// were read at Time.
 	ProcessesFrom, ProcessesTo time.Time
 	// ProcessesError is why the process list could not be read; nil if it could.
 	ProcessesError error

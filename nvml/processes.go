@@ -96,9 +96,9 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
 }
 
-// fill has a call fill the buffer with structs of a size, and returns how many it has written. The
-// buffer contains mark in each byte before. It grows a limited number of times if the driver asks
-// for more room.
+// fill has a call fill the buffer with structs of a size, and returns how many it has written.
+// Before the call each byte of the buffer contains mark. The buffer grows a limited number of
+// times if the driver asks for more room.
 func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml.Return)) (count int, ret gonvml.Return) {
 	capacity := max(len(r.buffer)/size, firstProcesses)
 	for range maxTries {

@@ -44,8 +44,8 @@ func due(now, at time.Time) bool {
 	return age >= rareInterval || age < 0
 }
 
-// readRare reads what rarely changes, or takes the last answers. It comes before the
-// figures whose meaning MIG changes.
+// readRare reads what rarely changes, or takes the last answers. It comes before the figures
+// whose meaning depends on MIG.
 func (r *reading) readRare() {
 	kept := &r.rare
 	if r.details == kept.details && !due(r.started, kept.at) {

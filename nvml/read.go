@@ -79,7 +79,7 @@ func (l *Library) read(device Device) (Reading, error) {
 	return r.run()
 }
 
-// run makes the calls. Memory comes first of the figures, and its time is the reading's time.
+// run makes the calls. Memory is the first figure that is read, and its time is the reading's time.
 func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
