@@ -147,8 +147,8 @@ func (a *Allocator) size() quantity.Bytes {
 	return sum
 }
 
-// checkParts checks that neither a part nor their sum exceeds reserved, and that
-// the sum is reserved if the allocator reports them all.
+// checkParts checks that neither a part nor their sum exceeds reserved, and that the sum equals
+// reserved if the allocator reports all parts.
 func (a *Allocator) checkParts() error {
 	if a.ReservedBytes != nil && !plausible(*a.ReservedBytes) {
 		return fmt.Errorf("reserved_bytes is %d", *a.ReservedBytes)

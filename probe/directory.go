@@ -98,7 +98,7 @@ func (r root) open(path string) (int, error) {
 		Flags:   directoryFlags,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
-	// Linux before 5.6, or a container whose seccomp filter does not allow openat2.
+	// This is Linux before 5.6, or a container whose seccomp filter does not allow openat2.
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		fd, err = openStepwise(r.fd, path)
 	}

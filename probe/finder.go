@@ -163,8 +163,8 @@ func stillThere(table *process.Table, id process.Identity) error {
 	return nil
 }
 
-// usual returns the directories in which a user's probes usually serve. It reads no
-// environment, which may be slow.
+// usual returns the directories in which a user's probes usually serve. It does not read the
+// processes' environments, which may be slow.
 func (f *Finder) usual(inner int, uid uint32) []string {
 	dirs := usualDirectories(inner)
 	if uid == f.uid && f.runtime != "" {

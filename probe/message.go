@@ -113,8 +113,8 @@ var (
 	errNoObject       = errors.New("not a JSON object")
 )
 
-// decode parses one line. It refuses more than maxMembers commas first: every two
-// bytes of "[],[],[]" would become a hundred in memory.
+// decode parses one line. Before that it refuses more than maxMembers commas: every two bytes of
+// "[],[],[]" would become a hundred in memory.
 func decode(line []byte, into any) error {
 	if !utf8.Valid(line) {
 		return errNotUTF8

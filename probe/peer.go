@@ -71,8 +71,8 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	return <-result
 }
 
-// onOwnThread runs act on a thread that ends with it. It must not be the main
-// thread, which cannot end: /proc/self would show the other user from then on.
+// onOwnThread runs act on a thread that ends with act. That must not be the main thread, which
+// cannot end: /proc/self would show the other user from then on.
 func onOwnThread(act func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {

@@ -116,7 +116,7 @@ type Allocator struct {
 	// library may have tried again, so they are not errors of the program's.
 	FailedAllocations *int64 `json:"failed_allocations,omitempty"`
 
-	// Peaks are the highest since the process began, or since the program has reset them.
+	// Peaks are the highest values since the process began, or since the program has reset them.
 	PeakAllocatedBytes *quantity.Bytes `json:"peak_allocated_bytes,omitempty"`
 	PeakReservedBytes  *quantity.Bytes `json:"peak_reserved_bytes,omitempty"`
 	Blocks             *int64          `json:"blocks,omitempty"`            // live blocks; of "raw", live allocations

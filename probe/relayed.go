@@ -22,7 +22,7 @@ type Relayed struct {
 	Devices   []Device  `json:"devices"`
 }
 
-// Relay keeps of the answers what other users may read. Probes that have not reported are left out.
+// Relay returns what other users may read of the answers. It leaves out probes without a report.
 func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {

@@ -40,8 +40,8 @@ const MaxSnapshotFile = 8 << 30
 // SnapshotSize is the largest snapshot that a monitor keeps in memory.
 const SnapshotSize = 16 << 20
 
-// maxForeignSnapshot is the largest that root accepts from another user. It goes
-// through memory: with a file's descriptor that user could fill its disk.
+// maxForeignSnapshot limits the snapshot that root accepts from another user. It goes through
+// memory: with a file's descriptor that user could fill root's disk.
 const maxForeignSnapshot = 1 << 30
 
 // How long a snapshot may take. A later map would be outdated; a pickle of a

@@ -185,7 +185,7 @@ func (g *givenUp) Error() string { return "cancelled" + g.when }
 
 func (g *givenUp) Unwrap() error { return g.err }
 
-// notBegun returns the error of a payload that did not run in time and will not run any more.
+// notBegun returns the error of a payload that did not start in time and now never will.
 func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 	seconds := int(a.timeout / time.Second)
 	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {

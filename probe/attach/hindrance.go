@@ -148,9 +148,9 @@ func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 	return false
 }
 
-// freezers returns the files, below the mount point of cgroups, with the state of a
-// process's cgroups. Its path begins with /.. where it is outside this program's
-// cgroup namespace; no file is outside the mount point.
+// freezers returns the files, below the mount point of cgroups, with the state of a process's
+// cgroups. A path in content begins with /.. if it is outside this program's cgroup namespace; no
+// file is outside the mount point.
 func freezers(content string) []string {
 	var files []string
 	for line := range strings.Lines(content) {

@@ -170,9 +170,9 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 // would crash on a thread that asks for the GIL.
 func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
-	// Only the one thread runs during the first calls, which wait for no lock: that
-	// is faster with many threads. The last may wait for the heap's lock, which a
-	// stopped thread may hold: there all threads run.
+	// The first calls wait for no lock, so that only this thread runs, which is faster with many
+	// threads. The last call may wait for the heap's lock, which a stopped thread may hold, so
+	// that all threads run.
 	if err := in.checkRegisters(); err != nil {
 		return err
 	}

@@ -102,8 +102,7 @@ func parseStatus(content string) (status, error) {
 	return s, nil
 }
 
-// mapsSize is how much is read of a memory map. That of a process with PyTorch has
-// a few hundred KiB.
+// mapsSize limits how much of a process's memory map is read. With PyTorch a map has a few hundred KiB.
 const mapsSize = 32 << 20
 
 // mapping is a line of /proc/PID/maps.
