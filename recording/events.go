@@ -93,8 +93,8 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	return gpu, process
 }
 
-// exited returns the process of an error that has no row, and inserts it if no tick has shown it.
-// It belongs to the event's user, as any user can leave an error record with another user's pid.
+// exited returns the process of an error that has no row, and inserts it if no tick has shown it. It
+// belongs to the event's user: any user can leave an error record with the pid of another's process.
 func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 	if found := d.find(findProcess+" AND user IS ?", keyColumns(e.Row, gpu, words(e.User))...); found != 0 {
 		return found
@@ -196,8 +196,8 @@ func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...an
 	return events
 }
 
-// EventsBeside returns the events of the first moment after t that has any, or of the
-// last one before t.
+// EventsBeside returns the events of the first moment after t that has any or, unless forward, of
+// the last one before t.
 func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	paths, next := r.between(t, time.Unix(0, math.MaxInt64)), "SELECT min(time_ns) FROM events WHERE time_ns > ?"
 	if !forward {

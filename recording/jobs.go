@@ -96,8 +96,8 @@ func keyOfJob(p *snapshot.Process) jobKey {
 	return jobKey{process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}, p.User}
 }
 
-// count takes the count of a row's probe. Errors from before a row was first seen count for it if
-// the process has started since.
+// count takes the count of a row's probe. It adds the errors from before the row was first seen
+// if the process has started since.
 func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], started bool) {
 	v, known := count.Value()
 	c, seen := u.ooms[row]

@@ -27,7 +27,7 @@ type Joined struct {
 	reading bool
 }
 
-// grid is a series in buckets of equal width. They end at the seam, or whole grids before it.
+// grid is a series in buckets of equal width. It ends at the seam, or a number of whole grids before it.
 type grid struct {
 	key    snapshot.SeriesKey
 	width  time.Duration

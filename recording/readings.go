@@ -47,7 +47,7 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 	})
 }
 
-// describeEvery is how long a description of the GPUs is used. It says which ones are lost.
+// describeEvery is how long a description of the GPUs, which says which ones are lost, is used.
 const describeEvery = 5 * time.Minute
 
 // Moments visits every recorded moment in [from, to) as a snapshot, from the samples alone: At,
@@ -100,7 +100,7 @@ func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) 
 	})
 }
 
-// visitor takes the samples of a moment: place i of the columns, which are in the order of their subjects.
+// visitor takes the samples of a moment, at index i of each column; the columns are in subject order.
 type visitor func(w *walk, t int64, i int, columns []readColumn) error
 
 func (r *Recording) ticks(from, to time.Time, visit visitor) error {

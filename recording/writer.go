@@ -131,7 +131,7 @@ func (w *Writer) State() State {
 // Counts returns the failures since the start, and why nothing is recorded at present.
 func (w *Writer) Counts() metric.Recorder { return w.State().Recorder }
 
-// Close writes what was appended and ends the recording. Append must not be called after it.
+// Close writes what was appended and ends the recording. Append must not be called after Close.
 func (w *Writer) Close() error {
 	close(w.queue)
 	<-w.done

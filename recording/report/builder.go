@@ -107,7 +107,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	b.hours.at(m.Time).add(m, g.Capacity())
 }
 
-// AddFiveMinutes adds five minutes of a process, with its count of steps at their end.
+// AddFiveMinutes adds five minutes of a process, with its count of steps at the end of them.
 func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	p, share := b.processes[f.Row], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {

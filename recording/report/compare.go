@@ -176,8 +176,8 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// quantileT returns Student's t below which all but level/2 lies (Abramowitz & Stegun,
-// 26.7.5; within 4 % from three degrees of freedom on).
+// quantileT returns the value of Student's t that is exceeded with a probability of level/2
+// (Abramowitz & Stegun, 26.7.5; within 4 % from three degrees of freedom on).
 func quantileT(freedom float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(1-level)
 	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z

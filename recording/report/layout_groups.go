@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// identity returns the cells that name a group, with their columns. The last one may be long.
+// identity returns the columns and the cells that name a group. The last cell may be long.
 func (l *layouter) identity() (columns []Column, last Column, cells func(*schema.ReportGroup) (names []string, last string)) {
 	if l.report.By != "gpu" {
 		title := strings.ToUpper(l.report.By[:1]) + l.report.By[1:]

@@ -20,8 +20,8 @@ const (
 	leastAdvice = quantity.MiB
 )
 
-// advise lists the changes that would have brought memory, as far as the figures show it, by the
-// rules of guard/advice. It leaves out a setting that is already made.
+// advise lists the changes that would have freed memory, as far as the figures show it, by the
+// rules of guard/advice. It leaves out settings that are already made.
 func advise(e *Evidence, v *Verdict) []Advice {
 	requested, known := e.Requested.Value()
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {

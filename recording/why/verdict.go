@@ -232,8 +232,8 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-same && needed > same {
 				reference = list[i]
 				if i > 0 && list[i-1].Others.Known() && list[i-1].Others.Or(0) < reference.Others.Or(0) {
-					// Used is the maximum over this time. Others is the last value: it may have
-					// come after.
+					// Used is the maximum over this time. Others is the last value, and may have
+					// come after the maximum.
 					reference.Time, reference.Others = list[i-1].Time, list[i-1].Others
 				}
 				return reference, true, true

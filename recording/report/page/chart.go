@@ -17,8 +17,8 @@ const (
 	left, top, right, bottom = 1, 17, 293, 107
 )
 
-// parts are the areas of a chart from the bottom up, in the order of the monitor's bars, and
-// their classes.
+// parts are the CSS classes of a chart's areas from the bottom up, in the order of the monitor's
+// bars.
 var parts = [...]string{"other", "unknown", "allocated", "fragmented", "cached"}
 
 // chart is an SVG of numbers and of this program's words. The style sheet has the colours.
@@ -88,7 +88,7 @@ func runs(points []schema.ReportPoint) (all [][]schema.ReportPoint, bucket time.
 	return all, bucket
 }
 
-// areas draws the stacked parts of a run, the highest first, and the line of peaks. A bucket's
+// areas draws the stacked parts of a run, the top one first, and the line of peaks. A bucket's
 // value lasts from its beginning to its end, or to the end of the period.
 func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	var x []int
@@ -127,8 +127,8 @@ func (c *chart) line(x []int, amounts []float64) string {
 	return points.String()
 }
 
-// stacked returns the upper edge of each part. Memory in no part is unknown, and no part reaches
-// above used.
+// stacked returns the upper edge of each part. Memory that belongs to no part is unknown, and no
+// part reaches above used.
 func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	used := p.UsedBytes.Or(0)
 	sizes := [len(parts)]quantity.Bytes{p.OtherBytes.Or(0), 0, p.AllocatedBytes.Or(0), p.FragmentedBytes.Or(0), p.CachedBytes.Or(0)}
