@@ -109,8 +109,8 @@ func (h *holders) take(now time.Time, r searched) {
 	h.due = now.Add(max(searchEvery, searchFactor*r.took))
 }
 
-// without returns the holders that belong, except those that the driver lists on the GPU, or on
-// any GPU if uuid is "".
+// without returns the holders for which belongs is true, except those that the driver lists on
+// the GPU, or on any GPU if uuid is "".
 func (h *holders) without(rows []snapshot.Process, uuid string, infos map[int]process.Info, belongs func(*process.Holder) bool) []snapshot.Holder {
 	var out []snapshot.Holder
 	for i := range h.found {

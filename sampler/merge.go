@@ -229,8 +229,8 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	return snapshot.FreeOf(&m).Or(unknown)
 }
 
-// arrived reports whether a new row is a process that started: those in a GPU's first list were
-// there before.
+// arrived reports whether a new row is a process that started. The processes in a GPU's first
+// list were there before.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true

@@ -95,7 +95,7 @@ func (r *report) fits(size quantity.Bytes) bool {
 }
 
 // possible reports whether the process could hold the reported memory. While the driver's
-// readings stand still no memory comes and goes: then they alone count.
+// readings do not change, no memory comes or goes, and only they count.
 func (r *reports) possible(next *report) bool {
 	lowest, highest := unlimited, quantity.Bytes(0)
 	for n := 1; n <= len(r.readings); n++ {

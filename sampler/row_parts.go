@@ -35,7 +35,7 @@ type otherMemory struct {
 }
 
 // take takes a reading of the driver and one of the probe, each with the time in which it was
-// taken. It returns used − held, or unknown while they are skewed.
+// made. It returns used − held, or unknown while the readings are skewed.
 func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snapshot.Bytes {
 	if moved(r.used, used) {
 		r.used, r.usedMoved = quantity.From(used, quantity.Driver), usedAt.to

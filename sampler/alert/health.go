@@ -161,7 +161,7 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	return append(found, candidate{hysteresis: atOnce, alert: a})
 }
 
-// xid alerts for the worst critical error of the last minutes, the newest of equal ones.
+// xid alerts for the worst critical error of the last minutes; of several equally bad ones, for the newest.
 func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	var worst snapshot.XIDMeaning
 	var seen snapshot.XID

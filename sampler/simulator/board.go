@@ -152,7 +152,7 @@ func newLoss(random *rand.Rand) loss {
 	return l
 }
 
-// turn moves the loss to now and reports whether the GPU has just come back.
+// turn updates the loss to now and reports whether the GPU has just come back.
 func (l *loss) turn(now time.Duration) (back bool) {
 	if !l.lost {
 		l.lost = now >= l.at

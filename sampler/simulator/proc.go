@@ -14,7 +14,7 @@ const (
 	hostUsed   = 205 * gib // by what is not simulated
 )
 
-// Processes looks the pids up. It does not find foreign ones. The box has its own clock.
+// Processes looks the pids up by the box's own clock. It does not find foreign ones.
 func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -83,7 +83,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		ends:     never,
 	}
 	if s.role.life.longest > 0 {
-		// A task that is running when the story begins runs for a whole life from then on.
+		// A task that runs when the story begins has a whole life still to come.
 		from := started
 		if pid == s.role.pid {
 			from = 0

@@ -32,8 +32,8 @@ type Demand struct {
 // was measured.
 type Need struct{ Median, Upper quantity.Bytes }
 
-// Upper returns the most that is needed within a time: by the highest peak ever if that time is
-// longer than all estimates reach, or if samples do not show the peaks.
+// Upper returns the most that is needed within a time: up to the highest peak ever, if that time
+// is longer than all estimates reach or if samples do not show the peaks.
 func (d *Demand) Upper(within time.Duration) quantity.Bytes {
 	for i, t := range DemandTimes {
 		if within <= t && !d.Hidden {

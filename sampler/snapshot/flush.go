@@ -187,8 +187,8 @@ func (p *Process) Rejection() string {
 	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
 }
 
-// Frees returns how much a flush should free, by the process's probe. An allocator that does not
-// report that counts with its cache. The sum is at most the process's used memory.
+// Frees returns how much a flush should free, according to the process's probe. For an allocator
+// that does not report it, the cache counts. The sum is at most the process's used memory.
 func (p *Process) Frees() quantity.Bytes {
 	frees := p.Returnable.Or(p.Cached.Or(0))
 	return max(min(frees, p.Used.Or(frees)), 0)

@@ -100,7 +100,7 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 
 // Agree makes the forecasts agree with the memory and with each other: all are between 0 and the
 // capacity, and the median is at the capacity from FullIn on, and not before. If FullIn is nil, a
-// median that would reach the capacity keeps its value of the horizon before.
+// median that would reach the capacity keeps the value of the previous horizon.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil

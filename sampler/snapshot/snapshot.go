@@ -42,8 +42,8 @@ type Snapshot struct {
 	// parts are unknown for this reason.
 	ProbesUnasked int
 
-	// Holders are processes with open files of the driver, but of no GPU, that are in none of its
-	// lists.
+	// Holders are processes with open files of the driver, but of no GPU, that are in none of the
+	// driver's lists.
 	Holders []Holder
 	// Forecasting reports whether forecasters observe the rows.
 	Forecasting bool

@@ -109,7 +109,7 @@ func appendFrame(dst []byte, f frame) []byte {
 	return append(dst, f.payload...)
 }
 
-// takeFrame reads the frame at the front of s and returns what follows it.
+// takeFrame returns the frame at the front of s and what follows it.
 func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	if len(s) == 0 {
 		return f, s, false
