@@ -121,8 +121,8 @@ type AlertDocument struct {
 	Alert   Alert    `json:"alert"`
 	GPU     *GPU     `json:"gpu"`
 	Process *Process `json:"process"`
-	// Dropped counts the alerts since the command last ran for which it was not
-	// run: there were too many.
+	// Dropped counts the alerts since the command last ran for which it was not run, because
+	// there were too many.
 	Dropped int `json:"dropped"`
 }
 

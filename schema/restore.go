@@ -108,7 +108,7 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// sensors marks each value with the source that it has where the driver reports it.
+// sensors marks each value that the driver reports with its source.
 func sensors(s metric.Sensors) metric.Sensors {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if v, known := s.Value(id).Value(); known {
