@@ -21,7 +21,7 @@ type asker struct {
 	paths []step // the user's own program: the path to release, and to resume
 }
 
-// client goes nowhere else: no proxy, no redirect, no connection that stays.
+// client uses no proxy, follows no redirect and keeps no connection.
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
