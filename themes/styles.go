@@ -85,9 +85,9 @@ type Styles struct {
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 
-	// Faded is the parts where they are not certain: in the forecast, and where memory was only
-	// for a part of a column's time; zero: no areas. Veil is the forecast's interval, which thins
-	// out from the median on.
+	// Faded draws the parts where they are not certain: in the forecast, and where memory was
+	// used for only a part of a column's time; zero: no areas. Veil draws the forecast's
+	// interval, which thins out from the median on.
 	Faded [5]Style
 	Veil  [3]Style
 
