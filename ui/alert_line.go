@@ -143,7 +143,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 
 const whyHint = "W why"
 
-// counterAt returns the column of "1 of 3". It does not depend on the sentence.
+// counterAt returns the column of "1 of 3", which is the same for every sentence.
 func counterAt(width int) int {
 	switch {
 	case width >= 120:
@@ -235,8 +235,8 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// remedy returns what F on a process is good for. It is "" where F cannot flush it or hardly anything
-// stays free.
+// remedy returns what pressing F on a process would achieve. It is "" if F cannot flush it, or if
+// hardly anything would stay free.
 func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !st.shown.Own(p) {

@@ -23,8 +23,8 @@ import (
 const (
 	// examineTimeout is how long Attachable may take.
 	examineTimeout = 10 * time.Second
-	// attachTimeout is how long Attach may take. Attach has shorter timeouts of its own;
-	// this one is for when those fail.
+	// attachTimeout is how long Attach may take. Attach has shorter timeouts of its own; this one
+	// is a safeguard in case they fail.
 	attachTimeout = time.Minute
 )
 

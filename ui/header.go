@@ -60,7 +60,7 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// shortestWarning is the fewest cells to which a warning is cut: "recording paused".
+// shortestWarning is the smallest number of cells that a warning is cut to: "recording paused".
 const shortestWarning = 16
 
 // clock returns the time, or the moment of the past that is shown.

@@ -182,7 +182,7 @@ func (st *state) leading() *snapshot.Incident {
 }
 
 // headlines returns what the alert line can show, the worst first: urgent alerts, the newest
-// unread incident, other alerts. The alert about the incident stands for both.
+// unread incident, other alerts. An alert about that incident is shown instead of it.
 func (st *state) headlines() []snapshot.Alert {
 	alerts, incident := st.shown.Alerts, st.leading()
 	if incident == nil || slices.ContainsFunc(alerts, func(a snapshot.Alert) bool { return incident.About(&a) }) {

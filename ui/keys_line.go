@@ -72,8 +72,8 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 			}
 		}
 	}
-	// Esc comes first. Only where it clears the cursor, which is nearly always there, it is
-	// the first to be left out.
+	// Esc is the first key, and the last to be left out, unless it only clears the cursor, which
+	// is nearly always there: then it is left out first.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || view.layout.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}

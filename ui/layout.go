@@ -210,8 +210,8 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over returns the rectangle over whose middle an overlay lies: the table, and the graph or more
-// where the table is too low.
+// over returns the rectangle in whose middle an overlay lies: the table or, if that is too low,
+// also the graph or more.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:

@@ -78,8 +78,8 @@ type Options struct {
 	Save func(*snapshot.Snapshot) (path string, err error)
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
-	// Seen are the incidents that the user has seen, by snapshot.Incident.Key, up to when; KeepSeen
-	// keeps them for the next time. Nil: they are kept while the screen runs.
+	// Seen says up to when the user has seen each incident, by snapshot.Incident.Key. KeepSeen
+	// stores that for the next time. Nil: it is kept while the screen runs.
 	Seen     map[string]time.Time
 	KeepSeen func(map[string]time.Time) error
 	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.

@@ -235,7 +235,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape handles Esc also on a screen that another one has opened: it returns there.
+// escape handles Esc, also on a screen that another one has opened: there it returns to that one.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch changed := m.back(); {
 	case changed:

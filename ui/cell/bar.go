@@ -46,8 +46,8 @@ type Piece struct {
 	Label  string // stands in its middle, where it fits
 }
 
-// Bar writes the parts into a number of cells, which stand for the capacity; after them a
-// piece of the free memory, where its amount is not 0.
+// Bar writes the parts into a number of cells, which stand for the capacity. After them it writes
+// the pieces of the free memory whose amount is not 0.
 func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int, more ...Piece) {
 	parts.draw(lk, capacity, cells, more, func(ink Span, label string, n int) {
 		if cells := text.Width(label); label != "" && n >= cells+2 {

@@ -19,7 +19,7 @@ func (d Panel) commandLines(height int) int {
 	}
 }
 
-// command returns the whole command, wrapped. It is left out where the line above shows it whole.
+// command returns the whole command, wrapped; nothing if the line above shows it whole.
 func (d Panel) command(width, maxLines int) []string {
 	p := d.process
 	room := max(width-2, 1)

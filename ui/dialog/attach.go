@@ -122,8 +122,8 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait draws the question while the process is examined. It is as high as the question with the
-// plan will be.
+// wait draws the question while the process is examined, as high as the question will be with the
+// plan.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)

@@ -18,8 +18,8 @@ type box struct {
 	snug         bool // as large as its lines, at most dialogWidth wide, and centred; else it fills the rectangle
 }
 
-// Render returns exactly height lines of exactly width cells. There is no frame where it
-// would leave no line.
+// Render returns exactly height lines of exactly width cells. It draws no frame if a frame would
+// leave no line.
 func (b box) Render(width, height int) []string {
 	if width < 4 {
 		return cell.Blank(max(width, 0), height)
@@ -54,7 +54,7 @@ func (b box) inside(width, rows int) []string {
 	return lines
 }
 
-// top returns "┌ title ───── right ┐". A narrow box drops the clauses of right one by one.
+// top returns "┌ title ───── right ┐". In a narrow box it drops the clauses of right one by one.
 func (b box) top(width int) string {
 	s, g, title, right := &b.look.Styles, &b.look.Glyphs, b.title, b.right
 	for !titleFits(title, right, width) {

@@ -169,7 +169,7 @@ func (e Events) sideways(right bool, width int) Events {
 	return e
 }
 
-// beyond returns the number of cells by which the longest message is too wide.
+// beyond returns how many cells of the longest message do not fit.
 func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 
 func (e Events) room(width int) int {

@@ -91,8 +91,8 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// noteTaken finds out which of the newest flushes a program has undone. It looks at each again
-// while that may still change.
+// noteTaken finds out for which of the newest flushes a program has taken the memory again. It
+// looks at each flush as long as that may still change.
 func (e *Events) noteTaken(history snapshot.History) {
 	const newest = 20
 	before := e.taken

@@ -138,7 +138,7 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	return t.row.Frees()
 }
 
-// unknown reports whether a flush may free something, but it is unknown how much.
+// unknown reports whether a flush may free an unknown amount.
 func (t *flushTarget) unknown() bool {
 	return t.row.Frees() <= 0 && t.row.ReturnableBound().Unlimited()
 }

@@ -111,7 +111,7 @@ const (
 	entryCells  = 26
 )
 
-// keyColumns lays the keys out in three columns, or in one where three do not fit.
+// keyColumns lays the keys out in three columns, or in one if three do not fit.
 func (h Help) keyColumns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)

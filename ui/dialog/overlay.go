@@ -14,7 +14,7 @@ type Overlay interface {
 	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
 	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// Size is how many lines it would fill at this width. It is drawn with fewer where
+	// Size is how many lines the overlay would fill at this width. It is drawn with fewer if
 	// there are fewer.
 	Size(width int) int
 }

@@ -99,7 +99,7 @@ func (d Setup) Settings() Settings {
 
 func (d Setup) Size(int) int { return len(d.lines()) + 2 }
 
-// Press implements Overlay. Most other keys are dropped: the setup would not show what they change.
+// Press implements Overlay. It drops most other keys, because the setup would not show what they change.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	switch d.look.Keys.Match(name, keys.InOverlay, false) {
 	case keys.Back, keys.Quit, keys.Setup:
@@ -215,7 +215,7 @@ func (d Setup) shown(height int) Setup {
 	return d
 }
 
-// lineOf returns the line of the cursor's place: a heading stands between settings and columns.
+// lineOf returns the line of a place of the cursor, counting the heading between settings and columns.
 func (d Setup) lineOf(at int) int {
 	if at >= len(d.rows()) {
 		return at + 2

@@ -32,7 +32,7 @@ const (
 	alarmNote        = 12     // room for an alarm in its shortest form, and for nothing else
 )
 
-// columnsFor shares the width out. A wider screen never has fewer figures.
+// columnsFor divides the width among the columns. A wider screen never has fewer figures.
 func (p *Panel) columnsFor(width int) columns {
 	mixed := p.mixed()
 	if p.Halves == 2 {

@@ -90,7 +90,7 @@ func (p *Panel) place(line Line) *headroom.Place {
 	return snapshot.Find(p.Fit.Places, func(place *headroom.Place) bool { return place.UUID() == uuid })
 }
 
-// need returns the part of the free memory that the job in question would take.
+// need returns the part of the free memory that the pending job would take.
 func (p *Panel) need(line Line) []cell.Piece {
 	place := p.place(line)
 	if place == nil {

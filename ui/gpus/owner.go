@@ -22,8 +22,8 @@ type owners struct {
 	inks  map[string]cell.Span
 }
 
-// findOwners gives each owner a hue, by name, so that it stays on every box; where an earlier
-// one of the alphabet has taken it, the next. Without colours the initial distinguishes owners.
+// findOwners gives each owner a hue that depends on the name, so that it is the same on every box; if an
+// owner earlier in the alphabet has taken it, the next hue. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners

@@ -99,11 +99,11 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 	return int((5*apart/2 + toCome) / max(each, 1))
 }
 
-// bridge fills a pause of at most columns columns with the value before it; at the end, where
-// the newest sample is rarely in the last column, a pause of at most atEnd. To join samples of
-// an earlier, longer interval it also fills a pause that is at most half longer than the two
-// before or after it. Where samples are hardly further apart than columns, it fills a single
-// empty column if there is another one nearby.
+// bridge fills a pause of at most columns columns with the value before it; at the end, where the
+// newest sample is rarely in the last column, a pause of at most atEnd. To join samples of an
+// earlier, longer interval it also fills a pause that is at most half again as long as the two
+// before or after it. If samples are hardly further apart than columns, it fills a single empty
+// column that has another one nearby.
 func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {

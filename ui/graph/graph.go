@@ -104,9 +104,9 @@ func (g Graph) WindowFor(height int) time.Duration {
 	return widest
 }
 
-// horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While it is withheld
-// its place stays empty, so that only time moves the curve. It is 0 where there will be none, or
-// would be no label for "now".
+// horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the
+// forecast is withheld its place stays empty, so that only time moves the curve. It is 0 if there
+// will be no forecast, or no room for the label "now".
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0

@@ -8,11 +8,11 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below
-// the data, the maximum of the data. The bottom row is 0 in a tall panel that this does not
-// leave half empty, else a round number below the data, so that changes fill the panel. The
-// lower bound of a forecast, which is 0 for a job that may end soon, takes at most half of
-// the rows and is not drawn below them: else history and median would be flat lines.
+// yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data,
+// the maximum of the data. The bottom row is a round number below the data, so that changes fill
+// the panel; it is 0 in a tall panel that is at least half full even so. The lower bound of a
+// forecast, which is 0 for a job that may end soon, takes at most half of the rows and is not
+// drawn below them: else history and median would be flat lines.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"

@@ -54,8 +54,8 @@ type past struct {
 	parts          stack     // empty where no area is drawn
 }
 
-// forecastKey identifies a forecast that is drawn: it stays for the time of a column, at most
-// for longestForecast, and while it says as before whether the memory will be full.
+// forecastKey identifies a forecast that is drawn. The forecast stays for the time of a column,
+// at most for longestForecast, unless a new one disagrees on whether the memory will be full.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time
@@ -130,7 +130,7 @@ func (g Graph) stackOf(used []float64, columns int) stack {
 	return s
 }
 
-// add moves what is known of a row from unknown to its parts; see snapshot.Process.Kept.
+// add moves memory of a row from unknown to its parts, as far as these are known; see snapshot.Process.Kept.
 func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
 	if math.IsNaN(returnable) {
 		returnable = cached
@@ -144,7 +144,7 @@ func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
 	p[partUnknown] -= held
 }
 
-// fit makes the parts add up to the used memory: readings of different moments need not.
+// fit makes the parts add up to the used memory, which readings of different moments may not do.
 func (p *column) fit(used float64) {
 	if math.IsNaN(used) {
 		*p = column{}

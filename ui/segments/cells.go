@@ -46,7 +46,7 @@ func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	return out
 }
 
-// apartBy returns the number of gaps before a segment, as far as the next row where it must begin there.
+// apartBy returns the number of gaps before a segment, up to the next row if the segment must begin there.
 func apartBy(at, cells, strip int) int {
 	column := at % strip
 	switch {

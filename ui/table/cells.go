@@ -203,7 +203,7 @@ func (t *Table) spark(p *snapshot.Process, cells int) string {
 	return spark
 }
 
-// writeCommand writes the command, scrolled by ← →, after a warning or replaced by one.
+// writeCommand writes the command, scrolled by ← →, after a warning or replaced by a warning.
 func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	style := s.Text
@@ -239,7 +239,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	room := start + cells - l.Used()
 	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
 	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
-		// The match may be in no column, or in a part that this column leaves out.
+		// The match may be outside the columns, or in a part that this column leaves out.
 		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
 			l.PutMarked(s.Match, seen)
 			l.Skip(start + cells - l.Used())

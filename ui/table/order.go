@@ -28,7 +28,7 @@ const endedFresh = time.Minute
 // MaxEnded is how many ended processes are listed; the events have them all.
 const MaxEnded = 2
 
-// List returns the rows that focus, mine and filter leave, sorted; at the end those that ended long ago.
+// List returns the rows that pass focus, mine and filter, sorted; those that ended long ago come last.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {
@@ -107,7 +107,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// Order returns what the table sorts by: allocated for used where no driver reports that.
+// Order returns what the table sorts by: allocated instead of used if no driver reports used.
 func (t *Table) Order() Order {
 	o := t.Sort
 	o.Column = cmp.Or(o.Column, "USED")

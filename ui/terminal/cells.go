@@ -62,7 +62,7 @@ func (s *styles) turn(from, to styleID) string {
 	return sequence
 }
 
-// onBlanks reports whether a style shows on a blank: a background, reverse, a line.
+// onBlanks reports whether a style can be seen on a blank, because of a background, reverse or a line.
 func (s *styles) onBlanks(id styleID) bool {
 	style := &s.all[id]
 	return style.Bg != nil || style.Underline != ansi.UnderlineNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0

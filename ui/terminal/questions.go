@@ -36,8 +36,8 @@ func (t Traits) questions() string {
 // answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
-// Expect notes that the questions have been written. Answers may come for a while, which the
-// shell would take for keys.
+// Expect notes that the questions have been written. For a while answers may come that the shell
+// would take for keys.
 func (h *Hold) Expect(now time.Time, ascii bool) {
 	if !h.Traits.Console {
 		h.Asked, h.width = now, !ascii

@@ -37,8 +37,8 @@ type Program struct {
 	// Feed sends the model its messages until the context ends. Send blocks until the
 	// event loop takes a message, so that a slow loop gets the newest and no queue.
 	Feed func(ctx context.Context, send func(tea.Msg))
-	// Aligned gets a moment at which Bubble Tea's clock ticks, which it does each second.
-	// What else the process does at these moments needs no wake-up of its own. May be nil.
+	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second. Other work
+	// of the process at such moments needs no wake-up of its own. May be nil.
 	Aligned func(at time.Time)
 
 	model    Model

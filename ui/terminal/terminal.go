@@ -85,8 +85,8 @@ func (t *terminal) raw() error {
 	return nil
 }
 
-// cooked restores the modes, at the end for good: the command that takes a continued terminal
-// back may come after it.
+// cooked restores the terminal's modes; for good if atEnd, as the command that takes a continued
+// terminal back may come afterwards.
 func (t *terminal) cooked(atEnd bool) {
 	t.modes.Lock()
 	defer t.modes.Unlock()
