@@ -213,7 +213,7 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 		return head, tail + " " + lk.Glyphs.Words(text.Clean(i.Message))
 	case snapshot.EventOutOfMemory:
 	default:
-		return head, "  " + lk.Glyphs.Words(text.Clean(i.Message))
+		return head, "  " + lk.Glyphs.Words(text.Clean(strings.TrimPrefix(i.Message, i.Words+": "))) // it may begin with them
 	}
 	if st.live.Row(i.Row) == nil {
 		tail += " exited"

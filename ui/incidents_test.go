@@ -106,6 +106,10 @@ func TestIncidentsAreOfTheDay(t *testing.T) {
 	m := newTestModel(t, box, func(o *Options) { o.History = history })
 	m.tick(smallBox(4, 1, 1))
 	m.shows("1 UNREAD")
+	incident, _ := snapshot.IncidentOf(lost)
+	if head, tail := incidentSentence(&incident, &m.st, &m.look); head+tail != "GPU 2 LOST 11:00  GPU_IS_LOST, had 41.2G" {
+		t.Errorf("%q", head+tail)
+	}
 	m.press("W")
 	m.shows("Events")
 	m.hides("UNREAD")
