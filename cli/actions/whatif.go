@@ -3,7 +3,7 @@ package actions
 import (
 	"cmp"
 	"context"
-	"os"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -12,8 +12,10 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/memoryviz"
 	"vramscope/memoryviz/whatif"
 	"vramscope/probe"
 	"vramscope/sampler"
@@ -86,7 +88,9 @@ func (f *whatIf) run(ctx context.Context, p *command.Program, source string) err
 		return command.Refused(err, "nothing was replayed: %v", cmp.Or(ctx.Err(), err))
 	}
 	if len(doc.Devices) == 0 {
-		return command.Refused(nil, "%s has no memory history", text.Clean(source)).Then("  vramscope run --record-memory DIR -- CMD…   records one from the start")
+		return command.Refused(nil, "%s has no memory history", text.Clean(source)).Then(
+			"  vramscope run --record-memory DIR -- CMD…   records one from the start",
+			"  vramscope record PID -o FILE                records some steps: FILE gives an estimate")
 	}
 	doc.Schema, doc.Source, doc.Notes = schema.Version, schema.Text(source), []string{}
 	if slices.ContainsFunc(doc.Devices, func(d whatif.Device) bool { return d.Failed }) {
@@ -123,7 +127,10 @@ func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (sna
 		f.measure(ctx, src, pid)
 		source = out.file.Name()
 	}
-	if snapshot, err = os.ReadFile(source); err != nil {
+	if snapshot, err = process.ReadLimited(source, memoryviz.MaxFile+1); err == nil && len(snapshot) > memoryviz.MaxFile {
+		err = errors.New("it has more than 1 GiB")
+	}
+	if err != nil {
 		return nil, nil, command.Fail("%s: %w", text.Clean(source), command.WithoutPath(err))
 	}
 	return snapshot, python, nil

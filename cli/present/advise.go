@@ -36,8 +36,7 @@ most first: each with the figures that it follows from, the bytes that it would
 bring, its price and its documentation. It changes nothing, and advises nothing
 that is in force.
 
-With a PID it also asks PyTorch's probe what holds the memory, as vramscope holds
-does.
+With a PID it also asks PyTorch's probe what holds the memory, as holds does.
 
 One sample shows little: the past comes from a recording (vramscope daemon
 --record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
