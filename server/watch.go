@@ -155,12 +155,12 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 	for _, p := range rows {
 		p.Served = &reported
 	}
-	idle, message := !s.idle.IsZero() && now.Sub(s.idle) >= idleLonger && used.Or(0) >= idleLeast, "%s (PID %d) serves again, and holds %s"
+	idle, message := !s.idle.IsZero() && now.Sub(s.idle) >= idleLonger && used.Or(0) >= idleLeast, "%s (PID %d) holds %s, and serves again"
 	if idle == s.named {
 		return nil
 	}
 	if s.named = idle; idle {
-		message = "%s (PID %d) has served nothing for 10m, by its own report, and holds %s"
+		message = "%s (PID %d) holds %s, and has served nothing for 10m, by its own report"
 	}
 	p := rows[0]
 	return []snapshot.Event{{

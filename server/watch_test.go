@@ -71,14 +71,14 @@ func TestWatchedServersReport(t *testing.T) {
 	for _, known := range w.of {
 		known.idle = time.Now().Add(-11 * time.Minute)
 	}
-	if events := w.Add(sample()); len(events) != 1 || events[0].Kind != snapshot.EventIdleServer || !strings.Contains(events[0].Message, "has served nothing for 10m, by its own report, and holds 38.0G") {
+	if events := w.Add(sample()); len(events) != 1 || events[0].Kind != snapshot.EventIdleServer || !strings.Contains(events[0].Message, "holds 38.0G, and has served nothing for 10m, by its own report") {
 		t.Errorf("%+v", events)
 	}
 	if events := round(t, w, sample()); len(events) > 0 {
 		t.Errorf("it is named twice: %+v", events)
 	}
 	requests.Store(2)
-	if events := round(t, w, sample()); len(events) != 1 || !strings.Contains(events[0].Message, "serves again, and holds 38.0G") {
+	if events := round(t, w, sample()); len(events) != 1 || !strings.Contains(events[0].Message, "holds 38.0G, and serves again") {
 		t.Errorf("%+v", events)
 	}
 	requests.Store(0)
