@@ -43,7 +43,7 @@ type Settings struct {
 	Commands     string   // "name" or "full"
 	AlertCommand []string // nil: none
 
-	// Of its exporter.
+	// The exporter of the daemon.
 	Serve         string // an address; "": nothing is exported
 	WebConfig     string // a file of exporter-toolkit
 	ServeOpenly   bool
