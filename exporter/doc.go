@@ -4,8 +4,8 @@
 //	                         └──────────────────→ /snapshot.json, /healthz
 //
 // A scrape reads what was observed last and never a driver. What could not be read has no series,
-// and where the last snapshot is old, no figures are published at all. Names, labels and help are
-// of metric's two tables; docs/exporter.md follows from them, too.
+// and where the last snapshot is old, no figures are published at all. Names, labels and help
+// come from the two tables of package metric, as does docs/exporter.md.
 //
 // Start reading at Exporter.Collect.
 package exporter
