@@ -48,8 +48,8 @@ func Directory(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// Below makes a directory in a cache, with the cache and its parents where there
-// are none, and returns its path. Only their owner can enter cache and directory,
+// Below makes a directory in a cache, with the cache and its parents if they are
+// missing, and returns its path. Only their owner can enter cache and directory,
 // and no other user can replace them.
 func Below(cache, name string) (string, error) {
 	if _, err := Trusted(cache); err != nil {

@@ -36,7 +36,7 @@ func Of[T any](f func() T) (value T, caught *Caught) {
 	return f(), nil
 }
 
-// Again panics where there was a panic. It may be called on nil.
+// Again panics again with a caught panic; on nil it does nothing.
 func (c *Caught) Again() {
 	if c != nil {
 		panic(c)
