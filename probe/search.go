@@ -73,7 +73,7 @@ func (m *Monitor) search(ctx context.Context) {
 	}
 }
 
-// searchFor searches for the probe of a process. The lock is held, and released meanwhile.
+// searchFor searches for the probe of a process. It is called with the lock, which it releases meanwhile.
 func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 	before := a.err
 	m.mu.Unlock()
