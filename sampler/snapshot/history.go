@@ -51,7 +51,7 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
-	// After the driver refused an allocation, other processes freed memory and it succeeded or not.
+	// The driver refused an allocation, others freed memory, and then the allocation succeeded or failed.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventIdleServer EventKind = "idle_server" // it holds memory and serves nothing, by its own report; or does so again
