@@ -55,7 +55,7 @@ func (m *model) nextTheme() bool {
 	return true
 }
 
-// windows returns the steps of z.
+// windows returns the lengths of time among which the key z switches.
 func windows() []time.Duration {
 	return []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 }

@@ -59,7 +59,7 @@ func (a *Appearance) Swatches() [6]Span {
 // Solid reports whether bars are drawn in colours alone, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-// Areas reports whether the graph shows the parts, Smooth whether in colours alone, and the forecast
-// in faded ones.
+// Areas reports whether the graph shows the parts of memory. Smooth reports whether it draws them in
+// colours alone, and the forecast in faded colours.
 func (a *Appearance) Areas() bool  { return a.Styles.Allocated != (themes.Style{}) && !a.Glyphs.ASCII }
 func (a *Appearance) Smooth() bool { return a.Styles.Veil[0] != (themes.Style{}) }

@@ -35,7 +35,7 @@ var tickSteps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// ticksFor returns how many ticks fit at round times, one at now; 0 where none do.
+// ticksFor returns how many ticks fit at round times, including one at "now"; 0 if none fit.
 func ticksFor(window, ahead time.Duration, columns int) int {
 	for _, step := range tickSteps {
 		if step < time.Minute && window >= 3*time.Minute {

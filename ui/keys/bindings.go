@@ -190,8 +190,8 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match returns what a key (tea.KeyPressMsg.String) does in a scope; while the past is shown no key
-// acts.
+// Match returns what a key (tea.KeyPressMsg.String) does in a scope. While the past is shown it
+// leaves out keys that act on processes.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]

@@ -201,7 +201,7 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 	case columnCommand:
 		return textKey(strings.ToLower(cell.ShortCommand(p)))
 	case columnTime:
-		// The longest first: the earliest start.
+		// The longest running process comes first.
 		return sortKey{known: !p.Started.IsZero(), number: -float64(p.Started.UnixNano())}
 	case columnSM:
 		v, ok := p.SMUtilization.Value()
