@@ -32,15 +32,13 @@ const (
 	beyond   = 1.3  // factor on the worst error if there are too few for a rank
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
-	farMiss = 2.5  // a miss of so many usual 80 % bounds is no noise: three standard deviations
-	bent    = 0.4  // a line through a series without a course explains less of the variance
-	until   = 2    // a course is followed for so many horizons: by then its first forecasts have come due
-	ended   = 0.15 // a series has stopped rising if it is this many quick time constants below its line
-	sure    = 2    // quick time constants for which a course must have lasted: by then a server has its KV cache
+	farMiss = 2.5 // a miss of so many usual 80 % bounds is no noise: three standard deviations
+	bent    = 0.4 // a line through a series without a course explains less of the variance
+	until   = 2   // a course is followed for so many horizons: by then its first forecasts have come due
+	sure    = 2   // quick time constants for which a course must have lasted: by then a server has its KV cache
 
 	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
 	minPast = 60e9 // how long a job must have run, in ns, before it can be forecast to fill a GPU
-	loads   = 1.25 // a job that reaches so many times its lowest level in its first minute is loading, and will stop
 
 	pastCap = 800 // bins of the past: a cycle may be half as long as the past
 	peakCap = 5   // so many peaks must rise before the next is expected to: one in 120 does by chance

@@ -125,14 +125,17 @@ func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
 	}
 }
 
-// A ramp below a sawtooth, or below training and evaluation in turn, leads to full before half of it
-// is over: once the falls stay above all that was there before.
+// A ramp below a sawtooth, or below training and evaluation in turn, however uneven, leads to full
+// before half of it is over: once the falls stay above all that was there before.
 func TestRampUnderATextureIsSeen(t *testing.T) {
-	for _, which := range []int{1, 2} {
-		seen := 0
+	for _, tc := range []struct {
+		which int
+		first uint64
+	}{{1, 41_000}, {2, 41_000}, {2, 51_024}, {2, 51_036}} {
+		which, seen := tc.which, 0
 		const series = 12
 		for seed := range uint64(series) {
-			y, begins := regime.TexturedRamp(regime.Seeded(41_000+seed), which)
+			y, begins := regime.TexturedRamp(regime.Seeded(tc.first+seed), which)
 			f, row, rows := New(), 0, 0
 			for i, v := range y[:(len(y)+int(begins))/2] {
 				f.Observe(after(float64(i)), int64(v))
@@ -149,7 +152,19 @@ func TestRampUnderATextureIsSeen(t *testing.T) {
 			}
 		}
 		if seen < series-1 {
-			t.Errorf("%s: %d of %d ramps", regime.RampTextures[which], seen, series)
+			t.Errorf("%s, from seed %d: %d of %d ramps", regime.RampTextures[which], tc.first, seen, series)
+		}
+	}
+}
+
+// The steps of a ramp are no ends of it.
+func TestRampInStepsDoesNotFlicker(t *testing.T) {
+	f := New()
+	for i := range 780 {
+		v := int64(6*gib + 8*400*mib*math.Floor(max(float64(i)-600, 0)/8))
+		f.Observe(after(float64(i)), v)
+		if _, ok := f.FullIn(int64(80*gib) - v); !ok && i > 675 {
+			t.Errorf("%d s after its begin the ramp leads nowhere", i-600)
 		}
 	}
 }

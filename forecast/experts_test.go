@@ -72,16 +72,14 @@ func TestChangeIsTheBelievedShare(t *testing.T) {
 	}
 }
 
-// A load, which ends within a minute, is not extended. A leak is, by its first minute.
-func TestFirstMinuteExtendsNoLoad(t *testing.T) {
+// A load, which ends within a minute, fills no GPU. A leak is extended by its first minute.
+func TestFirstMinuteFillsNoGPU(t *testing.T) {
 	load, leak := New(), New()
 	for i := range 60 {
 		y := int64(float64(i) * gib)
 		load.Observe(after(float64(i)), y)
-		for _, in := range load.Forecasts(nil) {
-			if in.Median != y {
-				t.Fatalf("a load of %d s: %+v", i, in)
-			}
+		if full, ok := load.FullIn(int64(80*gib) - y); ok {
+			t.Fatalf("after a load of %d s it is full in %v", i, full.Median)
 		}
 		leak.Observe(after(float64(i)), int64(10*gib)+y/32)
 	}

@@ -19,19 +19,16 @@ func (s *state) look(seconds, change float64) {
 		c := s.claim(&p, h)
 		r.weigh(&c, &shorter)
 		best, change := r.Verdict.choose(&c)
-		lasting, rise := best, change
+		rise := change
 		if best == driftQuick && !s.Course.Sure { // the last seconds alone fill no GPU: the next best may
 			slower := c
 			slower[driftQuick] = 0
-			lasting, rise = r.Verdict.choose(&slower)
+			_, rise = r.Verdict.choose(&slower)
 			if max(p.short.explained, p.long.explained) < mostly { // but all know a rise that has just begun from the last seconds
 				rise = min(rise, 0)
 			}
 		}
-		if lasting == reverting && s.Last+rise <= s.Top.Height { // what returns to a level does not fill a GPU
-			rise = min(rise, 0)
-		}
-		if s.Now-s.Began < minPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
+		if s.Now-s.Began < minPast && p.short.explained < onLine {
 			change, rise = 0, 0
 		}
 		o.Change, o.Rise = max(change, -s.Last), max(rise, -s.Last)
@@ -71,14 +68,14 @@ type course struct {
 	Slope      float32    // bytes per second
 	Pace       float32    // the slope of the last seconds
 	Fades      float32    // by which share of itself the pace falls in a second; 0: it is straight
-	Rough      bool       // it began out of a sawtooth
+	Rough      bool       // it began out of a sawtooth, even or not
 	Sure       bool       // it has lasted and still rises
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
 	Lifted     bool       // its own line is straight, though the sawtooth goes on
 }
 
-// follow updates the course by the quick line. After a burst of loading has ended, the series
-// lies below that line.
+// follow updates the course by the quick line. It has ended once the series lies below the course's
+// own line by two standard deviations; at the end of a step by less.
 func (s *state) follow(quick, short line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {
@@ -86,10 +83,9 @@ func (s *state) follow(quick, short line, seconds, change float64) {
 	}
 	c.Line.observe(seconds/longTau, change)
 	own, age, lasts, sinceTop := c.Line.line(longTau), float64(s.Now-c.Since)/1e9, sure*s.quickTau(), float64(s.Now-s.Top.At)/1e9
-	swings := s.Seasons.swings(s.Now)
-	rough := quick.explained < bent || quick.slope < 0 || swings
+	rough := quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now)
 	if rough && (!c.Rough || s.Last <= c.Top || sinceTop > shortTau) {
-		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample, Rough: swings}
+		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample, Rough: s.Seasons.Size > 2 && s.Seasons.fell()}
 		return
 	}
 	n, pace := s.Lines[0].N, quick
@@ -97,7 +93,7 @@ func (s *state) follow(quick, short line, seconds, change float64) {
 		n, pace = s.Lines[1].N, short
 	}
 	c.Slope, c.Pace, c.Fades = float32(own.slope), float32(pace.slope), 0
-	c.Sure = !rough && age >= lasts && quick.height < ended*quick.slope*s.quickTau()
+	c.Sure = !rough && age >= lasts && own.height < max(2*math.Sqrt(own.variance), mebibyte)
 	// The course ends if the slope of the last seconds, or of a sawtooth's last minute, differs by two
 	// standard errors. The line's slope is the slope at its middle.
 	if ratio := float64(c.Slope / c.Pace); (c.Sure || rough) && pace.explained > mostly && n > 2*quickSamples &&

@@ -31,6 +31,7 @@ func (r *regression) observe(dx, dy float64) {
 type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
+	variance      float64 // that it does not explain, bytes squared
 }
 
 // line fits a line. It is zero for too few samples within tau seconds.
@@ -41,7 +42,8 @@ func (r *regression) line(tau float64) line {
 	}
 	l := line{height: (r.XX*r.Y - r.X*r.XY) / det, slope: (r.N*r.XY - r.X*r.Y) / det}
 	if total := r.YY - r.Y*r.Y/r.N; total > 0 {
-		l.explained = 1 - max(r.YY-l.height*r.Y-l.slope*r.XY, 0)/total
+		l.variance = max(r.YY-l.height*r.Y-l.slope*r.XY, 0) / r.N
+		l.explained = 1 - l.variance*r.N/total
 	}
 	l.slope /= tau
 	return l
