@@ -58,15 +58,19 @@ type credit struct {
 // which share of its claims comes true.
 type verdict struct{ Gain, Share [experts]float32 }
 
-// weigh combines a horizon's own record with the next shorter horizon's verdict. That verdict
-// counts as much as a few forecasts of the present claim's size, so that the unusually large
-// trend that a single step leaves behind is not believed.
-func (r *record) weigh(c *claims, shorter *verdict) {
+// weigh combines a horizon's own record with the next shorter horizon's verdict, and replaces it.
+// That verdict counts as much as a few forecasts of the present claim's size, so that the unusually
+// large trend that a single step leaves behind is not believed.
+func (r *record) weigh(c *claims, v *verdict) {
 	for i, claim := range c {
-		k, v := &r.Credits[i], &r.Verdict
-		mass := priorSamples * max(abs(claim), mebibyte)
-		v.Gain[i] = (k.Gain + mass*shorter.Gain[i]) / (k.Naive + mass)
-		v.Share[i] = min(max((k.Came+mass*shorter.Share[i])/(k.Claimed+mass), 0), 1)
+		size := abs(claim)
+		if size < mebibyte { // max is slower
+			size = mebibyte
+		}
+		k, mass := &r.Credits[i], priorSamples*size
+		v.Gain[i] = (k.Gain + mass*v.Gain[i]) / (k.Naive + mass)
+		share := min(max((k.Came+mass*v.Share[i])/(k.Claimed+mass), 0), 1)
+		v.Share[i], r.Shares[i] = share, share
 	}
 }
 
@@ -90,7 +94,7 @@ func (r *record) score(c *claims, came, keep float32) {
 		size := max(abs(claim), 1)
 		believed, cut := claim, outlier*size
 		if i > lineLong {
-			believed *= r.Verdict.Share[i]
+			believed *= r.Shares[i]
 		}
 		weight := size / (size + abs(came))
 		k.Gain += weight * (abs(came) - abs(came-believed))
@@ -100,4 +104,4 @@ func (r *record) score(c *claims, came, keep float32) {
 	}
 }
 
-func abs(v float32) float32 { return max(v, -v) }
+func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }

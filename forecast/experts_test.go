@@ -30,10 +30,10 @@ func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 	for _, times := range []float32{1, 3} {
 		var r record
 		r.Credits[driftShort] = credit{Gain: times * claimed, Naive: times * claimed, Came: times * claimed, Claimed: times * claimed}
-		c, shorter := claims{driftShort: -size}, verdict{}
-		r.weigh(&c, &shorter)
-		if want := times / (times + 1); math.Abs(float64(r.Verdict.Share[driftShort]-want)) > 1e-6 || math.Abs(float64(want-r.Verdict.Gain[driftShort])) > 1e-6 {
-			t.Errorf("%v times the prior: %+v, want a share of %v", times, r.Verdict, want)
+		c, v := claims{driftShort: -size}, verdict{}
+		r.weigh(&c, &v)
+		if want := times / (times + 1); math.Abs(float64(v.Share[driftShort]-want)) > 1e-6 || math.Abs(float64(want-v.Gain[driftShort])) > 1e-6 {
+			t.Errorf("%v times the prior: %+v, want a share of %v", times, v, want)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 // step counts for at most one and a half claims.
 func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	var r record
-	r.Verdict.Share[driftShort], r.Verdict.Share[reverting] = 0.5, 0.5
+	r.Shares[driftShort], r.Shares[reverting] = 0.5, 0.5
 	c := claims{driftShort: 2 * gib32, reverting: 2 * gib32}
 	r.score(&c, gib32, 1)
 	if k := r.Credits[driftShort]; k.Gain != 0 || k.Naive <= 0 {

@@ -38,11 +38,12 @@ type state struct {
 	Auto       autoregression
 	Course     course
 	Top        peak // of the last minutes
-	Records    [len(Horizons)]record
-	Outlook    [len(Horizons)]outlook
-	Lows       lows
-	Seasons    seasons
 	Arrivals   arrivals
+	Outlook    [len(Horizons)]outlook
+	Records    [len(Horizons)]record
+	Lows       lows
+	Pending    [len(Horizons)][pendingCap]promise // rings
+	Seasons    seasons
 }
 
 // New returns a Forecaster without samples.
@@ -89,7 +90,7 @@ func (s *state) observe(now int64, y float64) {
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
 		// The half-life lasts long enough for several forecasts to count, however rare they are.
-		s.Records[i].settle(now, y, h, max(1.5*h, rare*s.Step), s.Gap)
+		s.Records[i].settle(&s.Pending[i], now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
 	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !s.Gap)
 	for i, tau := range [...]float64{s.quickTau(), shortTau, longTau} {
@@ -121,10 +122,9 @@ func (s *state) begin(now int64, y float64) {
 	s.Course, s.Seasons, s.Top = course{Since: now, Top: y}, seasons{}, peak{now, y}
 	s.Lows, s.Arrivals = lows{Lowest: float32(y), Ends: now + 60e9}, arrivals{}
 	for i := range s.Records {
-		r := &s.Records[i]
-		r.Credits, r.Verdict = [experts]credit{}, verdict{}
-		for p := range r.Pending { // when they are due their errors still count
-			r.Pending[p].Claims = claims{}
+		s.Records[i].Credits, s.Records[i].Shares = [experts]credit{}, [experts]float32{}
+		for p := range s.Pending[i] { // when they are due their errors still count
+			s.Pending[i][p].Claims = claims{}
 		}
 	}
 }
@@ -159,5 +159,5 @@ func bytes(v float64) int64 {
 	if !(v > 0) { // or no number
 		return 0
 	}
-	return int64(math.Round(min(v, farAway)))
+	return int64(min(v, farAway) + 0.5) // math.Round is slower
 }

@@ -28,8 +28,9 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 //     new course: a rise of unknown age lasts as long again at even odds;
 //   - for a course that would fill the memory as fast as a server allocates its KV cache.
 func WhenFull(free int64, series ...*Forecaster) (in FullIn, ok bool) {
-	if in, ok = whenFull(free, true, series); !ok { // a lifted course hides no other forecast
-		in, ok = whenFull(free, false, series)
+	in, ok = whenFull(free, true, series)
+	if !ok && slices.ContainsFunc(series, func(f *Forecaster) bool { return f.state.Course.Lifted }) {
+		return whenFull(free, false, series) // a lifted course hides no other forecast
 	}
 	return in, ok
 }
@@ -53,11 +54,10 @@ func whenFull(free int64, lifted bool, series []*Forecaster) (FullIn, bool) {
 	next, _ := slices.BinarySearch(Horizons[:], at)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
-			c, ahead := &s.Course, Horizons[next].Seconds()
+			c, ahead, age := &s.Course, Horizons[next].Seconds(), s.Now-s.Began
 			if (c.Announced || lifted && c.Lifted) && s.Now-c.Since+int64(at) < minRamp {
 				return FullIn{}, false
 			}
-			age := s.Now - s.Began
 			if c.leads(ahead, s.Now, lifted) && s.Outlook[next].Rise <= c.rise(ahead) {
 				age = until * (s.Now - c.Since)
 			}

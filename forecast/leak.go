@@ -15,12 +15,12 @@ import "math"
 //     way, or it is a leak already. Growth as slow as a daily pattern must have lasted for
 //     nearly half a day.
 type lows struct {
-	Rows    [scales]lowRow
 	Minutes uint32  // complete minutes
 	Lowest  float32 // of the open minute
 	Misses  uint8   // minutes in a row since the last that found a leak
 	Ends    int64   // of the open minute, ns
 	Rate    float64 // how fast it leaks, bytes per second; 0: no leak
+	Rows    [scales]lowRow
 }
 
 // lowRow is the lows of slots of one length.

@@ -13,17 +13,17 @@ type outlook struct {
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
 	s.follow(p.quick, p.short, seconds, change)
-	shorter := verdict{}
+	v := verdict{}
 	for i := range s.Records {
 		r, o, h := &s.Records[i], &s.Outlook[i], Horizons[i].Seconds()
 		c := s.claim(&p, h)
-		r.weigh(&c, &shorter)
-		best, change := r.Verdict.choose(&c)
+		r.weigh(&c, &v)
+		best, change := v.choose(&c)
 		rise := change
 		if best == driftQuick && !s.Course.Sure { // the last seconds alone fill no GPU: the next best may
 			slower := c
 			slower[driftQuick] = 0
-			_, rise = r.Verdict.choose(&slower)
+			_, rise = v.choose(&slower)
 			if max(p.short.explained, p.long.explained) < mostly { // but all know a rise that has just begun from the last seconds
 				rise = min(rise, 0)
 			}
@@ -53,8 +53,7 @@ func (s *state) look(seconds, change float64) {
 		default: // as wide as a random walk gets
 			o.Spread = s.Outlook[i-1].Spread.times(float32(math.Sqrt(h / Horizons[i-1].Seconds())))
 		}
-		r.promise(s.Now, s.Last, h, o.Change, &c)
-		shorter = r.Verdict
+		r.promise(&s.Pending[i], s.Now, s.Last, h, o.Change, &c)
 	}
 }
 

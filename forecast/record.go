@@ -13,21 +13,21 @@ type promise struct {
 	Claims            claims
 }
 
-// record holds the forecasts at one horizon: pending ones, credits and errors.
+// record holds what became of the forecasts at one horizon, and when the next are due.
 type record struct {
-	Pending     [pendingCap]promise // a ring
 	First, Size uint8
+	Due, Next   int64 // when the first pending one is due, and from when another is kept, ns
 	Scored      int64 // when the last one came due, ns
 	Credits     [experts]credit
-	Verdict     verdict // the newest
+	Shares      [experts]float32 // the newest verdict's
 	Errors      residuals
 }
 
 // settle scores the forecasts that are due at now. It drops one whose sample comes too late (by
 // more than half its horizon and a second), or after a gap.
-func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
-	for r.Size > 0 && r.Pending[r.First].Due <= now {
-		p := &r.Pending[r.First]
+func (r *record) settle(pending *[pendingCap]promise, now int64, y float64, horizon, halfLife float64, gap bool) {
+	for r.Size > 0 && r.Due <= now {
+		p := &pending[r.First]
 		if !gap && now-p.Due <= int64(horizon*1e9/2)+1e9 {
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
@@ -35,31 +35,28 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 			// The ring covers as many horizons as it has errors, an hour at most.
 			r.Errors.add(now, min(horizon, min(float64(now)/1e9, max(hour, halfLife))/residualCap), mebibyte, happened-float64(p.Published))
 		}
-		r.First = (r.First + 1) % pendingCap
-		r.Size--
+		r.First, r.Size = (r.First+1)%pendingCap, r.Size-1
+		r.Due = pending[r.First].Due
 	}
 }
 
 // promise keeps a forecast until it is due.
-func (r *record) promise(now int64, y float64, horizon, published float64, c *claims) {
-	due := now + int64(horizon*1e9)
-	next := (r.First + r.Size) % pendingCap
-	newest := &r.Pending[(next+pendingCap-1)%pendingCap]
-	if r.Size < pendingCap && (r.Size == 0 || due-newest.Due >= int64(horizon*1e9)/(pendingCap-1)) {
-		r.Pending[next] = promise{due, float32(y), float32(published), *c}
+func (r *record) promise(pending *[pendingCap]promise, now int64, y float64, horizon, published float64, c *claims) {
+	if r.Size < pendingCap && (r.Size == 0 || now >= r.Next) {
+		pending[(r.First+r.Size)%pendingCap] = promise{now + int64(horizon*1e9), float32(y), float32(published), *c}
 		r.Size++
+		r.Due, r.Next = pending[r.First].Due, now+int64(horizon*1e9)/(pendingCap-1)
 	}
 }
 
 // residuals are the last errors of a kind.
 type residuals struct {
-	Ring   [residualCap]float32
-	Order  [residualCap]uint8 // places in the ring, by size
-	Next   uint8
-	Size   uint8
-	Scale  float32 // the logarithm of how much wider than the errors the interval is
-	Spread spread
-	Last   int64 // when the newest was added, ns
+	Next, Size uint8
+	Scale      float32 // the logarithm of how much wider than the errors the interval is
+	Spread     spread
+	Last       int64              // when the newest was added, ns
+	Order      [residualCap]uint8 // places in the ring, by size
+	Ring       [residualCap]float32
 }
 
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
@@ -78,12 +75,14 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 		}
 		r.Scale = min(max(r.Scale, -1), 1)
 	}
-	order := slices.DeleteFunc(r.Order[:r.Size], func(at uint8) bool { return r.Size == residualCap && at == r.Next })
+	order := r.Order[:r.Size]
+	if oldest := slices.Index(order, r.Next); oldest >= 0 {
+		order = slices.Delete(order, oldest, oldest+1)
+	}
 	r.Last, r.Ring[r.Next] = now, float32(err)
 	place := sort.Search(len(order), func(i int) bool { return r.Ring[order[i]] > float32(err) })
-	copy(r.Order[:], slices.Insert(order, place, r.Next))
+	r.Size = uint8(len(slices.Insert(order, place, r.Next)))
 	r.Next = (r.Next + 1) % residualCap
-	r.Size = min(r.Size+1, residualCap)
 	r.Spread = spread{
 		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
 		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
@@ -98,9 +97,9 @@ func (r *residuals) quantile(p float64) float32 {
 	if rank < 0 || rank > last {
 		return beyond * r.Ring[r.Order[int(min(max(rank, 0), last))]]
 	}
-	below, share := math.Modf(rank)
-	low, high := r.Ring[r.Order[int(below)]], r.Ring[r.Order[int(min(below+1, last))]]
-	return low + float32(share)*(high-low)
+	below := int(rank)
+	low, high := r.Ring[r.Order[below]], r.Ring[r.Order[min(below+1, int(last))]]
+	return low + float32(rank-float64(below))*(high-low)
 }
 
 // atLeast widens an interval to the other one at each end.

@@ -67,8 +67,9 @@ func TestLateSampleScoresNoForecast(t *testing.T) {
 		want uint8
 	}{{0, 1}, {151, 1}, {151.001, 0}, {500, 0}} {
 		var r record
-		r.promise(0, 10*gib, horizon, 0, &claims{})
-		r.settle(int64((horizon+tc.late)*1e9), 11*gib, horizon, horizon, false)
+		var pending [pendingCap]promise
+		r.promise(&pending, 0, 10*gib, horizon, 0, &claims{})
+		r.settle(&pending, int64((horizon+tc.late)*1e9), 11*gib, horizon, horizon, false)
 		if r.Size != 0 || r.Errors.Size != tc.want {
 			t.Errorf("%v s late: %d forecasts pending, %d scored, want %d", tc.late, r.Size, r.Errors.Size, tc.want)
 		}
@@ -80,8 +81,9 @@ func TestForecastsAreMadeThroughoutTheHorizon(t *testing.T) {
 	const horizon = float64(pendingCap - 1)
 	for apart, want := range map[int64]uint8{1e9: pendingCap, 1e9 - 1: pendingCap / 2} {
 		var r record
+		var pending [pendingCap]promise
 		for i := range int64(pendingCap) {
-			r.promise(i*apart, gib, horizon, 0, &claims{})
+			r.promise(&pending, i*apart, gib, horizon, 0, &claims{})
 		}
 		if r.Size != want {
 			t.Errorf("of %d forecasts every %d ns %d are kept, want %d", pendingCap, apart, r.Size, want)

@@ -8,9 +8,8 @@ import (
 // seasons remembers the past in bins, and its peaks: the ends of rises, where the series falls or
 // stays. So a staircase has peaks too, each higher than the last.
 type seasons struct {
-	Bins           [pastCap]float32 // a ring over time, bytes
-	Bin            int64            // the length of a bin, ns; 0: not known yet
-	Newest, Oldest int64            // bins, counted from the epoch
+	Bin            int64 // the length of a bin, ns; 0: not known yet
+	Newest, Oldest int64 // bins, counted from the epoch
 
 	Up            bool          // it rises
 	Size, Rising  uint16        // how many peaks there are, and how many of the last are each above the one before
@@ -19,7 +18,9 @@ type seasons struct {
 	Grew, Extreme peak          // the last notable growth, and the extreme of the present rise or fall
 	Peaks         [peakCap]peak // newest first
 
-	Lowest, Clarity float64 // of the last whole cycle, bytes, and how far it stands out above chance
+	Lowest, Clarity float64          // of the last whole cycle, bytes, and how far it stands out above chance
+	Period          int64            // the average length of a cycle, ns; 0: cycles are too few, too uneven, or no larger than chance makes them
+	Bins            [pastCap]float32 // a ring over time, bytes
 }
 
 // peak is where a rise ended.
@@ -85,26 +86,27 @@ func (s *seasons) peaked(p peak) {
 	if p.Height <= s.Peaks[1].Height {
 		s.Rising = 1
 	}
-	s.Peaks[0] = p
-}
-
-// period returns the average length of a cycle, in ns. It is 0 if cycles are too few, too uneven, or
-// no larger than chance makes them, or if the next peak is long overdue.
-func (s *seasons) period(now int64) int64 {
-	n := int(s.Size) - 1
-	if n < 1 || s.Clarity < clarity || n == 1 && !s.fell() {
-		return 0
+	s.Peaks[0], s.Period = p, 0
+	cycles := int(s.Size) - 1
+	if cycles < 1 || s.Clarity < clarity || cycles == 1 && !s.fell() {
+		return
 	}
 	shortest, longest := int64(math.MaxInt64), int64(0)
-	for i := range n {
+	for i := range cycles {
 		length := s.Peaks[i].At - s.Peaks[i+1].At
 		shortest, longest = min(shortest, length), max(longest, length)
 	}
-	period := (s.Peaks[0].At - s.Peaks[n].At) / int64(n)
-	if float64(longest) > uneven*float64(shortest) || float64(now-s.Peaks[0].At) > uneven*float64(period) {
+	if float64(longest) <= uneven*float64(shortest) {
+		s.Period = (p.At - s.Peaks[cycles].At) / int64(cycles)
+	}
+}
+
+// period returns the period, or 0 if the next peak is long overdue.
+func (s *seasons) period(now int64) int64 {
+	if float64(now-s.Peaks[0].At) > uneven*float64(s.Period) {
 		return 0
 	}
-	return period
+	return s.Period
 }
 
 // swings reports whether the series goes up and down again and again.
