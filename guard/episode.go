@@ -254,6 +254,11 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 		ep.done = make(map[snapshot.RowID]Level)
 	}
 	ep.done[p.ID] = step
+	for id, t := range e.traces {
+		if step == Sleep && t.server == p.Served.Process {
+			ep.done[id] = step
+		}
+	}
 	ep.acted++
 	if e.mode() == DryRun {
 		d.Kind = Would

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -11,7 +12,7 @@ import (
 // serving is a server that is watched, with no requests, and a training that has cached some.
 func serving(requests int) (server, training *row) {
 	server = &row{command: "VLLM::EngineCore", allocated: 60 * gib, probe: &snapshot.Probe{State: snapshot.ProbeSilent}, served: &snapshot.Served{
-		Name: "vLLM", Command: "vllm serve m", Requests: quantity.From(requests, quantity.Probe),
+		Process: process.Identity{PID: 90}, Name: "vLLM", Command: "vllm serve m", Requests: quantity.From(requests, quantity.Probe),
 	}}
 	return server, &row{command: "train.py", allocated: 12 * gib, cached: 3 * gib}
 }
@@ -91,6 +92,30 @@ func TestSleepsThatFailBackOff(t *testing.T) {
 	}
 	if len(at) != 3 || at[1]-at[0] < 60 || at[2]-at[1] < 300 || e.State().Rules[0].Off == "" {
 		t.Errorf("it was asked at %v, %+v", at, e.State().Rules)
+	}
+}
+
+// TestServersOfSeveralProcessesAreAskedOnce: while a release is under way, afterwards, and in a dry run.
+func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
+	for _, mode := range []Mode{Act, DryRun} {
+		one, _ := serving(0)
+		one.allocated, one.served.Releases = 38*gib, known(5*gib)
+		other := *one
+		b, e := newBox(one, &other), New(sleeps(mode, "vllm*"), alice)
+		var asked []Decision
+		for second := range 50 {
+			for _, d := range e.Decide(b.snapshot()) {
+				if d.Kind == Acts || d.Kind == Would {
+					asked = append(asked, d)
+				}
+			}
+			if len(asked) > 0 && mode == Act && second == 40 { // the server's own answer is still an old one
+				e.Finished(asked[0], Outcome{Time: b.now, Freed: 5 * gib, Driver: known(5 * gib)})
+			}
+		}
+		if len(asked) != 1 || asked[0].Level != "sleep" {
+			t.Errorf("%v: %+v", mode, asked)
+		}
 	}
 }
 

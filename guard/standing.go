@@ -79,7 +79,15 @@ func (e *Engine) stayAwake(rule int, snap *snapshot.Snapshot, p *snapshot.Proces
 	case requests > 0:
 		return "its server is busy"
 	}
-	return cmp.Or(untouchable(snap, p, e.importanceOf(p)), e.traces[p.ID].waits(e.now, p))
+	if why := cmp.Or(untouchable(snap, p, e.importanceOf(p)), e.traces[p.ID].waits(e.now, p)); why != "" {
+		return why
+	}
+	for _, t := range e.traces { // a release is for all processes of a server
+		if t.server == s.Process && (t.busy || e.now.Before(t.until)) {
+			return "another process of its server has been asked or flushed a moment ago"
+		}
+	}
+	return ""
 }
 
 func (e *Engine) owns(snap *snapshot.Snapshot, p *snapshot.Process) bool {

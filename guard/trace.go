@@ -3,6 +3,7 @@ package guard
 import (
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -35,10 +36,11 @@ type trace struct {
 	outside quantity.Bytes // used outside its allocators, by the newest figures
 
 	owner   uint32
-	unread  bool           // it was reported that the configuration may protect it
-	busy    bool           // its process is being flushed,
-	flight  *Decision      // by this decision about the row
-	begun   snapshot.Bytes // what it used when that began
+	server  process.Identity // that is watched, and that other rows may have, too
+	unread  bool             // it was reported that the configuration may protect it
+	busy    bool             // its process is being flushed,
+	flight  *Decision        // by this decision about the row
+	begun   snapshot.Bytes   // what it used when that began
 	flushed *flushed
 	flushes int       // since it was first seen
 	stage   int       // of the back-off; 0: none
@@ -67,6 +69,9 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 		t.began = now // it was taken over
 	}
 	t.owner = ownerOf(p)
+	if p.Served != nil {
+		t.server = p.Served.Process
+	}
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
 	// An allocator that frees most of a large cache did so on request.

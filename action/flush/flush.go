@@ -57,6 +57,9 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 		a, err := f.ask(ctx, r, before)
 		if errors.As(err, &refusal); err == nil {
 			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version
+			if !r.DryRun {
+				defer asking.Delete(a.server.Process.Key())
+			}
 		} else if refusal == nil {
 			return Result{}, err
 		}

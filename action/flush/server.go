@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/action"
@@ -32,14 +33,29 @@ type asked struct {
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// ask finds the process's server and asks for its state. It changes nothing.
-func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (*asked, error) {
+// asking are the servers that this program is asking to sleep or to wake, by process.Key: once at a
+// time. A second release ends SGLang, and a server has several processes.
+var asking sync.Map
+
+// ask finds the process's server and asks for its state. It changes nothing. Where it succeeds, and
+// this is no dry run, the server is in asking: the caller takes it out when the request is over.
+func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (_ *asked, err error) {
 	refuse := func(format string, args ...any) (*asked, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf(format, args...)}
 	}
 	s, err := f.Servers(r.Process)
 	if err != nil {
 		return nil, err
+	}
+	if !r.DryRun {
+		if _, twice := asking.LoadOrStore(s.Process.Key(), true); twice {
+			return refuse("%s is being asked already", s.Name)
+		}
+		defer func() {
+			if err != nil {
+				asking.Delete(s.Process.Key())
+			}
+		}()
 	}
 	a := &asked{Flusher: f, server: s}
 	if a.state, err = s.Look(ctx); err != nil {
