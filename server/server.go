@@ -90,14 +90,18 @@ func (s *State) uses(share float64) {
 	}
 }
 
-// Checked returns what the server reports: without figures where it sleeps, and where the driver reports less.
+// Checked returns what the server reports: without figures where it sleeps, and where the driver
+// reports less, or not what all its processes use.
 func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	out := s.Served
+	bytes, known := used.Value()
 	switch {
 	case s.Asleep.Or(false):
 		out.Words = "asleep"
-	case s.Exceeds(used.Or(0)):
-		out.Words, out.Refused = "", fmt.Sprintf("reports %s, the driver %s", s.Held(), used.Or(0))
+	case !known && s.Held() > 0:
+		out.Words, out.Refused = "", fmt.Sprintf("reports %s, and the driver does not report its memory", s.Held())
+	case known && s.Exceeds(bytes):
+		out.Words, out.Refused = "", fmt.Sprintf("reports %s, the driver %s", s.Held(), bytes)
 	default:
 		return out
 	}

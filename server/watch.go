@@ -12,7 +12,7 @@ import (
 )
 
 // Watcher asks the servers that the configuration has watched, beside the samples: one after the other, each for a
-// moment. One that hangs costs the others their turn for that long, and a sample nothing.
+// moment. One that hangs delays the next question to the others, and neither their answers nor a sample.
 type Watcher struct {
 	First time.Duration // how long the first sample waits for answers
 
@@ -21,13 +21,13 @@ type Watcher struct {
 	answered chan struct{}           // closed after the first round
 
 	mu sync.Mutex
-	of map[process.Key]*watched // by its own process, and by those on a GPU
+	of map[process.Key]*watched // by its own process, and by those on a GPU; ask alone replaces it
 }
 
 // watched is a server and its newest answer.
 type watched struct {
 	state State
-	at    time.Time
+	at    time.Time // zero: it has not answered yet
 	idle  time.Time // since when it has served nothing; zero: it serves, or does not say
 	named bool      // an event says that it is idle
 }
@@ -63,46 +63,47 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// ask asks the server of each process, once.
+// ask asks the server of each process, once, and forgets those that have no process any more.
 func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
-	of := map[process.Key]*watched{}
+	of, servers := map[process.Key]*watched{}, []*Server(nil)
 	for _, id := range ids {
 		s, err := w.finder.Find(id)
 		if err != nil || !s.Watched {
 			continue
 		}
 		key := s.Process.Key()
-		if _, asked := of[key]; !asked {
-			of[key] = w.look(ctx, s)
+		if of[key] == nil {
+			if of[key] = w.of[key]; of[key] == nil {
+				of[key] = &watched{}
+			}
+			servers = append(servers, s)
 		}
 		of[id.Key()] = of[key]
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.of = of
+	w.mu.Unlock()
+	for _, s := range servers {
+		w.look(ctx, s, of[s.Process.Key()])
+	}
 }
 
-// look returns a server with its newest answer; nil: it has none.
-func (w *Watcher) look(ctx context.Context, s *Server) *watched {
+// look asks a server, and keeps its answer if there is one.
+func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	state, err := s.Look(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.of[s.Process.Key()]
 	if err != nil {
-		return before
+		return
 	}
-	next := &watched{state: state, at: time.Now()}
-	if before != nil {
-		next.idle, next.named = before.idle, before.named
-	}
+	known.state, known.at = state, time.Now()
 	if state.Requests.Or(1) > 0 || state.Asleep.Or(false) {
-		next.idle = time.Time{}
-	} else if next.idle.IsZero() {
-		next.idle = next.at
+		known.idle = time.Time{}
+	} else if known.idle.IsZero() {
+		known.idle = known.at
 	}
-	return next
 }
 
 // Add adds the newest answers to the rows of a snapshot, and returns events about servers that serve nothing.
@@ -112,8 +113,12 @@ func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
 		ids = append(ids, snap.Rows[i].ID.Process)
 	}
 	select {
+	case <-w.rows: // of an older sample
+	default:
+	}
+	select {
 	case w.rows <- ids:
-	default: // they are asked, or have been a moment ago
+	default: // another sample's came meanwhile
 	}
 	if w.First > 0 {
 		select {
@@ -140,8 +145,9 @@ func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
 // add adds a server's answer to the rows of its processes.
 func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.Process) []snapshot.Event {
 	var used snapshot.Bytes
+	whole, busy := true, s.state.Requests.Or(0) > 0
 	for _, p := range rows {
-		used = quantity.Sum(used, p.Used)
+		used, whole = quantity.Sum(used, p.Used), whole && p.Used.Known()
 		works := p.SMUtilization
 		if g := snap.GPU(p.ID.GPUUUID); !works.Known() && g != nil {
 			works = g.Utilization
@@ -149,6 +155,10 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		if works.Or(1) > 0 && !s.idle.IsZero() {
 			s.idle = now // it has worked between two questions
 		}
+		busy = busy || works.Or(0) > 0
+	}
+	if !whole {
+		used = snapshot.Bytes{} // the sum of some says nothing of all
 	}
 	reported := s.state.Checked(used)
 	reported.IdleSince = s.idle
@@ -156,10 +166,13 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		p.Served = &reported
 	}
 	idle, message := !s.idle.IsZero() && now.Sub(s.idle) >= idleLonger && used.Or(0) >= idleLeast, "%s (PID %d) holds %s, and serves again"
-	if idle == s.named {
+	if idle == s.named || !whole {
 		return nil
 	}
-	if s.named = idle; idle {
+	if s.named = idle; !idle && (!busy || s.state.Asleep.Or(false)) {
+		return nil // it sleeps, holds less, or does not say what it does
+	}
+	if idle {
 		message = "%s (PID %d) holds %s, and has served nothing for 10m, by its own report"
 	}
 	p := rows[0]
