@@ -95,6 +95,7 @@ var notRun = map[string]string{
 	"vramscope flush PID":        "needs a process of the reader's: testdata/script/flush.txtar",
 	"vramscope holds PID":        "needs a process of the reader's: testdata/script/holds.txtar",
 	"vramscope summary":          "needs a process of the reader's: TestRecordedLines",
+	"vramscope what-if PID":      "needs a process of the reader's: memoryviz/whatif",
 	"vramscope record":           "needs a process of the reader's: TestRecordedLines",
 	"vramscope snapshot":         "needs a process of the reader's: testdata/script/snapshot.txtar",
 	"vramscope demo rescue":      "takes 13 s: TestDemoRescue has it without the waiting",

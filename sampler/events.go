@@ -33,6 +33,8 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 		message = "killed by " + unix.SignalName(signal)
 	case status != 0:
 		message = fmt.Sprintf("exited with %d", status)
+	case hostMemoryEnded && !g.ExitStatus.Known():
+		message = "ended"
 	}
 	if hostMemoryEnded && signal != syscall.SIGKILL { // its child may have been killed, or how it ended is not known
 		message += ", " + snapshot.HostMemoryEnded

@@ -52,7 +52,7 @@ func TestKilledProcessIsAnIncident(t *testing.T) {
 	}
 	want := map[int]end{
 		100: {"killed by SIGKILL, used", 137, true, true}, 101: {"killed by SIGKILL, used", 137, true, false}, 102: {"killed by SIGTERM, used", 143, true, false},
-		103: {"exited with 3, used", 3, true, false}, 104: {"exited, used", 0, true, false}, 105: {"exited, its cgroup ran out of host memory, used", 0, false, true},
+		103: {"exited with 3, used", 3, true, false}, 104: {"exited, used", 0, true, false}, 105: {"ended, its cgroup ran out of host memory, used", 0, false, true},
 		106: {"killed: its cgroup ran out of host memory, used", 137, true, true}, 107: {"exited with 1, its cgroup ran out of host memory, used", 1, true, false},
 	}
 	for _, e := range s.History().Events(0) {

@@ -19,6 +19,7 @@ import (
 	"vramscope/memoryviz/whatif"
 	"vramscope/probe"
 	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -142,12 +143,20 @@ func (f *whatIf) measure(ctx context.Context, src *sources.Set, pid int) {
 	listening, end := src.ListenFor(ctx)
 	defer end()
 	snap := src.Look(listening, sampler.New(src.Options))
-	row := flushTarget(snap, pid)
-	if row == nil || row.Other.Or(0) <= 0 {
-		return
+	var rows []*snapshot.Process
+	for i := range snap.Rows {
+		if snap.Rows[i].ID.Process.PID == pid {
+			rows = append(rows, &snap.Rows[i])
+		}
 	}
+	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {
+		return // of several GPUs it is not known which the program counts first
+	}
+	row := rows[0]
 	f.outside = row.Other.Or(0)
-	if gpu, _ := snap.Device(snap.DeviceUUID(row.ID)); gpu != nil && f.room == 0 && gpu.Memory.Free.Known() {
-		f.room = gpu.Memory.Free.Or(0) + row.Used.Or(0) - f.outside
+	if gpu := snap.GPU(row.ID.GPUUUID); gpu != nil && f.room == 0 {
+		if free, known := snapshot.FreeOf(gpu.MemoryOf(row.ID.Instance)).Value(); known {
+			f.room = free + row.Used.Or(0) - f.outside
+		}
 	}
 }

@@ -25,21 +25,28 @@ const (
 
 // Checkpointing returns the advice for a process that takes and frees this much in each step.
 func Checkpointing(tooth quantity.Bytes) Advice {
-	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(tooth)),
-		"activation checkpointing: about 60 %% of the %s that it takes and frees in a step", tooth)
+	return checkpoint(tooth, tooth.String()+" that it takes and frees in a step")
+}
+
+func checkpoint(bytes quantity.Bytes, what string) Advice {
+	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(bytes)), "activation checkpointing: about 60 %% of the %s", what)
 }
 
 func activations(f *facts) []Advice {
 	saved := f.held("activations")
-	tooth := f.tooth.Or(saved)
+	tooth, measured := f.tooth.Value()
+	what := tooth.String() + " that it takes and frees in a step"
+	if !measured {
+		tooth, what = saved, saved.String()+" of activations that its probe found"
+	}
 	if tooth < max(minSaving, f.share(.1)) || !f.full() {
 		return nil
 	}
 	half := quantity.Bytes(halved * float64(tooth))
 	all := []Advice{
-		Checkpointing(tooth),
-		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s that it takes and frees in a step", tooth),
-		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s that it takes and frees in a step", tooth),
+		checkpoint(tooth, what),
+		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s", what),
+		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s", what),
 	}
 	if saved >= minSaving {
 		all = append(all, saveOnCPU.of(saved, "activations in host memory from the forward to the backward pass: the %s that its probe found", saved))

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,44 +51,65 @@ func Of(pid int) (*Python, error) {
 		}
 	}
 	p.paths = append(filepath.SplitList(process.ValueOf(environment, "PYTHONPATH")), p.site)
-	return p, p.owned(of)
+	if err := p.owned(of); err != nil || p.uid != 0 {
+		return p, err // with the rights that it has itself
+	}
+	return p, p.owned(slices.Concat(p.paths, []string{of, path})...)
 }
 
 // Named returns a Python by its file, or by its name in PATH.
 func Named(ctx context.Context, name string) (*Python, error) {
 	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	p := &Python{path: path, libraries: os.Getenv("LD_LIBRARY_PATH"), paths: filepath.SplitList(os.Getenv("PYTHONPATH"))}
-	if err := p.owned(path); err != nil {
+	environment := filepath.Dir(filepath.Dir(path)) // a virtual one: what -S leaves out
+	files := slices.Concat(p.paths, []string{path, filepath.Dir(path), environment, environment + "/pyvenv.cfg"})
+	if err := p.owned(files...); err != nil {
 		return nil, err
 	}
-	out, err := p.run(ctx, nil, "-I", "-c", "import sys; print(*sys.path, sep='\\n')")
+	out, err := p.run(ctx, nil, "-I", "-S", "-c", places, environment)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p.paths = append(p.paths, strings.Fields(string(out))...)
+	for place := range strings.Lines(string(out)) {
+		p.paths = append(p.paths, strings.TrimSuffix(place, "\n"))
+	}
 	for _, site := range p.paths {
 		if _, err := os.Stat(site + inTorch); err == nil && p.site == "" {
 			p.site = site
 		}
 	}
-	return p, p.owned(path)
+	return p, p.owned(slices.Concat(files, p.paths)...)
 }
 
-// owned decides whose rights the child gets. What root runs is root's; else it runs with its owner's.
-func (p *Python) owned(file string) error {
+// places prints where a Python imports from. No .pth file is read for that.
+const places = `import sys, site
+print(*sys.path, *site.getsitepackages(), sys.argv[1] + "/lib/python%d.%d/site-packages" % sys.version_info[:2], sep="\n")`
+
+// owned decides whose rights the child gets: those of the one user besides root whose files it runs.
+// What root runs is root's alone.
+func (p *Python) owned(files ...string) error {
 	if p.uid, p.gid = uint32(os.Geteuid()), uint32(os.Getegid()); p.uid != 0 {
 		return nil
 	}
-	for _, path := range []string{file, p.path, p.site} {
-		var info syscall.Stat_t
-		if err := syscall.Stat(path, &info); path != "" && err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if p.uid == 0 {
-			p.uid, p.gid = info.Uid, info.Gid
+	for _, file := range files {
+		for _, look := range []func(string, *syscall.Stat_t) error{syscall.Lstat, syscall.Stat} {
+			var info syscall.Stat_t
+			switch err := look(file, &info); {
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			case err != nil:
+				return fmt.Errorf("%s: %w", file, err)
+			case info.Uid == 0 || info.Uid == p.uid:
+			case p.uid != 0:
+				return fmt.Errorf("%s is another user's than the rest: it is not run as root", file)
+			default:
+				p.uid, p.gid = info.Uid, info.Gid
+			}
 		}
 	}
 	return nil

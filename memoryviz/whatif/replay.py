@@ -39,10 +39,11 @@ class Trace:
 
         if any(tuple(one.get("pool_id", one.get("segment_pool_id", (0, 0)))) != (0, 0) for one in history + segments):
             raise Refusal("part of it is in a private pool, as CUDA graphs have one")
-        self.begin = now = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
-        self.events, self.room, live, lived = [], 0, {}, {}
+        self.begin = now = highest = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
+        self.events, self.room, self.released, live, lived = [], 0, False, {}, {}
         for entry in history:
             now += grown(entry)
+            highest = max(highest, now)
             if entry["action"] == "oom":
                 self.room = now + entry.get("device_free", entry.get("addr", 0))
                 break
@@ -64,6 +65,7 @@ class Trace:
                 after = next((e for e in itertools.islice(history, index, None) if GROWS.get(e["action"]) != -1), {"action": "", "size": 0})
                 if not self.room or after["action"] != "oom" and now + grown(after) <= self.room:
                     self.events.append((EMPTY, 0, 0, 0))
+                    self.released = self.released or not self.room and now + grown(after) > highest
             now += grown(entry)
             self.reserved = max(self.reserved, now)
         for segment in segments if not self.room else ():
@@ -130,7 +132,7 @@ class Replay:
         check()
         allocate, free = own._cuda_cudaCachingAllocator_raw_alloc, own._cuda_cudaCachingAllocator_raw_delete
         used, live = ctypes.c_uint64.in_dll(self.library, "whatif_used"), {}
-        most = at = index = 0
+        most, at = 0, -1
         failed = False
         try:
             for index, (kind, block, size, stream) in enumerate(self.trace.events):
@@ -155,6 +157,8 @@ class Replay:
         """Why the replay is no more than that, None if it is exact: then the program's own settings reserve what they did."""
         if not self.trace.whole:
             return "it does not begin with the first allocation; what was live before is allocated first, in the order of the addresses"
+        if self.trace.released:
+            return "it or the allocator, short of memory, has released what was cached: a history does not say which"
         own = self.run(settings, self.trace.room or ENOUGH)
         if (own["reserved"], own["failed"]) != (self.trace.reserved, self.trace.room > 0):
             return "its own settings reserve %d bytes in the replay, and reserved %d" % (own["reserved"], self.trace.reserved)
@@ -162,7 +166,7 @@ class Replay:
     def measure(self, settings, memory, sizes):
         """What the settings need, and the smallest of the sizes, by their memory, in which nothing fails."""
         answer = self.run(settings, memory or ENOUGH)
-        fragmented = self.run(settings, memory or ENOUGH, answer["at"])
+        fragmented = self.run(settings, memory or ENOUGH, answer["at"])["fragmented"] if answer["at"] >= 0 else 0
         whole = self.run(settings, ENOUGH) if answer["failed"] else answer
         least, low, high = sorted(sizes), 0, len(sizes)
         while low < high:
@@ -171,7 +175,7 @@ class Replay:
             low, high = (low, (low + high) // 2) if fits and not whole["failed"] else ((low + high) // 2 + 1, high)
         return {
             "settings": settings, "reserved_bytes": answer["reserved"], "allocated_bytes": answer["allocated"],
-            "fragmented_bytes": fragmented["fragmented"], "out_of_memory": answer["failed"] if memory else None,
+            "fragmented_bytes": fragmented, "out_of_memory": answer["failed"] if memory else None,
             "smallest_gpu_gib": sizes[least[low]] if low < len(sizes) else None,
         }
 
@@ -209,8 +213,8 @@ def main():
         sizes = {max(0, (gib << 30) * 15 // 16 - asked["outside"]): gib for gib in asked["sizes"]}
         devices = []
         for ordinal, history in enumerate(whole["device_traces"]):
-            if history:
-                trace = Trace(history, [s for s in whole["segments"] if s["device"] == ordinal])
+            trace = Trace(history, [s for s in whole["segments"] if s["device"] == ordinal])
+            if trace.events:
                 replay = Replay(torch, library, version, trace)
                 devices.append({
                     "ordinal": ordinal, "events": len(trace.events), "estimate": replay.estimate(own),

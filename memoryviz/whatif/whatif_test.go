@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +48,10 @@ func event(action string, address, size int) entry {
 }
 
 // history of a program that has two blocks of 10 MiB, then empties the cache, then one of 40 MiB.
-func history() []entry {
+func history() []entry { return slices.Insert(released(), 7, event("snapshot", 0, 0)) }
+
+// released may have emptied it for the last block: by itself, or because the allocator was short of memory.
+func released() []entry {
 	return []entry{
 		event("segment_alloc", 1, 10*mib), event("alloc", 1, 10*mib), event("segment_alloc", 2, 10*mib), event("alloc", 2, 10*mib),
 		event("free_requested", 2, 10*mib), event("free_completed", 2, 10*mib), event("segment_free", 2, 10*mib),
@@ -138,8 +143,9 @@ func TestWhatIsNoMoreThanAnEstimate(t *testing.T) {
 	}{
 		"live before, freed":  {append([]entry{event("free_completed", 9, 2*mib), event("segment_free", 9, 2*mib)}, history()...), nil, "does not begin", 8},
 		"live before, still":  {history(), []entry{on2(segment(7, 2*mib))}, "does not begin", 6},
+		"released by whom":    {released(), nil, "short of memory", 5},
 		"another room":        {append(history(), event("segment_alloc", 5, 2*mib)), []entry{on2(segment(5, 2*mib))}, "its own settings", 5},
-		"no cache is emptied": {append(history(), entry{"action": "oom", "device_free": 0, "size": 99 * mib, "stream": 0}), nil, "", 5},
+		"no cache is emptied": {append(released(), entry{"action": "oom", "device_free": 0, "size": 99 * mib, "stream": 0}), nil, "", 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			segments := append(c.extra, on2(segment(1, 10*mib)), on2(segment(3, 40*mib)))
@@ -199,6 +205,71 @@ func TestWhatIsNotReplayed(t *testing.T) {
 	if _, err := p.Replay(ended, pickled(t, memory(history())), []string{}, 0, 0); err == nil {
 		t.Error("it is replayed after its end")
 	}
+}
+
+// Where not even the first allocation fits, nothing was reserved, and nothing fragmented.
+func TestNothingFits(t *testing.T) {
+	p := python(t, "libcudart.so.12")
+	doc, err := p.Replay(t.Context(), pickled(t, memory(history())), []string{}, mib, 0)
+	if err != nil || len(doc.Devices) != 1 {
+		t.Fatalf("%+v, %v", doc, err)
+	}
+	if own := doc.Devices[0].Results[0]; own.Failed == nil || !*own.Failed || own.Reserved != 0 || own.Fragmented != 0 {
+		t.Errorf("%+v", own)
+	}
+	doc, err = p.Replay(t.Context(), pickled(t, memory([]entry{event("free_requested", 1, mib)})), []string{}, 0, 0)
+	if err != nil || len(doc.Devices) != 0 {
+		t.Errorf("a history without an allocation: %+v, %v", doc, err)
+	}
+}
+
+// Root runs nothing of another user with its own rights, and nothing of two users.
+func TestRightsAreThoseOfTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		needs.Missing(t, "root, to give files away")
+	}
+	directory := t.TempDir()
+	link, other, venv := directory+"/python3", directory+"/other", directory+"/a b"
+	if err := errors.Join(os.Symlink("/proc/self/exe", link), os.Lchown(link, 65534, 65534), os.Mkdir(other, 0o700), os.Chown(other, 1234, 1234)); err != nil {
+		t.Fatal(err)
+	}
+	var p Python
+	if err := p.owned("/", directory+"/none"); err != nil || p.uid != 0 {
+		t.Errorf("root's alone: %d, %v", p.uid, err)
+	}
+	if err := p.owned("/", link); err != nil || p.uid != 65534 {
+		t.Errorf("a link of another user's to a file of root's: %d, %v", p.uid, err)
+	}
+	if err := p.owned(link, other); err == nil {
+		t.Error("the files of two users are run together")
+	}
+	// A virtual environment in a directory with a blank, by a relative name: its .pth files are not run.
+	site := venv + "/lib/python" + pythonVersion(t) + "/site-packages"
+	if err := errors.Join(os.MkdirAll(site+"/torch/lib", 0o755), os.WriteFile(site+inTorch, nil, 0o600), os.MkdirAll(venv+"/bin", 0o755),
+		os.WriteFile(site+"/evil.pth", []byte("import os; os.mkdir('"+directory+"/ran')\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	python3, err := exec.LookPath("python3")
+	if err := errors.Join(err, os.Symlink(python3, venv+"/bin/python3")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(directory)
+	found, err := Named(t.Context(), "a b/bin/python3")
+	if err != nil || found.site != site {
+		t.Errorf("%+v, %v, want %s", found, err, site)
+	}
+	if _, err := os.Stat(directory + "/ran"); err == nil {
+		t.Error("a .pth file was run")
+	}
+}
+
+func pythonVersion(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')").Output()
+	if err != nil {
+		needs.Missing(t, "no python3: %v", err)
+	}
+	return string(out)
 }
 
 func TestPythonOfAProcess(t *testing.T) {

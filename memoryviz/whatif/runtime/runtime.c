@@ -298,6 +298,14 @@ EXPORT int cudaGetDriverEntryPoint(const char *name, void **function, unsigned l
 	return cudaGetDriverEntryPointByVersion(name, function, 0, flags, result);
 }
 
+/* PyTorch names the processes of the GPU in its out-of-memory error. */
+EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned int *count, void *processes)
+{
+	(void)device, (void)processes;
+	*count = 0;
+	return 0;
+}
+
 #define STUB(name) EXPORT __attribute__((alias("whatif_unsupported"))) int name(void);
 STUB(__cudaGetKernel) STUB(__cudaInitModule) STUB(__cudaLaunchKernel) STUB(__cudaPopCallConfiguration)
 STUB(__cudaPushCallConfiguration) STUB(__cudaRegisterManagedVar) STUB(cuCtxSetCurrent)
@@ -328,5 +336,5 @@ STUB(cudaPointerGetAttributes) STUB(cudaProfilerStart) STUB(cudaProfilerStop) ST
 STUB(cudaStreamAttachMemAsync) STUB(cudaStreamBeginCapture) STUB(cudaStreamBeginCaptureToGraph)
 STUB(cudaStreamEndCapture) STUB(cudaStreamGetAttribute) STUB(cudaStreamGetPriority) STUB(cudaStreamSetAttribute)
 STUB(cudaStreamUpdateCaptureDependencies) STUB(cudaUserObjectCreate) STUB(cudaUserObjectRelease)
-STUB(nvmlDeviceGetNvLinkRemoteDeviceType) STUB(nvmlDeviceGetNvLinkRemotePciInfo_v2) STUB(nvmlDeviceGetComputeRunningProcesses)
+STUB(nvmlDeviceGetNvLinkRemoteDeviceType) STUB(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 STUB(nvmlSystemGetCudaDriverVersion_v2) STUB(nvmlDeviceGetGpuFabricInfoV)

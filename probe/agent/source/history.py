@@ -89,7 +89,7 @@ class _History:
     def _leave_whole(self, directory, pid):
         try:
             if posix.getpid() == pid:  # not in a child
-                self._write("%s/memory-%d.pickle" % (directory, pid))
+                self._write_beside("%s/memory-%d" % (directory, pid))
         except Exception:
             pass  # it would end with a message that is not its own
 
@@ -99,6 +99,14 @@ class _History:
         if directory and self._left < _MAX_LEFT:
             self._left += 1
             self._write("%s/oom-%d-%d.pickle" % (directory, posix.getpid(), self._left))
+
+    def _write_beside(self, name, copies=1):
+        """Writes NAME.pickle, or NAME-2.pickle beside that of an earlier process with this PID, and so on."""
+        try:
+            self._write(name + ("-%d" % copies if copies > 1 else "") + ".pickle")
+        except FileExistsError:
+            if copies < 100:
+                self._write_beside(name, copies + 1)
 
     def _write(self, name):
         with _io.FileIO(name, "x", opener=lambda name, flags: posix.open(name, flags, 0o600)) as file:
