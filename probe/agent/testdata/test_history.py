@@ -144,9 +144,11 @@ class History(Case):
         os.mkdir(directory)
         job = self.job("import torch", "kept = torch.empty(3 << 20)", VRAMSCOPE_RECORD_MEMORY=directory)
         self.assertEqual([(c["enabled"], c["context"], c["max_entries"]) for c in job.do("torch.cuda.calls")], [("all", None, 1 << 20)])
-        name = os.path.join(directory, "memory-%d.pickle" % job.process.pid)
+        earlier, name = (os.path.join(directory, "memory-%d%s.pickle" % (job.process.pid, end)) for end in ("", "-2"))
         self.assertEqual(os.listdir(directory), [])
+        open(earlier, "x").close()  # of an earlier process with this PID
         self.assertEqual((job.end(), job.errors()), (0, ""))
+        self.assertEqual(os.path.getsize(earlier), 0)
         with open(name, "rb") as file:
             self.assertEqual(list(self.blocks(file).values()), [3 * MIB])
             self.assertEqual(os.fstat(file.fileno()).st_mode & 0o777, 0o600)
