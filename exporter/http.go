@@ -133,7 +133,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))
 }
 
-// healthz tells a load balancer or a liveness probe whether there are new samples.
+// healthz reports whether there are new samples, for a load balancer or a liveness probe.
 func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch snap, fresh := e.latest(); {

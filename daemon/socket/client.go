@@ -31,7 +31,7 @@ type Client struct {
 	conn *net.UnixConn
 	in   *bufio.Scanner
 	id   uint64
-	// waits is told how far a waiting claim is.
+	// waits is called with the state of a waiting claim.
 	waits func(schema.Lease)
 }
 

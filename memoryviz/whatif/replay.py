@@ -207,7 +207,7 @@ def main():
         library, version = load(stand_in, asked["site"] + "/torch")
         library.whatif_begin(version, ctypes.c_uint64(ENOUGH))
         sys.path[:0] = asked["paths"]
-        sys.setdlopenflags(os.RTLD_LAZY)  # what nobody calls need not be there
+        sys.setdlopenflags(os.RTLD_LAZY)  # a function that is never called may be missing
         import torch
 
         sizes = {max(0, (gib << 30) * 15 // 16 - asked["outside"]): gib for gib in asked["sizes"]}

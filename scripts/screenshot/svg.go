@@ -145,7 +145,7 @@ func rgba(c color.Color) color.RGBA {
 
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// xterm has the 16 colours as xterm shows them unless it is told otherwise.
+// xterm has the 16 colours as xterm shows them unless it is configured otherwise.
 var xterm = [16]ansi.RGBColor{
 	{R: 0}, {R: 0xcd}, {G: 0xcd}, {R: 0xcd, G: 0xcd}, {B: 0xee}, {R: 0xcd, B: 0xcd}, {G: 0xcd, B: 0xcd}, {R: 0xe5, G: 0xe5, B: 0xe5},
 	{R: 0x7f, G: 0x7f, B: 0x7f}, {R: 0xff}, {G: 0xff}, {R: 0xff, G: 0xff}, {R: 0x5c, G: 0x5c, B: 0xff}, {R: 0xff, B: 0xff}, {G: 0xff, B: 0xff}, {R: 0xff, G: 0xff, B: 0xff},
