@@ -47,6 +47,12 @@ func TestDemoRescue(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, out)
 		}
 	}
+	fitsAScreen(t, out)
+}
+
+// fitsAScreen: of 80×24, with the prompt below.
+func fitsAScreen(t *testing.T, out string) {
+	t.Helper()
 	lines := strings.Split(out, "\n")
 	if len(lines) > 24 { // the last one is the prompt
 		t.Errorf("%d lines: too many for 24", len(lines))
@@ -56,6 +62,26 @@ func TestDemoRescue(t *testing.T) {
 			t.Errorf("%d cells: %q", n, line)
 		}
 	}
+}
+
+// TestDemoLease: the server's memory goes and comes by the driver's figures, and its room is given to none but the
+// training that takes from its lease.
+func TestDemoLease(t *testing.T) {
+	var out string
+	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "lease") })
+	if !strings.HasPrefix(out, "SIMULATED ") {
+		t.Errorf("not marked:\n%s", out)
+	}
+	panes := regexp.MustCompile(`(?m)^ *\d+s  `).Split(out, -1)
+	for i, want := range []string{
+		"", `no lease: it needs 40\.0G, most free is .* +GPU 0 with 10\.0G`, `asleep: vLLM 0\.33\.0: 70\.0G to 1\.00G, +lease demo2 holds 69\.0G +freed 69\.0G in 1\.\d s, by the driver`, `vLLM sleeps +lease demo3 holds 40\.0G`,
+		`woken: vLLM 0\.33\.0: 1\.00G to 70\.0G, +no lease: it needs 40\.0G, most free is +took 69\.0G in 1\.\d s, by the driver +GPU 0 with 10\.0G`,
+	} {
+		if pane := strings.ReplaceAll(panes[i], "\n", " "); !regexp.MustCompile(want).MatchString(pane) {
+			t.Errorf("no %s in\n%s", want, pane)
+		}
+	}
+	fitsAScreen(t, out)
 }
 
 func TestGuardCheckOfTheDemo(t *testing.T) {

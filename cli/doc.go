@@ -10,7 +10,7 @@
 //	service/   daemon
 //	guarding/  guard check, log, replay
 //	boxes/     fleet, fleet once, fleet headroom
-//	trial/     demo, demo rescue, probe
+//	trial/     demo, demo rescue, demo lease, probe
 //
 // and stands on what all share:
 //

@@ -99,6 +99,7 @@ var notRun = map[string]string{
 	"vramscope record":           "needs a process of the reader's: TestRecordedLines",
 	"vramscope snapshot":         "needs a process of the reader's: testdata/script/snapshot.txtar",
 	"vramscope demo rescue":      "takes 13 s: TestDemoRescue has it without the waiting",
+	"vramscope demo lease":       "takes 13 s: TestDemoLease has it without the waiting",
 	"vramscope demo fleet":       "TestDemoFleet has it",
 	"vramscope probe":            "runs until it is ended: testdata/script/probe.txtar",
 	"vramscope once --watch 60s": "takes a minute: testdata/script has shorter ones",

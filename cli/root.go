@@ -46,6 +46,7 @@ prints one table, as vramscope once does, and ends.`,
 		Example: `  vramscope                         the live monitor; ? shows its keys
   vramscope --demo                  the same, on a simulated box
   vramscope demo rescue             memory freed in time, on simulated boxes
+  vramscope demo lease              a server sleeps, a training gets its memory
   vramscope demo fleet              many boxes, simulated
   vramscope --gpu 0,2               only these GPUs
   vramscope run -- python3 job.py   start a program with a probe in it

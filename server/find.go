@@ -77,6 +77,13 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 	return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is of no server that is known (vLLM, SGLang, Ollama) or that a [[server]] of the configuration names", id.PID)}
 }
 
+// Simulated returns a server that answers by a function. It is this process.
+func Simulated(kind string, answer func(path string) ([]byte, error)) (*Server, error) {
+	table := process.NewTable("/proc")
+	id, err := table.Identify(os.Getpid())
+	return &Server{Kind: Kinds[kind], Key: kind, Process: id, Limit: time.Minute, Finder: &Finder{Table: table}, asker: asker{simulated: answer}}, err
+}
+
 func (e *Entry) names(info *process.Info) bool {
 	if e.Matches == nil {
 		return e.Kind == kindOf(info.Command)

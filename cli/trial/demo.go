@@ -13,7 +13,6 @@ import (
 
 	"vramscope/cli/boxes"
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/monitor"
 	"vramscope/cli/sources"
 	"vramscope/guard"
@@ -29,14 +28,11 @@ import (
 )
 
 // shortage is one of the two boxes of demo rescue.
-type shortage struct {
-	command  string
-	sampling *sampler.Sampler
-}
+type shortage struct{ sampling *sampler.Sampler }
 
 // newShortage has a box's training killed by a shortage of memory or, with a guard, rescued. It
 // samples until the context ends.
-func newShortage(ctx context.Context, p *command.Program, line string, rescue bool) (*shortage, error) {
+func newShortage(ctx context.Context, p *command.Program, rescue bool) (*shortage, error) {
 	const interval, past = 250 * time.Millisecond, time.Minute
 	src := &sources.Set{Options: sampler.Options{Interval: interval}}
 	var guarding *runner.Runner
@@ -61,7 +57,7 @@ func newShortage(ctx context.Context, p *command.Program, line string, rescue bo
 	if rescue {
 		guarding = src.NewGuard(guard.Policy{Mode: guard.Act, Importance: []guard.Importance{{Command: "train.py*", Value: 500}}})
 	}
-	s := &shortage{command: line, sampling: sampler.New(src.Options)}
+	s := &shortage{sampler.New(src.Options)}
 	if rescue {
 		guarding.Sample, guarding.Note = s.sampling.Refresh, s.sampling.Note
 		guarding.Flusher = src.Flusher(s.sampling.Refresh)
@@ -141,63 +137,73 @@ var scenes = []struct {
 
 // demoRescue prints the story as it happens.
 func demoRescue(ctx context.Context, p *command.Program) error {
-	s, err := p.Settings()
+	t, err := newTeller(p)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var boxes [2]*shortage
-	for i, run := range [...]string{"vramscope run -- ./train.py", "vramscope run --rescue -- ./train.py"} {
-		if boxes[i], err = newShortage(ctx, p, run, i == 1); err != nil {
+	for i := range boxes {
+		if boxes[i], err = newShortage(ctx, p, i == 1); err != nil {
 			return err
 		}
 	}
-	t := newTeller(p, &s, boxes)
-	if err := t.print(t.beginning()); err != nil {
+	if err := t.begin("one GPU, played twice at once; the guard is the real one", "vramscope run -- ./train.py", "vramscope run --rescue -- ./train.py"); err != nil {
 		return err
 	}
-	began := time.Now()
 	for _, scene := range scenes {
 		for !scene.reached(boxes[0]) || !scene.reached(boxes[1]) {
-			if time.Since(began) > time.Minute {
+			if time.Since(t.began) > time.Minute {
 				return errors.New("demo rescue: the story stands still")
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		if err := t.print(t.scene(scene.title, time.Since(began), scene.says)); err != nil {
+		if err := t.scene(scene.title, t.beside(boxes[0].pane(t, scene.says), boxes[1].pane(t, scene.says))); err != nil {
 			return err
 		}
 	}
-	return t.print(t.end())
+	return p.Print([]byte("\n" + t.legend([6]string{"other", "unknown", "allocated", "fragmented", "cached", "free"}) +
+		t.words(t.look.Styles.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py") + "\n"))
 }
 
-// teller draws the story, with the two boxes beside each other.
+// pane returns what happened on the box, and its memory at that moment.
+func (s *shortage) pane(t *teller, says func(*shortage) string) string {
+	style := t.look.Styles.Text
+	if e := s.outcome(); e != nil && e.Kind == snapshot.EventOutOfMemory {
+		style = t.look.Styles.Leak
+	}
+	g := &s.sampling.Latest().GPUs[0]
+	return spelled(cell.PartsOf(g.Parts, g.Memory.Used).Spans(&t.look, g.Memory.Capacity().Or(0), t.column)...) + "\n" + t.words(style, says(s))
+}
+
+// teller draws a story in two panes beside each other.
 type teller struct {
 	look   cell.Appearance
-	boxes  [2]*shortage
-	column int // the column of each box
+	column int // the width of a pane
+	began  time.Time
 	print  func([]byte) error
 }
 
-func newTeller(p *command.Program, s *config.Settings, boxes [2]*shortage) *teller {
+func newTeller(p *command.Program) (*teller, error) {
 	const minWidth, maxWidth = 80, 120
-	t := &teller{boxes: boxes, print: p.Print, column: (min(max(p.OutputWidth(), minWidth), maxWidth) - len(columnGap)) / 2}
+	s, err := p.Settings()
+	t := &teller{print: p.Print, began: time.Now(), column: (min(max(p.OutputWidth(), minWidth), maxWidth) - len(columnGap)) / 2}
 	t.look.Glyphs = cell.UnicodeGlyphs()
-	if p.ASCII(s) {
+	if p.ASCII(&s) {
 		t.look.Glyphs = cell.ASCIIGlyphs()
 	}
-	if command.IsTerminal(p.Stdout) {
+	if err == nil && command.IsTerminal(p.Stdout) {
 		t.look.Styles, _ = themes.New(s.Theme, true, terminal.TraitsOf(os.Environ()).Profile) // the settings have been checked
 	}
-	return t
+	return t, err
 }
 
 const columnGap = "  "
 
-func (t *teller) beside(says func(*shortage) string) string {
+func (t *teller) beside(left, right string) string {
 	column := lipgloss.NewStyle().Width(t.column)
-	return lipgloss.JoinHorizontal(lipgloss.Top, column.Render(says(t.boxes[0])), columnGap, column.Render(says(t.boxes[1]))) + "\n"
+	return lipgloss.JoinHorizontal(lipgloss.Top, column.Render(left), columnGap, column.Render(right)) + "\n"
 }
 
 func spelled(spans ...cell.Span) string {
@@ -208,45 +214,43 @@ func spelled(spans ...cell.Span) string {
 	return string(s)
 }
 
-func (t *teller) beginning() []byte {
-	s := &t.look.Styles
-	return []byte(spelled(cell.Span{s.Badge, "SIMULATED"}, cell.Span{s.Dim, " one GPU, played twice at once; the guard is the real one"}) + "\n" +
-		t.beside(func(box *shortage) string { return spelled(cell.Span{s.Strong, "$ " + box.command}) }))
+func (t *teller) words(style themes.Style, words string) string {
+	return spelled(cell.Span{Style: style, Text: t.look.Glyphs.Words(words)})
 }
 
-// scene returns what happened on each box, and its memory at that moment.
-func (t *teller) scene(title string, after time.Duration, says func(*shortage) string) []byte {
+// begin says what is simulated, and what the panes are about.
+func (t *teller) begin(says, left, right string) error {
 	s := &t.look.Styles
-	heading := fmt.Sprintf("%3s  %s", quantity.BriefDuration(after.Truncate(time.Second)), title)
-	return []byte("\n" + spelled(cell.Span{s.Title, heading}) + "\n" + t.beside(func(box *shortage) string {
-		style := s.Text
-		if e := box.outcome(); e != nil && e.Kind == snapshot.EventOutOfMemory {
-			style = s.Leak
+	return t.print([]byte(t.words(s.Badge, "SIMULATED") + t.words(s.Dim, " "+says) + "\n" + t.beside(t.words(s.Strong, "$ "+left), t.words(s.Strong, "$ "+right))))
+}
+
+// scene prints what is in the panes now.
+func (t *teller) scene(title, panes string) error {
+	heading := fmt.Sprintf("%3s  %s", quantity.BriefDuration(time.Since(t.began).Truncate(time.Second)), title)
+	return t.print([]byte("\n" + t.words(t.look.Styles.Title, heading) + "\n" + panes))
+}
+
+// legend explains the parts of a bar that have a word.
+func (t *teller) legend(words [6]string) string {
+	legend := ""
+	for i, word := range words {
+		if word != "" {
+			legend += spelled(t.look.Swatches()[i]) + t.words(t.look.Styles.Dim, " "+word+"  ")
 		}
-		g := &box.sampling.Latest().GPUs[0]
-		bar := cell.PartsOf(g.Parts, g.Memory.Used).Spans(&t.look, g.Memory.Capacity().Or(0), t.column)
-		return spelled(bar...) + "\n" + spelled(cell.Span{style, t.look.Glyphs.Words(says(box))})
-	}))
-}
-
-func (t *teller) end() []byte {
-	s := &t.look.Styles
-	legend := "\n"
-	for i, word := range [...]string{"other", "unknown", "allocated", "fragmented", "cached", "free"} {
-		legend += spelled(t.look.Swatches()[i], cell.Span{s.Dim, " " + word + "  "})
 	}
-	return []byte(legend + "\n" + spelled(cell.Span{s.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py"}) + "\n")
+	return legend + "\n"
 }
 
 // Demo returns --demo as a command, with subcommands for what else can be seen without a GPU.
 func Demo(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "demo [rescue|fleet]",
-		Short: "a simulated box: the monitor, a rescue, a fleet",
+		Use:   "demo [rescue|lease|fleet]",
+		Short: "a simulated box: the monitor, a rescue, a lease, a fleet",
 		Long: `Shows what vramscope does, without a GPU. Everything in it is marked SIMULATED.
 
   vramscope demo           the monitor, as vramscope --demo
   vramscope demo rescue    a training that is short of memory, without a rescue and with one
+  vramscope demo lease     a server sleeps, a training gets its memory, the server wakes
   vramscope demo fleet     many boxes on one screen
 
 Many commands take --demo: once, headroom, doctor, guard check and others.`,
@@ -270,6 +274,16 @@ its cache. Sampler, guard and allocators are the real ones, and so are all figur
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demoRescue(cmd.Context(), p) },
 	})
-	cmd.AddCommand(boxes.Demo(p))
+	cmd.AddCommand(&cobra.Command{
+		Use:         "lease",
+		Annotations: map[string]string{command.Takes: "ascii config demo theme"},
+		Short:       "a server sleeps, a training gets its memory, the server wakes",
+		Long: `Plays how a server and a training share a GPU: the idle server releases its
+memory, a lease holds its room, the training takes from that lease, and the
+server wakes into its room. GPU, server and training are simulated; the ledger
+of leases, the release and its check by the driver's figures are the real ones.`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demoLease(cmd.Context(), p) },
+	}, boxes.Demo(p))
 	return cmd
 }
