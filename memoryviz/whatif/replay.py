@@ -1,11 +1,10 @@
 """Replays what a program asked of PyTorch's allocator, through the allocator itself, under other settings.
 
 vramscope what-if runs it with the program's Python. On standard input: a line of JSON, the stand-in for the CUDA
-runtime, and the pickle of PyTorch's memory. On standard output: JSON.
+runtime, the pickle of PyTorch's memory, and what the probe has noted. On standard output: JSON.
 """
 
 import ctypes
-import itertools
 import json
 import os
 import pickle
@@ -15,9 +14,8 @@ import sys
 
 NAME = b"libvramscope-what-if.so"  # in the stand-in, which is loaded under other names
 ALLOCATE, FREE, EMPTY = range(3)
+EMPTIED = EMPTY, 0, 0, 0
 ENOUGH = 1 << 40  # bytes
-
-
 GROWS = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 
 
@@ -31,43 +29,40 @@ class Plain(pickle.Unpickler):
 
 
 class Trace:
-    """What a program asked the allocator for on one GPU, up to its first out-of-memory error."""
+    """What a program asked the allocator for on one GPU, up to its first out-of-memory error. emptied: the numbers of
+    allocations and frees after which it had emptied the cache, as the probe has noted them; None without notes."""
 
-    def __init__(self, history, segments):
+    def __init__(self, history, segments, emptied):
         def grown(entry):
             return GROWS.get(entry["action"], 0) * entry["size"]
 
         if any(tuple(one.get("pool_id", one.get("segment_pool_id", (0, 0)))) != (0, 0) for one in history + segments):
             raise Refusal("part of it is in a private pool, as CUDA graphs have one")
-        self.begin = now = highest = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
-        self.events, self.room, self.released, live, lived = [], 0, False, {}, {}
-        for entry in history:
-            now += grown(entry)
-            highest = max(highest, now)
-            if entry["action"] == "oom":
-                self.room = now + entry.get("device_free", entry.get("addr", 0))
-                break
-        now = self.begin
+        self.begin = now = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
+        noted = emptied is not None and not self.begin  # else it is not known what they count from
+        self.events, self.room, count, live, lived = [], 0, 0, {}, {}
         for index, entry in enumerate(history):
             action, address = entry["action"], entry.get("addr")
-            if action in ("alloc", "oom"):
+            now += grown(entry)
+            self.reserved = max(self.reserved, now)
+            if action == "alloc":
                 live[address] = index
                 self.events.append((ALLOCATE, index, entry["size"], entry["stream"]))
-                if action == "oom":
-                    break
             elif action == "free_completed":
                 if address not in live:
                     live[address] = -1 - len(lived)
                     lived[address] = (ALLOCATE, live[address], entry["size"], entry["stream"])
                 self.events.append((FREE, live.pop(address), 0, 0))
-            elif GROWS.get(action) == -1 and self.events and self.events[-1][0] != EMPTY:
-                # The program has emptied the cache, unless an allocation found no room.
-                after = next((e for e in itertools.islice(history, index, None) if GROWS.get(e["action"]) != -1), {"action": "", "size": 0})
-                if not self.room or after["action"] != "oom" and now + grown(after) <= self.room:
-                    self.events.append((EMPTY, 0, 0, 0))
-                    self.released = self.released or not self.room and now + grown(after) > highest
-            now += grown(entry)
-            self.reserved = max(self.reserved, now)
+            elif action == "oom":
+                self.room = now + entry.get("device_free", address or 0)
+                if not noted and self.events[-1:] == [EMPTIED]:
+                    self.events.pop()  # the allocator has, for this allocation
+                self.events.append((ALLOCATE, index, entry["size"], entry["stream"]))
+                break
+            counted = action in ("alloc", "free_completed")
+            count += counted
+            if counted and count in emptied if noted else GROWS.get(action) == -1 and self.events[-1:] != [EMPTIED]:
+                self.events.append(EMPTIED)
         for segment in segments if not self.room else ():
             address = segment["address"]
             for block in segment["blocks"]:
@@ -75,6 +70,7 @@ class Trace:
                     lived[address] = (ALLOCATE, -1 - len(lived), block.get("requested_size", block["size"]), segment["stream"])
                 address += block["size"]
         self.whole = self.begin == 0 and not lived
+        self.released = not noted and EMPTIED in self.events
         self.events[:0] = [lived[address] for address in sorted(lived)]
 
 
@@ -158,7 +154,7 @@ class Replay:
         if not self.trace.whole:
             return "it does not begin with the first allocation; what was live before is allocated first, in the order of the addresses"
         if self.trace.released:
-            return "it or the allocator, short of memory, has released what was cached: a history does not say which"
+            return "it or its allocator has released what was cached: the history does not say which, as vramscope run --record-memory does"
         own = self.run(settings, self.trace.room or ENOUGH)
         if (own["reserved"], own["failed"]) != (self.trace.reserved, self.trace.room > 0):
             return "its own settings reserve %d bytes in the replay, and reserved %d" % (own["reserved"], self.trace.reserved)
@@ -211,9 +207,10 @@ def main():
         import torch
 
         sizes = {max(0, (gib << 30) * 15 // 16 - asked["outside"]): gib for gib in asked["sizes"]}
-        devices = []
+        noted, devices = json.loads(sys.stdin.buffer.read() or b"{}").get("emptied"), []
         for ordinal, history in enumerate(whole["device_traces"]):
-            trace = Trace(history, [s for s in whole["segments"] if s["device"] == ordinal])
+            emptied = noted and set(noted.get(str(ordinal), ()))
+            trace = Trace(history, [s for s in whole["segments"] if s["device"] == ordinal], emptied)
             if trace.events:
                 replay = Replay(torch, library, version, trace)
                 devices.append({

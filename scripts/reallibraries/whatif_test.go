@@ -59,8 +59,7 @@ func TestWhatIf(t *testing.T) {
 					if err := json.Unmarshal(answer(vramscope, ask...), &doc); err != nil || len(doc.Devices) != 1 {
 						t.Fatalf("%+v, %v", doc, err)
 					}
-					// Who emptied the cache of "batches" is not known.
-					if reason := doc.Devices[0].Estimate; reason != nil && !strings.Contains(string(*reason), "a history does not say which") {
+					if reason := doc.Devices[0].Estimate; reason != nil {
 						t.Errorf("%s: %s", program, *reason)
 					}
 					settings := whatif.Settings[:4] // the fifth does nothing without a limit

@@ -93,6 +93,7 @@ _LOOKED = 4096  # values of the program's variables that are looked at
 _MAX_THREADS, _MAX_FRAMES = 64, 64
 _HISTORY = 32 << 10  # entries of the history that the probe records: 2 ms to forget them
 _WHOLE_HISTORY = 1 << 20  # … and from the start, without lines
+_EMPTIED = 64 << 10  # times that the program has emptied its cache
 _RECORD_MOST = 1800
 _MAX_LEFT = 3  # snapshots of out-of-memory errors
 _MAP_SCHEMA = "vramscope/segments/1"

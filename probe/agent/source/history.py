@@ -10,6 +10,7 @@ class _History:
         self._runtime, self._steps = runtime, steps
         self._calling, self._theirs = None, False  # the thread that sets it for the probe; the program has set it
         self._left = 0  # files of out-of-memory errors
+        self._emptied = None  # {ordinal: [allocations and frees when the program had emptied the cache, …]}
 
     def _set(self, enabled, context="alloc", most=_HISTORY):
         record = _attribute(_module("torch"), "cuda", "memory")._record_memory_history
@@ -67,8 +68,12 @@ class _History:
 
     def write(self, out, notes):
         self._runtime.locks.pass_by()
-        if _pickled(out.write):
-            return
+        if not _pickled(out.write):
+            self._pickle(out, notes)
+        if self._emptied is not None:
+            out.write(_encoded({"emptied": self._emptied}).encode("ascii"))  # unpicklers end before it
+
+    def _pickle(self, out, notes):
         pickle = _module("pickle")
         if not hasattr(pickle, "Pickler"):
             raise _Refusal("unsupported", "the program has not imported pickle")
@@ -84,7 +89,35 @@ class _History:
         if (errors or whole) and self._runtime.recorded() is False:
             self._set("all", "alloc" if errors else None, _WHOLE_HISTORY if whole else _HISTORY)
             if whole:
+                self._note_emptied()
                 _library("atexit").register(self._leave_whole, whole, posix.getpid())
+
+    def _note_emptied(self):
+        """Has each emptying of the cache noted: a history does not tell it from what the allocator frees by itself."""
+        c, self._emptied = _module("torch")._C, {}
+        for name in ("_cuda_emptyCache", "_accelerator_emptyCache", "_cuda_resetAccumulatedMemoryStats", "_accelerator_resetAccumulatedStats"):
+            if hasattr(c, name):
+                setattr(c, name, self._noting(getattr(c, name), "reset" in name))
+
+    def _noting(self, function, resets):
+        def noting(*args):
+            answer = function(*args)
+            try:
+                self._note(resets)
+            except Exception:
+                self._emptied = None  # it would be the program's error
+            return answer
+
+        return noting
+
+    def _note(self, resets):
+        cuda, emptied = self._runtime.initialised(), self._emptied
+        if resets or emptied is None or cuda is None or sum(map(len, emptied.values())) >= _EMPTIED:
+            self._emptied = None  # the counters have no meaning any more, or there are too many
+            return
+        for ordinal in self._runtime.ordinals(cuda):
+            stats = cuda.memory_stats_as_nested_dict(ordinal)
+            emptied.setdefault(str(ordinal), []).append(_figure(stats, "allocation", "allocated") + _figure(stats, "active", "freed"))
 
     def _leave_whole(self, directory, pid):
         try:

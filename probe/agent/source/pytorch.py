@@ -48,7 +48,7 @@ class _PyTorch(_Runtime):
             self._devices[ordinal] = uuid or None, getattr(properties, "total_memory", None)
         return self._devices[ordinal]
 
-    def _ordinals(self, cuda):
+    def ordinals(self, cuda):
         """Devices that have a context. A call for another could create one."""
         if not self._count:
             self._count = cuda.device_count()
@@ -71,7 +71,7 @@ class _PyTorch(_Runtime):
         if backend == "native":
             yield from self._native(cuda)
         elif backend == "cudaMallocAsync":
-            for ordinal in self._ordinals(cuda):
+            for ordinal in self.ordinals(cuda):
                 figures = self._pool(cuda, ordinal)
                 if figures is not None:
                     yield ordinal, figures
@@ -111,7 +111,7 @@ class _PyTorch(_Runtime):
             self.errors.attach()
         except RuntimeError:
             _log_failure("observing out-of-memory errors")
-        every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
+        every = [(d, self._memory_stats(cuda, d)) for d in self.ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         if self._sleepers(every) != self._asleep:
             self._next_map = 0.0
@@ -216,7 +216,7 @@ class _PyTorch(_Runtime):
         if self._history or self.recorded():
             return "memory history is recorded, so a map would pause the program; vramscope snapshot takes one anyway"
         cuda = self.initialised()
-        every = [self._memory_stats(cuda, d) for d in self._ordinals(cuda)]
+        every = [self._memory_stats(cuda, d) for d in self.ordinals(cuda)]
         if self.snapshot_cost(every) > _MAP_MOST:
             return "a map of its %d blocks would pause the program for %.1f s" % (_blocks(every), self.snapshot_cost(every))
         return None
@@ -232,7 +232,7 @@ class _PyTorch(_Runtime):
     def summary(self):
         self.locks.pass_by()
         cuda = self.initialised()
-        return "".join(cuda.memory_summary(ordinal) + "\n" for ordinal in self._ordinals(cuda))
+        return "".join(cuda.memory_summary(ordinal) + "\n" for ordinal in self.ordinals(cuda))
 
     def recording(self):
         return bool(self._history or self.recorded())
@@ -244,7 +244,7 @@ class _PyTorch(_Runtime):
         if cuda is None:
             return
         plans = _attribute(_module("torch"), "backends", "cuda", "cufft_plan_cache")
-        for ordinal in self._ordinals(cuda):
+        for ordinal in self.ordinals(cuda):
             try:
                 plans[ordinal].clear()
             except Exception:
@@ -261,7 +261,7 @@ class _PyTorch(_Runtime):
         to GPU 0 at its end, so the device stays current.
         """
         cuda = self.initialised()
-        ordinals = self._ordinals(cuda) if cuda is not None else ()
+        ordinals = self.ordinals(cuda) if cuda is not None else ()
         if ordinals:
             cuda.set_device(ordinals[0])
 
@@ -293,7 +293,7 @@ class _PyTorch(_Runtime):
         self._next_map, self._maps = 0.0, {}
 
     def _empty(self, cuda, ordinals, keep, notes):
-        if set(self._ordinals(cuda)) - set(ordinals):
+        if set(self.ordinals(cuda)) - set(ordinals):
             notes.append("PyTorch flushes all its devices at once")
         if keep:
             notes.append("PyTorch frees all of its cache or nothing: keep_bytes was ignored")
@@ -318,7 +318,7 @@ class _PyTorch(_Runtime):
 
     def _trim(self, cuda, ordinals, keep):
         """As empty_cache does with cudaMallocAsync, but per device and up to keep bytes."""
-        for ordinal in self._ordinals(cuda):
+        for ordinal in self.ordinals(cuda):
             handle = self._driver.default_pool(ordinal) if ordinal in ordinals else None
             if handle:
                 cuda.synchronize(ordinal)

@@ -1,5 +1,6 @@
 """The lines that allocate: a history that is recorded for as long as it is asked for."""
 
+import json
 import os
 import pickle
 import tempfile
@@ -147,11 +148,25 @@ class History(Case):
         earlier, name = (os.path.join(directory, "memory-%d%s.pickle" % (job.process.pid, end)) for end in ("", "-2"))
         self.assertEqual(os.listdir(directory), [])
         open(earlier, "x").close()  # of an earlier process with this PID
+        for code in ("torch.cuda.empty_cache()", "torch.empty(1 << 20).numel()", "torch.cuda.empty_cache()"):
+            job.do(code)
         self.assertEqual((job.end(), job.errors()), (0, ""))
         self.assertEqual(os.path.getsize(earlier), 0)
         with open(name, "rb") as file:
             self.assertEqual(list(self.blocks(file).values()), [3 * MIB])
             self.assertEqual(os.fstat(file.fileno()).st_mode & 0o777, 0o600)
+            pickle.load(file)
+            self.assertEqual(json.load(file), {"emptied": {"0": [1, 3]}}, "after an allocation, and after another and its end")
+
+    def test_counters_that_are_reset_say_nothing(self):
+        directory = os.path.join(self.directory, "traces")
+        os.mkdir(directory)
+        job = self.job("import torch", "kept = torch.empty(3 << 20)", VRAMSCOPE_RECORD_MEMORY=directory)
+        job.do("torch.cuda.empty_cache(), torch._C._cuda_resetAccumulatedMemoryStats(0), torch.cuda.empty_cache()")
+        self.assertEqual((job.end(), job.errors()), (0, ""))
+        with open(os.path.join(directory, os.listdir(directory)[0]), "rb") as file:
+            pickle.load(file)
+            self.assertEqual(file.read(), b"")
 
 
 if __name__ == "__main__":

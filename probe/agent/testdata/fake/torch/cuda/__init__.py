@@ -209,8 +209,11 @@ memory = types.SimpleNamespace(_snapshot=_snapshot, _set_allocator_settings=_set
 
 
 def empty_cache():
-    if not is_initialized():
-        return
+    if is_initialized():
+        torch._C._cuda_emptyCache()
+
+
+def _empty_cache():
     _devices[current_device()].enter()
     if capturing and _release < (2, 8):
         raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
@@ -255,5 +258,6 @@ if _release >= (2, 1):
     torch._C._cuda_record_memory_history = _set_history
 if _release > (2, 8):
     torch._C._accelerator_getAllocatorSettings = _settings  # 2.15 has it, 2.8 not
+torch._C._cuda_emptyCache, torch._C._cuda_resetAccumulatedMemoryStats = _empty_cache, lambda device: None
 torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()
 graphs = types.SimpleNamespace()
