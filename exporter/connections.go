@@ -27,7 +27,6 @@ func limitConnections(listener net.Listener, limit int) *connections {
 	return c
 }
 
-// Accept implements net.Listener.
 func (c *connections) Accept() (net.Conn, error) {
 	conn, err := c.listener.Accept()
 	if err != nil {
@@ -85,7 +84,6 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// Close implements net.Listener.
 func (c *connections) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -94,5 +92,4 @@ func (c *connections) Close() error {
 	return c.listener.Close()
 }
 
-// Addr implements net.Listener.
 func (c *connections) Addr() net.Addr { return c.listener.Addr() }

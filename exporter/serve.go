@@ -81,10 +81,8 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	return &Server{e, s, limitConnections(listener, mostConnections), log}, nil
 }
 
-// Address returns where it listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	server := &http.Server{
 		Handler: s.Handler(), ConnState: s.listener.note, ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
@@ -149,7 +147,6 @@ func useTLS(server *http.Server, path string, http2 bool) {
 // panicsOnly drops what clients can cause at will, such as a failed TLS handshake.
 type panicsOnly struct{ slog.Handler }
 
-// Handle implements slog.Handler.
 func (p panicsOnly) Handle(ctx context.Context, r slog.Record) error {
 	if !strings.HasPrefix(r.Message, "http: panic serving") && !strings.HasPrefix(r.Message, "http2: panic serving") {
 		return nil

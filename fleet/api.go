@@ -65,7 +65,6 @@ type refusal struct {
 	kind, text string // the engine's own words; if kind is "", what answered is no Prometheus
 }
 
-// Error implements error.
 func (r *refusal) Error() string {
 	if r.kind == "" {
 		return fmt.Sprintf("it answers %d %s", r.code, http.StatusText(r.code))
@@ -83,7 +82,6 @@ type result struct {
 	} `json:"result"`
 }
 
-// sample is a value at a moment.
 type sample struct {
 	at    time.Time
 	value float64
@@ -114,7 +112,6 @@ func (a *api) query(ctx context.Context, query string, at time.Time) (*result, [
 	return a.evaluate(ctx, "query", "vector", form)
 }
 
-// queryRange asks for a matrix.
 func (a *api) queryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) (*result, error) {
 	form := url.Values{"query": {query}, "timeout": {queryTimeout.String()}, "step": {seconds(step.Seconds())}}
 	setTime(form, "start", from)

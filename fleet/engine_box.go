@@ -15,7 +15,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Box implements Source.
 func (p *Prometheus) Box(ctx context.Context, box string, at time.Time) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -57,7 +56,6 @@ func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) 
 
 var errNoFigures = errors.New("the engine has no figures of it now")
 
-// pastPoints is the number of points of each series.
 const pastPoints = 240
 
 // Past implements Source: the memory of a box's GPUs and processes.

@@ -30,7 +30,6 @@ const (
 	InState  Field = "state"
 )
 
-// The words of InState.
 const (
 	stateDown  = "down"  // the box does not answer
 	stateLost  = "lost"  // the GPU does not
@@ -70,7 +69,6 @@ func ParseFilter(s string) (Filter, error) {
 	return f, nil
 }
 
-// String is the inverse of ParseFilter.
 func (f Filter) String() string {
 	var words []string
 	for _, t := range f {
@@ -83,7 +81,6 @@ func (f Filter) String() string {
 	return strings.Join(words, " ")
 }
 
-// terms returns the terms of some fields.
 func (f Filter) terms(fields ...Field) (found Filter) {
 	for _, t := range f {
 		if slices.Contains(fields, t.Field) {
@@ -93,7 +90,6 @@ func (f Filter) terms(fields ...Field) (found Filter) {
 	return found
 }
 
-// ByState reports whether the filter names a state.
 func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
 // ofPeople reports whether the filter names a user or a job as such.

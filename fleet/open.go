@@ -144,14 +144,12 @@ func (o *Opened) append(s *snapshot.Snapshot) {
 	}
 }
 
-// Latest implements ui.Source.
 func (o *Opened) Latest() *snapshot.Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.latest
 }
 
-// Updates implements ui.Source.
 func (o *Opened) Updates() <-chan struct{} { return o.changed }
 
 // At implements snapshot.History; the screen calls it in the background.
@@ -166,7 +164,6 @@ func (o *Opened) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return s, true
 }
 
-// Span implements snapshot.History.
 func (o *Opened) Span() (oldest, newest time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

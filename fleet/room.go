@@ -27,7 +27,6 @@ type RoomQuery struct {
 	Horizons []time.Duration
 }
 
-// Room is the answer.
 type Room struct {
 	Time      time.Time
 	Simulated bool
@@ -68,7 +67,6 @@ func (q *RoomQuery) Unjudged(r *Room) string {
 	}
 }
 
-// Rooms finds boxes with room.
 type Rooms interface {
 	Room(ctx context.Context, q RoomQuery) (Room, error)
 }
@@ -157,7 +155,6 @@ func (r *Room) finish() {
 	}
 }
 
-// Room implements Rooms.
 func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 	now := s.now()
 	r := Room{Time: now}

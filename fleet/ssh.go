@@ -34,7 +34,6 @@ type SSH struct {
 	quiet time.Duration // a connection without a line for so long is closed
 }
 
-// sshBox is the state of one box.
 type sshBox struct {
 	host string
 
@@ -46,14 +45,12 @@ type sshBox struct {
 	tried  bool
 }
 
-// Limits on a box's output.
 const (
 	longestLine  = 8 << 20 // 4096 processes are about 6 MB
 	betweenLines = 200 * time.Millisecond
 	longestWhy   = 200
 )
 
-// Times of a connection.
 const (
 	firstPause = time.Second
 	mostPause  = time.Minute
@@ -168,7 +165,6 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 
 var errSilent = errors.New("it has sent no whole line for")
 
-// take takes a line of the stream.
 func (b *sshBox) take(line []byte, now time.Time) error {
 	var d schema.Document
 	if err := json.Unmarshal(line, &d); err != nil {
@@ -206,7 +202,6 @@ type LastLine struct {
 // The prefixes of the program that writes a line. The fleet itself names ssh.
 var byVramscope, bySSH = []byte("vramscope: "), []byte("ssh: ")
 
-// Write implements io.Writer.
 func (l *LastLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

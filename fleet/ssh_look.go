@@ -12,7 +12,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source.
 func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 	now := s.now()
 	pic := &Picture{Time: now, Unit: q.Unit}
@@ -135,7 +134,6 @@ func boxLine(box Line, gpus []Line) Line {
 	return box
 }
 
-// Totals implements Source.
 func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	now := s.now()
 	var (
@@ -178,10 +176,8 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	return Totals{Own: q.Filter.ofPeople(), GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
 }
 
-// errNoPast is the error for a moment in the past.
 var errNoPast = errors.New("over ssh there is no past")
 
-// Box implements Source.
 func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapshot, error) {
 	if !at.IsZero() {
 		return nil, errNoPast

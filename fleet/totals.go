@@ -7,7 +7,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Totals implements Source.
 func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()

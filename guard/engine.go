@@ -9,7 +9,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Decision is one decision of an Engine.
 type Decision = snapshot.GuardDecision
 
 // The kinds of decision. Only Acts asks for an action.
@@ -26,7 +25,6 @@ const (
 	Resumed  = snapshot.GuardResumed
 )
 
-// Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
 	Root bool // it may touch other users' processes where a rule says so

@@ -39,7 +39,6 @@ type RescueError struct {
 	Reason string
 }
 
-// The codes.
 const (
 	NotActing   = "unsupported"  // the guard does not act
 	RescueBusy  = "busy"         // another rescue is under way
@@ -49,7 +48,6 @@ const (
 
 func (e *RescueError) Error() string { return e.Reason }
 
-// rescueRule is the rule's name in decisions of a rescue.
 const rescueRule = "rescue"
 
 // Rescue decides which processes free memory for an allocation that has failed. It takes the

@@ -8,7 +8,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Limits of a trace.
 const (
 	// watchedLeast is how long a row is watched before it is flushed.
 	watchedLeast = 20 * time.Second
@@ -23,7 +22,6 @@ const (
 	traceKept = time.Minute
 )
 
-// trace is the past of a row.
 type trace struct {
 	began, seen time.Time
 

@@ -12,7 +12,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Question asks whether a job fits.
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on
@@ -39,7 +38,6 @@ func ParseNeed(s string) (q Question, ok bool) {
 // Verdict is the answer for a place, or for all of them.
 type Verdict string
 
-// The verdicts.
 const (
 	Yes        Verdict = "yes"
 	AfterFlush Verdict = "after_flush"
@@ -47,7 +45,6 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
-// Report is the answer.
 type Report struct {
 	Question Question
 	Snapshot *snapshot.Snapshot
@@ -81,7 +78,6 @@ func (p *Place) UUID() string {
 	return p.GPU.UUID
 }
 
-// FullIn returns when the place will be full.
 func (p *Place) FullIn() *snapshot.FullIn {
 	if p.Instance != nil {
 		return p.Instance.FullIn
@@ -125,7 +121,6 @@ func (r *Report) conclude() Verdict {
 	}
 }
 
-// On lists the labels of the places with a verdict.
 func (r *Report) On(v Verdict) (labels []string) {
 	for i := range r.Places {
 		if r.Places[i].Verdict == v {

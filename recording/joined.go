@@ -90,7 +90,6 @@ func (j *Joined) past() (before snapshot.History, seam, oldest time.Time) {
 	return j.before, j.seam, j.oldest
 }
 
-// Span implements snapshot.History.
 func (j *Joined) Span() (oldest, newest time.Time) {
 	oldest, newest = j.live.Span()
 	if before, _, earliest := j.past(); before != nil {
@@ -99,7 +98,6 @@ func (j *Joined) Span() (oldest, newest time.Time) {
 	return oldest, newest
 }
 
-// Events implements snapshot.History.
 func (j *Joined) Events(limit int) []snapshot.Event {
 	events := j.live.Events(limit)
 	j.mu.Lock()
@@ -111,7 +109,6 @@ func (j *Joined) Events(limit int) []snapshot.Event {
 	return append(slices.Clip(events), older...)
 }
 
-// Series implements snapshot.History.
 func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := j.live.Series(key, from, to, buckets)
 	before, seam, oldest := j.past()

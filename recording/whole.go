@@ -32,7 +32,6 @@ func (w *whole) began() time.Time {
 	return oldest
 }
 
-// At implements snapshot.History.
 func (w *whole) At(t time.Time) (*snapshot.Snapshot, bool) {
 	if began := w.began(); !began.IsZero() && !t.Before(began) {
 		return w.live.At(t)
@@ -43,7 +42,6 @@ func (w *whole) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return nil, false
 }
 
-// Span implements snapshot.History.
 func (w *whole) Span() (oldest, newest time.Time) {
 	oldest, newest = w.live.Span()
 	before := w.earlier()
@@ -59,7 +57,6 @@ func (w *whole) Span() (oldest, newest time.Time) {
 	return oldest, newest
 }
 
-// Series implements snapshot.History.
 func (w *whole) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := w.live.Series(key, from, to, buckets)
 	if began := w.began(); !began.IsZero() && !from.Before(began) {
@@ -77,7 +74,6 @@ func (w *whole) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	return points
 }
 
-// Events implements snapshot.History.
 func (w *whole) Events(limit int) []snapshot.Event {
 	events := w.live.Events(limit)
 	if limit > 0 && len(events) >= limit {

@@ -91,7 +91,6 @@ ended, refuses, or you said no.`,
 	return cmd
 }
 
-// Resume returns the command that undoes flush --level sleep.
 func Resume(p *command.Program) *cobra.Command {
 	cmd := Flush(p)
 	cmd.Use, cmd.Short = "resume PID", "have a server take the GPU memory again that it released"
@@ -266,7 +265,6 @@ func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	return advice
 }
 
-// notThere says why a pid is on no GPU.
 func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
 	if src.Table != nil {
 		id, err := src.Table.Identify(pid)

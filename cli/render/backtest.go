@@ -10,7 +10,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// backtestReport is a replayed trace with its scores.
 type backtestReport struct {
 	*backtest.Document
 	signs Signs

@@ -27,7 +27,6 @@ type Place struct {
 	lines  int // how many lines to ask for beyond those in view
 }
 
-// Key identifies a line: of a GPU, or of a user or a job.
 type Key struct{ Box, UUID, User, Job string }
 
 func keyOf(l *fleet.Line) Key {
@@ -66,7 +65,6 @@ type model struct {
 	shown []string // the frame, an older one where the terminal took none
 }
 
-// question is a question before an action.
 type question struct {
 	text string
 	yes  func() tea.Cmd
@@ -105,10 +103,8 @@ func (m *model) restyle() {
 
 func (m *model) say(s string) { m.message, m.until = s, m.now().Add(10*time.Second) }
 
-// Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return nil }
 
-// View implements tea.Model.
 func (m *model) View() tea.View {
 	v := tea.View{AltScreen: true}
 	if !m.Traits.Console {
@@ -117,7 +113,6 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
 	if !m.Stalled() {
@@ -179,7 +174,6 @@ func (m *model) unit() fleet.Unit {
 	return m.place.Unit
 }
 
-// answered reports whether the view answers the present query.
 func (m *model) answered() bool {
 	q := &m.view.Query
 	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit

@@ -12,7 +12,6 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// Options configure Run.
 type Options struct {
 	Poller *fleet.Poller // Run starts it
 	Name   string        // the source's name: "http://prometheus:9090", "ssh"
@@ -81,7 +80,6 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// Begin implements terminal.Model.
 func (m *model) Begin(_ context.Context, width, height int) {
 	m.width, m.height = width, height
 	m.Expect(m.now(), m.look.Glyphs.ASCII)
@@ -90,7 +88,6 @@ func (m *model) Begin(_ context.Context, width, height int) {
 	m.shown = m.frame()
 }
 
-// Frame implements terminal.Model.
 func (m *model) Frame() terminal.Frame {
 	return terminal.Frame{Lines: m.shown, Width: m.width, Height: m.height}
 }

@@ -20,7 +20,6 @@ type askers struct {
 	user   uint32
 }
 
-// rescues are the rescues of some askers.
 type rescues struct {
 	underWay bool
 	begun    []time.Time           // in the last minute

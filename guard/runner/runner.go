@@ -42,7 +42,6 @@ type Runner struct {
 	carried sync.WaitGroup // flushes
 }
 
-// job is a decision to carry out.
 type job struct {
 	decision guard.Decision
 	device   string
@@ -76,7 +75,6 @@ func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	return r.State()
 }
 
-// State returns the guard's state.
 func (r *Runner) State() *snapshot.Guard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +197,6 @@ func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	}
 }
 
-// EventOf returns the event of a decision.
 func EventOf(d *guard.Decision) snapshot.Event {
 	kept := *d
 	e := snapshot.Event{
