@@ -35,17 +35,14 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return false, nil
 	}
 	if m.flush != nil || m.attaching {
-		m.say("one action at a time: another is under way")
-		return true, nil
+		return m.say("one action at a time: another is under way"), nil
 	}
 	p = m.st.live.Row(p.ID)
 	if p == nil {
-		m.say("refused: PID " + strconv.Itoa(m.st.Cursor.ID.Process.PID) + " has ended")
-		return true, nil
+		return m.say("refused: PID " + strconv.Itoa(m.st.Cursor.ID.Process.PID) + " has ended"), nil
 	}
 	if reason := attachRefusal(p); reason != "" {
-		m.say(reason)
-		return true, nil
+		return m.say(reason), nil
 	}
 	id := p.ID.Process
 	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.screen(), p.ID, uv.Environ(m.options.Environ).Getenv("HOME"), m.options.Actions.AuditLog))

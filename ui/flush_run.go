@@ -65,8 +65,7 @@ func (m *model) openFlush() (bool, tea.Cmd) {
 		ids = append(ids, p.ID)
 	}
 	if m.flush != nil || m.attaching {
-		m.say("one action at a time: " + map[bool]string{true: "a flush is running", false: "a probe is being attached"}[m.flush != nil])
-		return true, nil
+		return m.say("one action at a time: " + map[bool]string{true: "a flush is running", false: "a probe is being attached"}[m.flush != nil]), nil
 	}
 	d := dialog.NewFlush(&m.look, m.st.screen(), ids)
 	var asking tea.Cmd
@@ -300,8 +299,7 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 	m.flush, m.st.progress = nil, ""
 	m.freed = msg.freed
 	m.freed.at = m.options.Now()
-	m.say(cell.Fitting(msg.wordings, m.st.width-2))
-	return true
+	return m.say(cell.Fitting(msg.wordings, m.st.width-2))
 }
 
 func (m *model) stopFlush() bool {

@@ -52,8 +52,7 @@ func (m *model) togglePage() bool {
 		focus = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
 	}
 	if m.st.shown.GPU(focus.GPUUUID) == nil {
-		m.say("no GPU to show")
-		return true
+		return m.say("no GPU to show")
 	}
 	m.st.page, m.st.pageTop = &focus, 0
 	return true

@@ -130,8 +130,7 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 func (m *model) seeAll() (bool, tea.Cmd) {
 	unread := m.st.incidents.unread
 	if len(unread) == 0 {
-		m.say("nothing is unread")
-		return true, nil
+		return m.say("nothing is unread"), nil
 	}
 	m.say("read: " + text.Plural(len(unread), "incident", "incidents") + "; E lists what happened")
 	return true, m.see(unread...)
@@ -146,8 +145,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 		incident = &unread[0]
 	}
 	if incident == nil {
-		m.say("no incident: no error, lost GPU, killed process or guard rule turned off")
-		return true, nil
+		return m.say("no incident: no error, lost GPU, killed process or guard rule turned off"), nil
 	}
 	seen := m.see(*incident)
 	if incident.Kind != snapshot.EventOutOfMemory {

@@ -100,12 +100,10 @@ func (m *model) toggleInside(key keys.ID) (bool, tea.Cmd) {
 	case p == nil:
 		return false, nil
 	case !m.st.past.IsZero():
-		m.say(map[bool]string{true: "holders are", false: "the map is"}[key == keys.Holders] + " of now: L shows the present")
-		return true, nil
+		return m.say(map[bool]string{true: "holders are", false: "the map is"}[key == keys.Holders] + " of now: L shows the present"), nil
 	}
 	if live := m.st.live.Row(p.ID); !answers(live, key) {
-		m.say(whyNoAnswer(live, key))
-		return true, nil
+		return m.say(whyNoAnswer(live, key)), nil
 	}
 	m.st.inside = &inside{row: p.ID}
 	if key == keys.Holders {

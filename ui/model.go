@@ -136,9 +136,11 @@ func (m *model) draw() {
 	m.title = titleOf(m.st.live)
 }
 
-func (m *model) say(text string) {
+// say shows what a key has done. It returns true: the screen has changed.
+func (m *model) say(text string) bool {
 	m.st.message = text
 	m.st.messageUntil = m.options.Now().Add(messageTime)
+	return true
 }
 
 const messageTime = 10 * time.Second

@@ -53,8 +53,7 @@ func (m *model) moveFocus(f *table.Focus) bool {
 func (m *model) focusGPU(index int) bool {
 	at := slices.IndexFunc(m.st.shown.GPUs, func(g snapshot.GPU) bool { return g.Index == index })
 	if at < 0 {
-		m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
-		return true
+		return m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
 	}
 	focus := &table.Focus{GPUUUID: m.st.shown.GPUs[at].UUID}
 	if m.st.page == nil {

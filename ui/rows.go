@@ -59,8 +59,7 @@ func (m *model) stepSort(by int) bool {
 func (m *model) sortAs(title string, reversed bool) bool {
 	m.st.Sort = table.Order{Column: title, Reversed: reversed}
 	m.toTop()
-	m.say("sorted by " + m.st.Sort.Words())
-	return true
+	return m.say("sorted by " + m.st.Sort.Words())
 }
 
 func (m *model) reverse() bool {

@@ -34,8 +34,7 @@ func (m *model) changeInterval(longer bool) bool {
 		at--
 	}
 	if at < 0 || at >= len(steps) {
-		m.say(map[bool]string{true: "no longer", false: "no shorter"}[longer] + " interval than " + quantity.BriefDuration(now))
-		return true
+		return m.say(map[bool]string{true: "no longer", false: "no shorter"}[longer] + " interval than " + quantity.BriefDuration(now))
 	}
 	m.say("interval " + steps[at].String())
 	m.setInterval(steps[at])
@@ -51,8 +50,7 @@ func (m *model) nextTheme() bool {
 	names := themes.Names()
 	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
 	m.restyle()
-	m.say("theme " + m.theme)
-	return true
+	return m.say("theme " + m.theme)
 }
 
 // windows returns the lengths of time among which the key z switches.
@@ -63,8 +61,7 @@ func windows() []time.Duration {
 // zoom sets the next longer window of the graph; after the longest comes the shortest.
 func (m *model) zoom() bool {
 	if m.st.detail && m.st.inside != nil && m.st.inside.held == nil {
-		m.say("z is for the graph: v shows it")
-		return true
+		return m.say("z is for the graph: v shows it")
 	}
 	windows, rows := windows(), m.graphRows()
 	now := graph.Graph{Window: m.st.window}.WindowFor(rows)

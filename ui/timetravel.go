@@ -28,13 +28,11 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	oldest, newest := m.options.History.Span()
 	switch to := from.Add(step); {
 	case newest.IsZero():
-		m.say("no history yet")
-		return true, nil
+		return m.say("no history yet"), nil
 	case !to.Before(oldest):
 		return m.travel(to)
 	case from.Equal(oldest):
-		m.say("the history begins here")
-		return true, nil
+		return m.say("the history begins here"), nil
 	default:
 		return m.travel(oldest)
 	}
@@ -76,8 +74,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	case !m.st.replay:
 		return m.present()
 	case !m.st.past.Before(newest):
-		m.say("the recording ends here")
-		return true, nil
+		return m.say("the recording ends here"), nil
 	default:
 		to = newest
 	}
@@ -186,8 +183,7 @@ func (m *model) toTyped(s string) (bool, tea.Cmd) {
 	}
 	oldest, newest := m.options.History.Span()
 	if newest.IsZero() {
-		m.say("no history yet")
-		return true, nil
+		return m.say("no history yet"), nil
 	}
 	to, err := quantity.ParseMoment(s, newest)
 	switch {
@@ -235,8 +231,7 @@ func (m *model) present() (bool, tea.Cmd) {
 		return m.travel(newest)
 	}
 	if m.atPresent() {
-		m.say("this is the present")
-		return true, nil
+		return m.say("this is the present"), nil
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false

@@ -61,8 +61,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return changed, cmd
 	case attachedMsg:
 		m.attaching, m.st.progress = false, ""
-		m.say(msg.text)
-		return true, nil
+		return m.say(msg.text), nil
 	case insideMsg:
 		return m.takeInside(msg), nil
 	case insideDueMsg:
@@ -70,8 +69,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 			return m.askInside()
 		}
 	case actedMsg:
-		m.say(msg.text)
-		return true, nil
+		return m.say(msg.text), nil
 	case terminal.DrainedMsg:
 		return m.stale || msg.Lost, nil
 	case terminal.ResumedMsg:
@@ -132,14 +130,11 @@ func (m *model) nextAlert() bool {
 	alerts := m.st.headlines()
 	switch {
 	case !m.st.past.IsZero():
-		m.say("alerts are of the present; E lists what happened, [ and ] go there")
-		return true
+		return m.say("alerts are of the present; E lists what happened, [ and ] go there")
 	case len(alerts) == 0:
-		m.say("no alert")
-		return true
+		return m.say("no alert")
 	case len(alerts) == 1:
-		m.say("there is no other alert")
-		return true
+		return m.say("there is no other alert")
 	}
 	m.st.alert = (m.st.alert + 1) % len(alerts)
 	m.current = alerts[m.st.alert].Key()

@@ -148,8 +148,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 		return m.nextTheme(), nil
 	case keys.Mouse:
 		m.st.mouse = !m.st.mouse
-		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
-		return true, nil
+		return m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse]), nil
 	case keys.Redraw:
 		return true, func() tea.Msg { return terminal.RedrawMsg{} }
 	case keys.Suspend:
