@@ -32,7 +32,6 @@ type flushRun struct {
 }
 
 type (
-	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
 	// flushedMsg is the result of the flush in several wordings, the longest first.
 	flushedMsg struct {
@@ -255,7 +254,6 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 	return text
 }
 
-// escape says what Esc does while the flush runs.
 func (r *flushRun) escape() string {
 	if r.stoppable {
 		return "   Esc stops it here"
@@ -274,7 +272,6 @@ func (r *flushRun) report(text string) {
 	}
 }
 
-// await returns a command that waits for the next progress.
 func (r *flushRun) await() tea.Msg {
 	if text, ok := <-r.steps; ok {
 		return flushStepMsg{text}

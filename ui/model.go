@@ -91,7 +91,6 @@ func (m *model) restyle() {
 	}
 }
 
-// begin draws the first frame, before the program runs.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
 	m.Expect(m.options.Now(), m.look.Glyphs.ASCII)

@@ -116,7 +116,6 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
-// do handles the other keys.
 func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
 	case keys.Quit:

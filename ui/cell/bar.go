@@ -39,7 +39,6 @@ func ProcessParts(p *snapshot.Process) Parts {
 	}, p.Used)
 }
 
-// Piece is a stretch of a bar.
 type Piece struct {
 	Ink    Span // one glyph
 	Amount quantity.Bytes

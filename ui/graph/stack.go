@@ -16,7 +16,6 @@ type stack []column
 
 type column [5]float64
 
-// parts of a stack, in its order.
 const (
 	partOther = iota
 	partUnknown
@@ -86,7 +85,6 @@ type frameKey struct {
 	curvesAlone   bool
 }
 
-// past reads the history.
 func (g Graph) past(columns int) past {
 	p := past{history: g.series(g.Subject.Key, columns, most)}
 	if g.area() {

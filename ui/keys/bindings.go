@@ -106,7 +106,6 @@ const (
 	CanConfigure   // write the configuration file
 )
 
-// AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanHolders | CanSave |
 	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanPauseGuard | CanSample | CanConfigure
 
@@ -138,7 +137,6 @@ const (
 	GroupSet  Group = "SET"
 )
 
-// binding is an entry of the table.
 type binding struct {
 	key.Binding // its Help is empty where another binding's line covers it
 

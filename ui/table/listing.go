@@ -36,7 +36,6 @@ type Focus struct {
 	Instance snapshot.InstanceID
 }
 
-// Order is the table's sort key and direction.
 type Order struct {
 	Column   string // a column's title: "USED", "PID", …
 	Reversed bool
