@@ -13,7 +13,6 @@ const (
 	gib = quantity.GiB
 )
 
-// batch holds blocks that a program frees together.
 type batch []*allocator.Block
 
 func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
@@ -151,7 +150,6 @@ func (l *ladder) backward(c *allocator.Caching, keep int) {
 	l.live = l.live[:min(keep, len(l.live))]
 }
 
-// finish frees the last step's remaining activations.
 func (l *ladder) finish(c *allocator.Caching) {
 	c.Settle()
 	l.backward(c, 0)

@@ -13,7 +13,6 @@ type blocks struct {
 
 const blockPlaces = 128
 
-// push appends a block that begins at ordinal start.
 func (b *blocks) push(start int64, f frame) {
 	if len(b.data) == 0 {
 		b.first, b.end = start, start
@@ -36,7 +35,6 @@ func (b *blocks) pop() (start int64, f frame) {
 	return b.end, f
 }
 
-// forget drops the blocks that lie wholly before an ordinal.
 func (b *blocks) forget(before int64) {
 	for len(b.data) > 0 && b.first+blockPlaces <= before {
 		_, rest, _ := takeFrame(b.data)
