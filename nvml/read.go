@@ -15,7 +15,6 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// gpu is a GPU of an open library, with the buffers of its readings.
 type gpu struct {
 	device  Device
 	handle  gonvml.Device
@@ -37,7 +36,6 @@ type gpu struct {
 	eventless   bool            // the GPU offers no critical error events
 }
 
-// reading is one Read under way.
 type reading struct {
 	*Library
 	*gpu
@@ -200,7 +198,6 @@ func (r *reading) integrated() bool {
 
 var errNotAsked = errors.New("not asked")
 
-// readProcesses reads who is on the GPU and how busy each is.
 func (r *reading) readProcesses() {
 	if r.alone.Load() {
 		r.result.ProcessesError = errNotAsked

@@ -133,7 +133,6 @@ func (f *FailedAllocation) checkHeld() {
 	}
 }
 
-// size returns what the allocator has reserved, or the sum of its known parts.
 func (a *Allocator) size() quantity.Bytes {
 	if a.ReservedBytes != nil {
 		return *a.ReservedBytes

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// The commands of the protocol.
 const (
 	cmdHello    = "hello"
 	cmdStats    = "stats"
@@ -24,7 +23,6 @@ const (
 // Code is why a request failed. A monitor treats an unknown code as Internal.
 type Code string
 
-// The codes.
 const (
 	BadRequest     Code = "bad_request"     // not a JSON object, or a field has an impossible value
 	UnknownCommand Code = "unknown_command" // this server has no such command
@@ -71,7 +69,6 @@ func (r *reply) head() *reply { return r }
 // response is a reply, or one of those below.
 type response interface{ head() *reply }
 
-// The answers that have fields of their own.
 type (
 	helloLine struct {
 		reply

@@ -31,7 +31,6 @@ type Check struct {
 	Text string
 }
 
-// Possible reports whether nothing forbids attaching.
 func (p *Plan) Possible() bool { return p.Refusal() == nil }
 
 // Refusal has every reason against attaching; it is nil if there is none.

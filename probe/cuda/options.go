@@ -34,7 +34,6 @@ type SizeError struct {
 	Fits   quantity.Bytes // the most that fits now; 0 if no pattern does
 }
 
-// Error implements error.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s does not fit on %s: %s is free, and %s of that is kept free",
 		e.Size, e.Device.Name, e.Free, min(spare, e.Free))
