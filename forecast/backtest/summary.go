@@ -11,7 +11,6 @@ import (
 // Figure is a number that may be unknown: NaN, and null in JSON.
 type Figure float64
 
-// Known reports whether there is a number.
 func (f Figure) Known() bool { return !math.IsNaN(float64(f)) }
 
 // MarshalJSON writes an unknown figure as null.
@@ -43,7 +42,6 @@ type Summary struct {
 	NanosecondsPerSample Figure           `json:"nanoseconds_per_sample"`
 }
 
-// HorizonSummary scores the forecasts at one horizon.
 type HorizonSummary struct {
 	Seconds   float64         `json:"horizon_seconds"`
 	Forecasts int             `json:"forecasts"`
@@ -55,7 +53,6 @@ type HorizonSummary struct {
 	In95      IntervalSummary `json:"interval95"`
 }
 
-// IntervalSummary scores intervals.
 type IntervalSummary struct {
 	Coverage  Figure `json:"coverage"`
 	MeanWidth Figure `json:"mean_width_bytes"`
@@ -86,7 +83,6 @@ type FullSummary struct {
 	Coverage Figure  `json:"interval80_coverage"`
 }
 
-// LeakSummary scores the reported leaks.
 type LeakSummary struct {
 	Series int    `json:"series"` // series that were ever called a leak
 	Flags  int    `json:"flags"`

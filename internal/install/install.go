@@ -14,7 +14,6 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// packedMost is the most that Unpack returns.
 const packedMost = 1 << 20
 
 // Unpack returns a file that is embedded as gzip wrote it.
@@ -108,7 +107,6 @@ func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.Fil
 	return err
 }
 
-// holds reports whether a file has the given content.
 func holds(path string, content []byte) bool {
 	file, err := os.Open(path)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// Socket is where a kubelet listens.
 const Socket = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 const (

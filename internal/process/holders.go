@@ -17,7 +17,6 @@ type Holder struct {
 	Minors []int // of GPUs, ascending; none where it has only files that all GPUs share
 }
 
-// The bounds of a search.
 const (
 	maxFiles   = 1024 // of one process, the lowest numbers first
 	searchTime = 2 * time.Second
