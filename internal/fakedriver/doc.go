@@ -84,6 +84,9 @@
 //	fault cuMemAlloc_v2 2               # fault and hang are for CUDA's calls, too, by their symbols' names
 //	lost 1                              # CUDA_ERROR_DEVICE_UNAVAILABLE
 //
+// A process with CUDA_MPS_PIPE_DIRECTORY in its environment is a client of MPS, too, and heeds
+// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
+//
 // With VRAMSCOPE_FAKE_COUNT=FILE in a program's environment libnvidia-ml.so.1 counts its
 // calls in that file: 8 bytes, in the machine's order, growing.
 //

@@ -51,13 +51,22 @@ number device_total(const struct state *state, struct device *device)
 
 int device_take(const struct call *call, struct device *device, number bytes)
 {
-	return bytes == 0 || ledger_take(own.ledger, device->key, bytes, device_capacity(call->state, device));
+	if (bytes == 0)
+		return 1;
+	if (device->limit && bytes > device->limit - device->taken)
+		return 0;
+	if (!ledger_take(own.ledger, device->key, bytes, device_capacity(call->state, device)))
+		return 0;
+	device->taken += bytes;
+	return 1;
 }
 
 void device_give(struct device *device, number bytes)
 {
-	if (bytes)
+	if (bytes) {
 		ledger_give(own.ledger, device->key, bytes);
+		device->taken -= bytes;
+	}
 }
 
 /* nvmlInit's answers for a missing driver, or one of another version. */

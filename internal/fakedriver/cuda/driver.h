@@ -38,6 +38,7 @@ struct device {
 	char instance[TEXT_SIZE]; /* UUID of the MIG instance, "" for a whole GPU */
 	number key;               /* in the ledger */
 	size_t hint;              /* the GPU's first index in the state, where it usually still is */
+	number limit, taken;      /* of a client of MPS: what this process may take, 0 for all; what it has */
 	int contexts;
 	struct CUctx_st *primary;
 	unsigned int primary_flags;

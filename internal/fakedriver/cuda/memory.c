@@ -124,8 +124,11 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (answer == CUDA_SUCCESS) {
 		number capacity = device_capacity(call.state, call.device);
 		number held = ledger_held(own.ledger, call.device->key);
+		number left = held < capacity ? capacity - held : 0;
+		if (call.device->limit && call.device->limit - call.device->taken < left && !*call.device->instance)
+			left = call.device->limit - call.device->taken;
 		if (free)
-			*free = (size_t)(held < capacity ? capacity - held : 0);
+			*free = (size_t)left;
 		if (total)
 			*total = (size_t)device_total(call.state, call.device);
 	}

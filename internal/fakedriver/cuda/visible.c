@@ -10,6 +10,20 @@
 #include <string.h>
 #include <strings.h>
 
+/* CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=2G,1=10240M", heeded by a client of MPS alone. */
+static number client_limit(int ordinal)
+{
+	const char *limits = getenv("CUDA_MPS_PIPE_DIRECTORY") ? getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT") : NULL;
+	for (; limits; limits = strchr(limits, ',') ? strchr(limits, ',') + 1 : NULL) {
+		int device;
+		number size;
+		char unit;
+		if (sscanf(limits, "%d=%llu%c", &device, &size, &unit) == 3 && device == ordinal)
+			return size << (unit == 'G' ? 30 : 20);
+	}
+	return 0;
+}
+
 static void add(const struct state *state, size_t index, const struct instance *instance)
 {
 	if (own.device_count == MAX_DEVICES)
@@ -19,6 +33,7 @@ static void add(const struct state *state, size_t index, const struct instance *
 	strcpy(device->gpu, state->gpus[index].uuid);
 	if (instance)
 		strcpy(device->instance, instance->uuid);
+	device->limit = client_limit(device->ordinal);
 	device->key = ledger_key(instance ? device->instance : device->gpu);
 	own.device_count++;
 }

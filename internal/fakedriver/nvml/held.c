@@ -3,8 +3,10 @@
  * processes: each is in the compute list with its contexts and allocations, once
  * with the sum if the state file names it too.
  */
+#define _GNU_SOURCE
 #include "call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,19 @@ static struct process *find(struct process *processes, size_t count, number pid,
 		if (processes[i].pid == pid && processes[i].gi == gi && processes[i].ci == ci)
 			return &processes[i];
 	return NULL;
+}
+
+/* A process whose environment names MPS's pipes is a client of it. */
+static int mps_client(number pid)
+{
+	char path[64], environment[1 << 16];
+	snprintf(path, sizeof path, "/proc/%llu/environ", (unsigned long long)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	size_t size = fread(environment, 1, sizeof environment, file);
+	fclose(file);
+	return memmem(environment, size, "CUDA_MPS_PIPE_DIRECTORY=", 24) != NULL;
 }
 
 static struct process *add(struct process *processes, size_t *count, const struct holder *holders, size_t more,
@@ -33,6 +48,7 @@ static struct process *add(struct process *processes, size_t *count, const struc
 			};
 		}
 		process->compute = 1;
+		process->mps = process->mps || mps_client(holders[i].pid);
 		if (process->used < ABSENT)
 			process->used += holders[i].used;
 	}
