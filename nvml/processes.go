@@ -39,7 +39,8 @@ func (r *reading) askProcesses() ([]Process, error) {
 // listsAsked is what the graphics and the MPS list last answered.
 type listsAsked struct {
 	at          time.Time
-	unexplained quantity.Bytes // used memory beyond the compute list's, then
+	compute     int            // processes in the compute list, then
+	unexplained quantity.Bytes // used memory beyond theirs
 	empty       [maxLists]bool
 }
 
@@ -47,7 +48,7 @@ const maxLists = 3
 
 // askLists appends the processes of the compute, graphics and MPS lists. It fails if the compute
 // list does; many GPUs refuse the others. For a whole GPU, a list that was empty is read again when
-// used memory appears that the compute list does not explain, and otherwise rarely.
+// processes come or go in the compute list, when used memory appears that it does not explain, and otherwise rarely.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
@@ -58,8 +59,9 @@ func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([
 			return list[:0], r.err
 		}
 		if whole && i == 1 {
-			if unexplained := r.unexplained(list); due(r.started, asked.at) || unexplained != asked.unexplained {
-				*asked = listsAsked{at: r.started, unexplained: unexplained}
+			unexplained := r.unexplained(list)
+			if due(r.started, asked.at) || len(list) != asked.compute || unexplained != asked.unexplained {
+				*asked = listsAsked{at: r.started, compute: len(list), unexplained: unexplained}
 			}
 		}
 		if whole && asked.empty[i] {

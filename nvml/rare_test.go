@@ -169,6 +169,11 @@ func TestGraphicsProcessIsSeenAtOnce(t *testing.T) {
 	b.GPUs[0].Start(process)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), &b.GPUs[0])
+	client := fakedriver.NewProcess(78, 1<<30) // the compute list has it, too, and so explains its memory
+	client.Lists = "M+C"
+	b.GPUs[0].Start(client)
+	b.write()
+	b.expectProcesses(b.read(library, devices[0]), &b.GPUs[0])
 	b.GPUs[0].End(77)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), &b.GPUs[0])

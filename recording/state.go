@@ -138,6 +138,7 @@ func (g *gpuState) restore(uuid string) snapshot.GPU {
 
 type processState struct {
 	GPU            int              `json:"gpu_index"`
+	Rank           *amount          `json:"rank,omitempty"`
 	Type           string           `json:"type,omitempty"`
 	Runtime        string           `json:"runtime,omitempty"`
 	RuntimeVersion string           `json:"runtime_version,omitempty"`
@@ -163,7 +164,7 @@ type allocatorState struct {
 }
 
 func processStateOf(p *snapshot.Process, now int64) processState {
-	out := processState{GPU: p.GPU, Type: p.Type, Runtime: text.Clean(p.Runtime), RuntimeVersion: text.Clean(p.RuntimeVersion)}
+	out := processState{GPU: p.GPU, Rank: amountOf(p.Hints.Rank), Type: p.Type, Runtime: text.Clean(p.Runtime), RuntimeVersion: text.Clean(p.RuntimeVersion)}
 	if b := p.Probe; b != nil {
 		out.Probe = &probeState{
 			State: b.State, StartedBy: text.Clean(b.StartedBy), Capabilities: b.Capabilities,
@@ -181,7 +182,7 @@ func processStateOf(p *snapshot.Process, now int64) processState {
 }
 
 func (s *processState) restore(p *snapshot.Process, now int64) {
-	p.GPU, p.Type, p.Runtime, p.RuntimeVersion = s.GPU, s.Type, s.Runtime, s.RuntimeVersion
+	p.GPU, p.Type, p.Runtime, p.RuntimeVersion, p.Hints.Rank = s.GPU, s.Type, s.Runtime, s.RuntimeVersion, optionalOf[int](s.Rank)
 	if b := s.Probe; b != nil {
 		p.Probe = &snapshot.Probe{
 			State: b.State, StartedBy: b.StartedBy, Capabilities: b.Capabilities,
@@ -198,7 +199,7 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 
 // sameProcessState compares without making the states, as it runs for every row at every tick.
 func sameProcessState(a, b *snapshot.Process) bool {
-	return a.GPU == b.GPU && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
+	return a.GPU == b.GPU && a.Hints.Rank == b.Hints.Rank && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
 		sameProbe(a.Probe, b.Probe) && slices.EqualFunc(a.Allocators, b.Allocators, func(x, y snapshot.Allocator) bool {
 		return x.Kind == y.Kind && x.Basis == y.Basis && x.ReturnableBound == y.ReturnableBound
 	})

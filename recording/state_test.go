@@ -58,6 +58,7 @@ func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
 		func(p *snapshot.Process) { p.Probe.Claimed = quantity.From[quantity.Bytes](7, quantity.Probe) },
 		func(p *snapshot.Process) { p.Probe.Capabilities = nil },
 		func(p *snapshot.Process) { p.Allocators = nil },
+		func(p *snapshot.Process) { p.Hints.Rank = quantity.From(0, quantity.System) },
 		func(p *snapshot.Process) { p.Allocators[0].Kind = "rmm" },
 		func(p *snapshot.Process) { p.Allocators[0].Basis = "post_flush" },
 		func(p *snapshot.Process) { p.Allocators[0].ReturnableBound = snapshot.Most },

@@ -28,6 +28,32 @@ func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation 
 	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, FreeBytes: &free, Allocator: "pytorch", API: api}
 }
 
+// TestLimitsOfMPSClients: what an environment sets limits a client of MPS alone, and its errors have it.
+func TestLimitsOfMPSClients(t *testing.T) {
+	b := newBox(2)
+	for pid := range b.processes {
+		known := b.processes[pid]
+		known.Hints.MPSMemory, known.Hints.MPSThreads = "GPU-0=12G,GPU-1=12G", quantity.From(30.0, quantity.System)
+		b.processes[pid] = known
+	}
+	b.readings["GPU-0"].Processes[0].Type |= nvml.MPS
+	s := b.sampler()
+	b.tick(s)
+	b.answer(100, "GPU-0", 9*quantity.GiB, 0, 0, 0)
+	b.answers[0].Report.Devices[0].OutOfMemory = []probe.FailedAllocation{failedAt(b.now.Add(time.Millisecond), 4*quantity.GiB, "")}
+	snap := b.tick(s)
+	client, other := &snap.Rows[0], &snap.Rows[1]
+	if client.Type != "M+C" || client.MPSLimit.Or(0) != 12*quantity.GiB || client.MPSThreads.Or(0) != 30 {
+		t.Errorf("%s, %v, %v", client.Type, client.MPSLimit, client.MPSThreads)
+	}
+	if other.MPSLimit.Known() || other.MPSThreads.Known() {
+		t.Errorf("%s, %v, %v", other.Type, other.MPSLimit, other.MPSThreads)
+	}
+	if events := oomEvents(s); len(events) != 1 || events[0].OutOfMemory.MPSLimit.Or(0) != 12*quantity.GiB {
+		t.Errorf("%+v", events)
+	}
+}
+
 func TestReportedFailuresAreEvents(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	s := &Sampler{history: history.New(), rows: map[snapshot.RowID]*row{}, failures: map[snapshot.RowID]*failures{}, began: began}

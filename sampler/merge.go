@@ -167,7 +167,9 @@ func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r.ID.GPUUUID = g.device.UUID
 	r.ID.Instance = p.Instance
 	r.GPU = g.device.Index
-	r.Type = p.Type.String()
+	if r.Type = p.Type.String(); p.Type&nvml.MPS != 0 {
+		r.MPSLimit, r.MPSThreads = r.Hints.MPSLimit(g.device.UUID), r.Hints.MPSThreads
+	}
 	r.SMUtilization, r.MemoryUtilization = p.SMUtilization, p.MemoryUtilization
 	r.EncoderUtilization, r.DecoderUtilization = p.EncoderUtilization, p.DecoderUtilization
 	r.Used = p.Used

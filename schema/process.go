@@ -9,21 +9,23 @@ import (
 )
 
 type Process struct {
-	PID             int     `json:"pid"`
-	StartTime       Time    `json:"start_time"`
-	User            Text    `json:"user"`
-	Type            Text    `json:"type"`
-	Runtime         Text    `json:"runtime"`
-	Name            Text    `json:"name"`
-	Command         Text    `json:"command"`
-	Job             Text    `json:"job"`
-	JobStep         Text    `json:"job_step"`
-	JobNamespace    Text    `json:"job_namespace"`
-	JobContainer    Text    `json:"job_container"`
-	GPUInstance     *uint32 `json:"gpu_instance"`
-	ComputeInstance *uint32 `json:"compute_instance"`
-	StartTimeTicks  *uint64 `json:"start_time_ticks"`
-	PIDNamespace    *uint64 `json:"pid_namespace"`
+	PID             int            `json:"pid"`
+	StartTime       Time           `json:"start_time"`
+	User            Text           `json:"user"`
+	Type            Text           `json:"type"`
+	MPSLimitBytes   snapshot.Bytes `json:"mps_limit_bytes"`
+	MPSThreads      snapshot.Float `json:"mps_active_thread_percent"`
+	Runtime         Text           `json:"runtime"`
+	Name            Text           `json:"name"`
+	Command         Text           `json:"command"`
+	Job             Text           `json:"job"`
+	JobStep         Text           `json:"job_step"`
+	JobNamespace    Text           `json:"job_namespace"`
+	JobContainer    Text           `json:"job_container"`
+	GPUInstance     *uint32        `json:"gpu_instance"`
+	ComputeInstance *uint32        `json:"compute_instance"`
+	StartTimeTicks  *uint64        `json:"start_time_ticks"`
+	PIDNamespace    *uint64        `json:"pid_namespace"`
 
 	UsedBytes       snapshot.Bytes `json:"used_bytes"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
@@ -130,7 +132,7 @@ type Server struct {
 func processOf(p *snapshot.Process) Process {
 	out := Process{
 		PID: p.ID.Process.PID, StartTime: Time(p.Started),
-		User: Text(p.User), Type: Text(p.Type), Runtime: Text(p.Runtime),
+		User: Text(p.User), Type: Text(p.Type), MPSLimitBytes: p.MPSLimit, MPSThreads: p.MPSThreads, Runtime: Text(p.Runtime),
 		Name: Text(p.Name), Command: Text(strings.Join(p.Command, " ")), Job: Text(p.Job.String()),
 		JobStep: Text(p.Job.Step), JobNamespace: Text(p.Job.Namespace), JobContainer: Text(p.Job.Container),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,

@@ -150,7 +150,8 @@ func restored(predictions []Prediction) []snapshot.Prediction {
 func (p *Process) row(g *GPU) snapshot.Process {
 	out := snapshot.Process{
 		ID:      snapshot.RowID{Process: process.Identity{PID: p.PID}, GPUUUID: g.UUID},
-		Started: time.Time(p.StartTime), User: string(p.User), Type: string(p.Type), Name: string(p.Name), Command: strings.Fields(string(p.Command)),
+		Started: time.Time(p.StartTime), User: string(p.User), Type: string(p.Type),
+		MPSLimit: sane(p.MPSLimitBytes, quantity.System), MPSThreads: metric.Finite(p.MPSThreads), Name: string(p.Name), Command: strings.Fields(string(p.Command)),
 		Runtime: string(p.Runtime), RuntimeVersion: string(p.RuntimeVersion),
 		CPU: metric.Finite(p.CPUPercent), Host: sane(p.HostBytes, quantity.System), SMUtilization: p.SMUtilizationPercent,
 		MemoryUtilization: p.MemoryUtilizationPercent, EncoderUtilization: p.EncoderUtilizationPercent, DecoderUtilization: p.DecoderUtilizationPercent,

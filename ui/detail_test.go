@@ -161,6 +161,9 @@ func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 		"shrinking -25M/s": func(p *snapshot.Process) {
 			p.Trend, p.GrowthPerSecond = snapshot.TrendShrinking, quantity.From(-25*quantity.MiB, quantity.Computed)
 		},
+		"M+C, MPS limit 2.00G, MPS threads 33.3%": func(p *snapshot.Process) {
+			p.Type, p.MPSLimit, p.MPSThreads = "M+C", quantity.From(2*quantity.GiB, quantity.System), quantity.From(33.333, quantity.System)
+		},
 		"too young for a forecast": func(p *snapshot.Process) { p.Trend = snapshot.TrendYoung },
 		"other          –":         func(p *snapshot.Process) { p.Other = snapshot.Bytes{} },
 		"skew: driver and probe":   func(p *snapshot.Process) { p.Other = snapshot.Bytes{} },

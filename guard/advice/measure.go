@@ -25,6 +25,7 @@ const (
 	Activations   Rule = "activations"
 	RoomToGrow    Rule = "room_to_grow"
 	Contexts      Rule = "contexts"
+	Imbalance     Rule = "imbalance"
 	Leak          Rule = "leak"
 	Idle          Rule = "idle"
 	Returnable    Rule = "returnable" // a neighbour's memory, after an out-of-memory event
@@ -61,6 +62,7 @@ const (
 	source8bit       = "https://huggingface.co/docs/bitsandbytes/main/en/optimizers"
 	sourceJAX        = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html"
 	sourceTF         = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
+	sourceMPS        = "https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html"
 	sourceLazy       = "https://docs.nvidia.com/cuda/cuda-programming-guide/04-special-topics/lazy-loading.html"
 )
 
@@ -90,6 +92,7 @@ var (
 
 	lazy           = Measure{Contexts, "CUDA_MODULE_LOADING=LAZY", "a kernel's first launch takes longer", sourceLazy}
 	fewerProcesses = Measure{Contexts, "", "threads, or one server for several models, in place of processes", ""}
+	evenShares     = Measure{Imbalance, "", "", ""}
 	compareMaps    = Measure{Leak, "", "", sourceMap}
 	letGo          = Measure{Leak, "", "", ""}
 	forgetError    = Measure{Leak, "sys.last_traceback = None", "the debugger cannot look at that error any more", ""}

@@ -33,7 +33,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	var all []Advice
 	for _, rule := range []func(*facts) []Advice{
 		leaks, fragmentation, cachedLong, flushedInVain, emptiedInLoop, preallocation,
-		optimizer, precision, limits, activations, roomToGrow, contexts, idle,
+		optimizer, precision, limits, activations, roomToGrow, contexts, imbalance, idle,
 	} {
 		all = append(all, rule(f)...)
 	}

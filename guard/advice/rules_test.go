@@ -187,6 +187,32 @@ var stories = []story{
 		"few processes":  func(b *box) { b.snap.Rows = b.snap.Rows[:2] },
 		"unknown":        func(b *box) { b.p.Other = snapshot.Bytes{} },
 	}},
+	{Imbalance, func(b *box) { ranks(b, 30, 18, 18, 20) }, "", "even shares: rank 0 uses 30.0G, the other 3 ranks 18.0G to 20.0G", 30*gib - 86*gib/4, map[string]func(*box){
+		"alike":             func(b *box) { b.p.Used = amount(24 * gib) },
+		"not the largest":   func(b *box) { b.snap.Rows[3].Used = amount(31 * gib) },
+		"one is unknown":    func(b *box) { b.snap.Rows[2].Used = snapshot.Bytes{} },
+		"of another parent": func(b *box) { b.p.Parent = 9 },
+		"of another user":   func(b *box) { b.p.UID = quantity.From(uint32(7), quantity.System) },
+		"two jobs":          func(b *box) { b.snap.Rows[2].Hints = b.snap.Rows[1].Hints },
+		"a stray context":   func(b *box) { b.snap.Rows[1].Used = amount(gib / 2) },
+		"no ranks":          func(b *box) { b.p.Hints.Rank = quantity.Optional[int]{} },
+	}},
+	{Imbalance, func(b *box) { // tasks of Slurm, each below a shell of its own
+		ranks(b, 30, 18)
+		b.snap.Rows[1].Parent = 8
+		for i := range b.snap.Rows {
+			b.snap.Rows[i].Job = process.Job{Kind: "slurm", ID: "7", Step: "0"}
+		}
+	}, "", "even shares: rank 0 uses 30.0G, the other rank 18.0G", 6 * gib, map[string]func(*box){
+		"another step": func(b *box) { b.p.Job.Step = "1" },
+	}},
+	{Imbalance, func(b *box) { // one process on two GPUs
+		ranks(b, 30, 18, 18)
+		for i := range b.snap.Rows {
+			b.snap.Rows[i].Hints.Rank = quantity.Optional[int]{}
+			b.snap.Rows[i].ID.Process = b.p.ID.Process
+		}
+	}, "", "even shares: GPU 0 uses 30.0G, the other 2 GPUs 18.0G", 8 * gib, nil},
 	{Leak, func(b *box) {
 		b.p.GrowthPerSecond = amount(2 * mib)
 		b.snap.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, Row: b.p.ID, Since: now.Add(-20 * time.Minute)}}
@@ -295,7 +321,7 @@ func TestEveryRuleHasAStory(t *testing.T) {
 		covered[s.rule] = true
 	}
 	for _, rule := range []Rule{Fragmentation, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Precision, Limits,
-		Activations, RoomToGrow, Contexts, Leak, Idle, Returnable, LimitTooLow} {
+		Activations, RoomToGrow, Contexts, Imbalance, Leak, Idle, Returnable, LimitTooLow} {
 		if !covered[rule] {
 			t.Errorf("%s has no story", rule)
 		}
@@ -372,5 +398,16 @@ func TestAdviceOfDrawnBoxes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// ranks makes the process rank 0 of a job that uses so many GiB, each on a GPU of its own.
+func ranks(b *box, used ...quantity.Bytes) {
+	for i, v := range used {
+		if i > 0 {
+			b.neighbour(v * gib).ID.GPUUUID = fmt.Sprintf("GPU-%d", i)
+		}
+		row := &b.snap.Rows[i]
+		row.GPU, row.Parent, row.Used, row.Hints.Rank = i, 50, amount(v*gib), quantity.From(i, quantity.System)
 	}
 }

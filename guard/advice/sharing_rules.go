@@ -190,7 +190,12 @@ func LetGo(brings quantity.Bytes, what string, byError bool) Advice {
 	return letGo.of(brings, "free what %s keeps, as far as it is no longer needed", what)
 }
 
-// HigherLimit returns the advice for a process that has reached the limit it has set.
-func HigherLimit(brings quantity.Bytes) Advice {
-	return higherLimit.of(brings, "a higher limit: %s", higherLimit.Setting)
+// HigherLimit returns the advice for a process that has reached the limit it has set: its allocator's or,
+// as a client of MPS, its own.
+func HigherLimit(brings quantity.Bytes, mps bool) Advice {
+	m := higherLimit
+	if mps {
+		m.Setting, m.Source = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", sourceMPS
+	}
+	return m.of(brings, "a higher limit: %s", m.Setting)
 }

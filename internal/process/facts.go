@@ -53,24 +53,26 @@ func readFacts(t *Table, pid int) facts {
 	jobUnread := err != nil || f.job.Kind == "slurm" && isSLUID(f.job.ID)
 	f.command = readCommand(dir+"/cmdline", buf[:])
 	uid, known := f.uid.Value()
-	own := known && int(uid) == os.Geteuid() && // another user's process may claim any job
-		(f.job.Kind == "slurm" || rank(f.job) <= rank(Job{Kind: "service"})) // else the cgroups say enough
+	own := known && int(uid) == os.Geteuid()
 	var environment []byte
 	err = errUnread
-	if own || t.Hints {
+	if own || t.Hints || os.Geteuid() == 0 {
 		environment, err = ReadProc(dir+"/environ", buf[:], environmentSize)
 	}
-	if t.Hints && err == nil {
+	if err == nil {
 		f.hints = hintsIn(environment)
-		if thread := ncclThread(dir); thread != "" && f.hints.Distributed.Or("") == "" {
-			f.hints.Distributed = quantity.From(thread, quantity.System)
-		}
+	}
+	if !t.Hints {
+		f.hints = Hints{Rank: f.hints.Rank, MPSMemory: f.hints.MPSMemory, MPSThreads: f.hints.MPSThreads}
+	} else if thread := ncclThread(dir); err == nil && thread != "" && f.hints.Distributed.Or("") == "" {
+		f.hints.Distributed = quantity.From(thread, quantity.System)
 	}
 	f.hints.JobUnread = jobUnread
 	switch {
 	case f.job.Kind == "pod":
 		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, t.hostname)
-	case own && err == nil:
+	case own && err == nil && // another user's process may claim any job
+		(f.job.Kind == "slurm" || rank(f.job) <= rank(Job{Kind: "service"})): // else the cgroups say enough
 		f.job = jobIn(environment, f.job)
 	}
 	return f

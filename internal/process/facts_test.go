@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/quantity"
 )
 
 // TestEffectiveUser: a process that cannot be dumped has another user's files in its
@@ -55,7 +57,7 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	tree.add(500, "python3", os.Geteuid()+1)
 	tree.add(600, "python3", os.Geteuid())
 	for _, pid := range []int{500, 600} {
-		tree.write(pid, "environ", "VRAMSCOPE_IMPORTANCE=7\x00SLURM_JOB_ID=88123\x00")
+		tree.write(pid, "environ", "VRAMSCOPE_IMPORTANCE=7\x00SLURM_JOB_ID=88123\x00RANK=3\x00")
 		tree.write(pid, "task/1/comm", "pt_nccl_watchdg\n")
 	}
 	table := tree.table()
@@ -63,8 +65,9 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	if got[500].Job.Kind != "" || got[600].Job.ID != "88123" {
 		t.Errorf("jobs %v and %v, want the own process's alone", got[500].Job, got[600].Job)
 	}
-	if got[500].Hints != (Hints{}) || got[600].Hints != (Hints{}) {
-		t.Errorf("hints that are not wanted: %v, %v", got[500].Hints, got[600].Hints)
+	rank := Hints{Rank: quantity.From(3, quantity.System)}
+	if others := got[500].Hints; others != map[bool]Hints{true: rank}[os.Geteuid() == 0] || got[600].Hints != rank {
+		t.Errorf("hints that are not wanted: %v, %v", others, got[600].Hints)
 	}
 	table = tree.table()
 	table.Hints = true

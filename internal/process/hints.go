@@ -12,12 +12,16 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Hints are what a process's environment says about its importance and about a
-// distributed job. Both are unknown if the environment may not be read; Distributed is also
-// unknown if the environment is incomplete.
+// Hints are what a process's environment says about its importance, about a
+// distributed job and about limits. All are unknown if the environment may not be read; Distributed
+// is also unknown if the environment is incomplete.
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also where it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
+
+	Rank       quantity.Optional[int]     // its number in a distributed job
+	MPSMemory  string                     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, which only a client of MPS heeds
+	MPSThreads quantity.Optional[float64] // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, likewise
 
 	UserUnread bool // its user's name is the number for now: the directory service failed
 	JobUnread  bool // its job is not known, or of Slurm and without its number
@@ -27,18 +31,32 @@ type Hints struct {
 // torchrun, Open MPI and MPICH or PMIx.
 var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 
+// ranks are the variables with a process's number, the surest last: torchrun started by srun has its own.
+var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
+
 // hintsIn reads an environment. It may be incomplete: a program that sets its title, as
 // Ray's workers do, overwrites a part, and only environmentSize bytes are read.
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
-	cut := len(environment) >= environmentSize
+	cut, surest := len(environment) >= environmentSize, -1
 	for name, value := range Variables(bytes.TrimSuffix(environment, []byte{0})) {
 		if (value == nil || cut) && w.Distributed.Or("") == "" {
 			w.Distributed = quantity.Optional[string]{}
 		}
+		switch name {
+		case "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT":
+			w.MPSMemory = string(value[:min(len(value), 1<<10)])
+		case "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE":
+			if percent, err := strconv.ParseFloat(string(value), 64); err == nil && percent > 0 && percent <= 100 {
+				w.MPSThreads = quantity.From(percent, quantity.System)
+			}
+		}
 		number, err := strconv.Atoi(string(value))
 		if err != nil {
 			continue
+		}
+		if i := slices.Index(ranks, name); i > surest && number >= 0 {
+			w.Rank, surest = quantity.From(number, quantity.System), i
 		}
 		if name == "VRAMSCOPE_IMPORTANCE" {
 			w.Importance = quantity.From(number, quantity.System)
@@ -48,6 +66,31 @@ func hintsIn(environment []byte) Hints {
 		}
 	}
 	return w
+}
+
+// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c=10240M": a device by the beginning of its
+// UUID, or by CUDA's number, which need not be the driver's. So numbers count only where all have one limit.
+// Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
+func (h *Hints) MPSLimit(uuid string) (limit quantity.Optional[quantity.Bytes]) {
+	numbered, unlike := quantity.Bytes(0), false
+	for entry := range strings.SplitSeq(h.MPSMemory, ",") {
+		device, size, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		bytes, err := quantity.ParseBytes(size)
+		if err != nil || bytes <= 0 {
+			return quantity.Optional[quantity.Bytes]{}
+		}
+		switch _, err := strconv.ParseUint(device, 10, 16); {
+		case err == nil:
+			unlike = unlike || numbered > 0 && numbered != bytes
+			numbered = bytes
+		case device != "" && strings.HasPrefix(uuid, device):
+			limit = quantity.From(bytes, quantity.System)
+		}
+	}
+	if !limit.Known() && numbered > 0 && !unlike {
+		limit = quantity.From(numbered, quantity.System)
+	}
+	return limit
 }
 
 // maxThreads limits how many threads of a process are read: a PyTorch program has one or

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vramscope/internal/quantity"
 )
 
 func TestHints(t *testing.T) {
@@ -26,6 +28,28 @@ func TestHints(t *testing.T) {
 		value, known := w.Importance.Value()
 		if distributed, ok := w.Distributed.Value(); value != want.importance || known != want.known || distributed != want.distributed || !ok {
 			t.Errorf("%q: %+v", environment, w)
+		}
+	}
+}
+
+// TestRankAndLimits: the rank of a job's own launcher is surer than its scheduler's.
+func TestRankAndLimits(t *testing.T) {
+	w := hintsIn([]byte("RANK=5\x00SLURM_PROCID=1\x00PMI_RANK=-1\x00CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2G\x00CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30.5\x00"))
+	if w.Rank.Or(-1) != 5 || w.MPSMemory != "0=2G" || w.MPSThreads.Or(0) != 30.5 {
+		t.Errorf("%+v", w)
+	}
+	w = hintsIn([]byte("RANK=-1\x00CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=300\x00"))
+	if w.Rank.Known() || w.MPSThreads.Known() {
+		t.Errorf("%+v", w)
+	}
+	const gib = quantity.GiB
+	for limits, want := range map[string]quantity.Bytes{
+		"0=2G": 2 * gib, "0=2G,1=2048M": 2 * gib, "0=2G,1=10240M": 0, "0=2G,1=10240M,GPU-8f1c=3G": 3 * gib, "GPU-77=3G": 0, "GPU-8f1c2d=512M": gib / 2,
+		"": 0, "4GB": 0, "=1G": 0, "0=1G,1": 0, "0=lots": 0, "0=-1G": 0, "0=0": 0, "=": 0,
+	} {
+		h := Hints{MPSMemory: limits}
+		if limit := h.MPSLimit("GPU-8f1c2d3e"); limit.Or(0) != want || limit.Known() != (want > 0) {
+			t.Errorf("%q: %v", limits, limit)
 		}
 	}
 }

@@ -26,8 +26,8 @@ type Table struct {
 	// screen of a box with a thousand of them appears soon. Facts that take longer come with a
 	// later call. Set it before the first call.
 	Timeout time.Duration
-	// Hints includes Hints in the facts. Only a guard needs them, and they cost a read of
-	// each thread's name. Set it before the first call.
+	// Hints includes importance and Distributed in the facts. Only a guard needs them, and they cost a
+	// read of each thread's name. Set it before the first call.
 	Hints bool
 
 	root     string

@@ -34,10 +34,14 @@ func advise(e *Evidence, v *Verdict) []Advice {
 			all = append(all, Advice{a, brings >= lacking})
 		}
 	}
-	if v.Cause == LimitSet {
+	switch over := e.overMPSLimit(); {
+	case v.Cause == LimitSet && over > 0:
+		lacking = over
+		add(advice.HigherLimit(e.Capacity.Or(0)-e.MPSLimit.Or(0), true), true)
+	case v.Cause == LimitSet:
 		lacking = e.Reserved.Or(0) + requested - e.Limit.Or(0)
-		add(advice.HigherLimit(e.Capacity.Or(0)-e.Limit.Or(0)), true)
-	} else {
+		add(advice.HigherLimit(e.Capacity.Or(0)-e.Limit.Or(0), false), true)
+	default:
 		for i := range e.Neighbours {
 			add(ofNeighbour(&e.Neighbours[i].Process))
 		}

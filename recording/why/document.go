@@ -25,6 +25,7 @@ type Document struct {
 	FreeBytes        snapshot.Bytes `json:"free_bytes"`
 	FreeIsExact      bool           `json:"free_is_exact"`
 	LimitBytes       snapshot.Bytes `json:"limit_bytes"`
+	MPSLimitBytes    snapshot.Bytes `json:"mps_limit_bytes"`
 	CapacityBytes    snapshot.Bytes `json:"capacity_bytes"`
 	ReservedBytes    snapshot.Bytes `json:"reserved_bytes"`
 	LargestFreeBytes snapshot.Bytes `json:"largest_free_bytes"`
@@ -34,6 +35,7 @@ type Document struct {
 	Stack []schema.Text        `json:"stack"`
 	Held  []snapshot.HeldClass `json:"held"`
 
+	Unequal    schema.Text      `json:"unequal"`
 	Neighbours []Process        `json:"neighbours"`
 	Advice     []DocumentAdvice `json:"advice"`
 	NoAdvice   schema.Text      `json:"no_advice"`
@@ -76,13 +78,13 @@ func DocumentOf(e *Evidence, v *Verdict) Document {
 	w := Document{
 		Schema: "vramscope/why/1", Time: schema.Time(e.Event.Time), GPU: e.Event.GPU, UUID: e.Event.Row.GPUUUID,
 		Process: processOf(&e.Process), Verdict: string(v.Cause), Reasons: schema.Texts(v.Reasons), Missing: schema.Texts(v.Missing), Since: schema.Time(v.Since),
-		RequestedBytes: e.Requested, FreeBytes: e.Free, FreeIsExact: e.Free.Known() && !e.FreeAbout, LimitBytes: e.Limit,
+		RequestedBytes: e.Requested, FreeBytes: e.Free, FreeIsExact: e.Free.Known() && !e.FreeAbout, LimitBytes: e.Limit, MPSLimitBytes: e.MPSLimit,
 		CapacityBytes: e.Capacity, ReservedBytes: e.Reserved, LargestFreeBytes: e.LargestFree,
 		Neighbours: schema.List(e.Neighbours, func(n *Neighbour) Process { return processOf(&n.Process) }),
 		Advice: schema.List(v.Advice, func(a *Advice) DocumentAdvice {
 			return DocumentAdvice{schema.Text(a.Text), a.Bytes.Or(0), a.Enough, schema.Text(a.Price), string(a.Rule), schema.Text(a.Setting), schema.Text(a.Source)}
 		}),
-		NoAdvice: schema.Text(v.None), Stack: []schema.Text{}, Held: []snapshot.HeldClass{},
+		NoAdvice: schema.Text(v.None), Unequal: schema.Text(e.Unequal), Stack: []schema.Text{}, Held: []snapshot.HeldClass{},
 	}
 	w.Process.UsedBytes, w.Process.AllocatedBytes = e.Used, e.Allocated
 	if e.UsedLeast {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/guard/advice"
 	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
@@ -23,6 +24,7 @@ type Evidence struct {
 	Free      snapshot.Bytes // on the device
 	FreeAbout bool           // Free is the driver's at the samples before and after
 	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
+	MPSLimit  snapshot.Bytes // what the process may use, by its environment, if less than the device has
 	Capacity  snapshot.Bytes // what processes can use of the device
 	Driver    snapshot.Bytes // what the driver reserves of it
 
@@ -32,6 +34,7 @@ type Evidence struct {
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
+	Unequal     string                   // how much more it used than its job's other ranks, or on this GPU than on its others
 	Rescue      string                   // why the guard had no memory for it; "" where it was not asked, as far as is known
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
@@ -128,6 +131,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	if row := at.AnyRow(event.Row); row != nil {
 		e.Process = *row
 	}
+	e.Unequal, _ = advice.Unequal(at, &e.Process)
 	e.Used = e.Process.Used
 	e.Allocated = e.Process.Allocated
 	e.Place = fmt.Sprintf("GPU %d", event.GPU)
@@ -159,6 +163,12 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	if limit, ok := f.Limit.Value(); ok && limit < e.Capacity.Or(limit)-e.Capacity.Or(0)/200 {
 		e.Limit = f.Limit
 	}
+	if limit, ok := f.MPSLimit.Value(); ok && limit < e.Capacity.Or(limit) {
+		e.MPSLimit = f.MPSLimit
+		if !e.Event.Row.Instance.MIG { // what it saw as free is less than the limit; not so on a MIG instance
+			e.Free = snapshot.Bytes{}
+		}
+	}
 	if !f.Reserved.Known() {
 		return
 	}
@@ -173,6 +183,14 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 
 // Total returns the device's memory, as every other place names it.
 func (e *Evidence) Total() quantity.Bytes { return e.Capacity.Or(0) + e.Driver.Or(0) }
+
+// overMPSLimit returns by how much the request exceeded the limit of a client of MPS, 0 if it did not.
+func (e *Evidence) overMPSLimit() quantity.Bytes {
+	if !e.MPSLimit.Known() || !e.Used.Known() {
+		return 0
+	}
+	return max(e.Used.Or(0)+e.Requested.Or(0)-e.MPSLimit.Or(0), 0)
+}
 
 // size returns the total in words.
 func (e *Evidence) size() string {

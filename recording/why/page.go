@@ -98,6 +98,7 @@ func (p *page) evidence(e *Evidence) {
 	p.figure("reserved by the driver", e.Driver, "")
 	p.figure("free", e.Free, wordsIf(e.FreeAbout, "about "))
 	p.figure("limit of the allocator", e.Limit, "")
+	p.figure("limit as a client of MPS", e.MPSLimit, "")
 	p.figure(nameOf(&e.Process), e.Used, wordsIf(e.UsedLeast, "at least "))
 	p.figure("  reserved by its allocator", e.Reserved, "")
 	p.figure("  alloc", e.Allocated, "")
@@ -118,6 +119,9 @@ func (p *page) evidence(e *Evidence) {
 			p.text(fmt.Sprintf("and %d more processes", len(e.Neighbours)-8))
 			break
 		}
+	}
+	if e.Unequal != "" {
+		p.text("Unequal shares: " + e.Unequal + ".")
 	}
 	if at, later := e.sampledBefore(); later {
 		p.text(fmt.Sprintf("The other processes' figures are of %s, before the error: since then memory has moved.", at.Format(time.TimeOnly)))

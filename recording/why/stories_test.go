@@ -187,6 +187,13 @@ func TestStories(t *testing.T) {
 		{"larger than the GPU less its context", (&story{from: hour, own: full(constant(0))}).asked(capacity - gib/4), TooLarge, 0},
 		{"larger, beside a neighbour", (&story{from: hour, own: full(constant(gib)), neighbours: neighbours(jump(0, 60*gib, 20))}).asked(90 * gib), TooLarge, 0},
 		{"a fraction", withFailure((&story{from: hour, own: full(constant(19 * gib))}).asked(2*gib), func(f *snapshot.OutOfMemory) { f.Limit = computed(20 * gib) }), LimitSet, 0},
+		{"a client of MPS at its limit", withFailure((&story{from: hour, own: full(constant(19 * gib)), neighbours: neighbours(constant(20 * gib))}).asked(2*gib), func(f *snapshot.OutOfMemory) {
+			f.MPSLimit, f.Free = computed(20*gib), computed(gib/2)
+		}), LimitSet, 0},
+		{"a client of MPS below its limit", withFailure((&story{from: hour, own: full(jump(10*gib, 75*gib, 60))}).asked(8*gib), func(f *snapshot.OutOfMemory) { f.MPSLimit = computed(84 * gib) }), OwnGrowth, 0},
+		{"a client of MPS on a full GPU", withFailure((&story{from: hour, own: full(jump(10*gib, 19*gib, 60)), neighbours: neighbours(jump(5*gib, 60*gib, 30))}).asked(2*gib), func(f *snapshot.OutOfMemory) {
+			f.MPSLimit, f.Free = computed(20*gib), computed(gib/2)
+		}), NeighbourTook, 101},
 		{"a fraction that changed nothing", withFailure((&story{from: hour, own: full(jump(10*gib, 75*gib, 60))}).asked(8*gib), func(f *snapshot.OutOfMemory) { f.Limit = computed(78 * gib) }), OwnGrowth, 0},
 		{"fragments", (&story{from: hour, own: halves(78*gib, 30*gib)}).asked(20 * gib), Fragmentation, 0},
 		{"few fragments", (&story{from: hour, own: func(s float64) (quantity.Bytes, quantity.Bytes) {

@@ -92,6 +92,14 @@ func judge(e *Evidence) Verdict {
 		}}
 	}
 	free, known := e.Free.Value()
+	used := e.Used.Or(0)
+	if limit := e.MPSLimit.Or(0); e.overMPSLimit() > 0 && known && free >= requested {
+		return Verdict{Cause: LimitSet, Reasons: []string{
+			fmt.Sprintf("As a client of MPS it may use %s of the device's %s (CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in its environment), and it used %s%s.",
+				limit, e.Total(), wordsIf(e.UsedLeast, "at least "), used),
+			fmt.Sprintf("About %s was free on the device, by the driver: without the limit it would have fit.", free),
+		}}
+	}
 	if !known || e.FreeAbout && free >= requested {
 		return unknown("what was free on the device when the allocation failed")
 	}
@@ -107,8 +115,7 @@ func judge(e *Evidence) Verdict {
 	if v, ok := fragmented(e, requested, free); ok {
 		return v
 	}
-	used, known := e.Used.Value()
-	if !known {
+	if !e.Used.Known() {
 		return unknown("what the process itself used")
 	}
 	if other := used - e.Reserved.Or(used); e.Reserved.Known() && requested+other > capacity {

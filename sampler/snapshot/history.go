@@ -91,9 +91,10 @@ func (e *Event) NothingDone() bool {
 // Recordings and the daemon's protocol use this JSON.
 type OutOfMemory struct {
 	Requested   Bytes  `json:"requested_bytes"`
-	Free        Bytes  `json:"free_bytes"`  // on the device, as the process saw it
-	Limit       Bytes  `json:"limit_bytes"` // what the allocator may reserve: all that the device has, or less
-	Allocator   string `json:"allocator"`   // its kind; the next figures are its own
+	Free        Bytes  `json:"free_bytes"`      // on the device, as the process saw it
+	Limit       Bytes  `json:"limit_bytes"`     // what the allocator may reserve: all that the device has, or less
+	MPSLimit    Bytes  `json:"mps_limit_bytes"` // as Process.MPSLimit
+	Allocator   string `json:"allocator"`       // its kind; the next figures are its own
 	Reserved    Bytes  `json:"reserved_bytes"`
 	Allocated   Bytes  `json:"allocated_bytes"`
 	LargestFree Bytes  `json:"largest_free_bytes"`

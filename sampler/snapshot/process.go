@@ -42,13 +42,15 @@ type Process struct {
 	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
-	// Hints are the process's importance, and whether it is part of a distributed job.
+	// Hints are the process's importance, its rank, and whether it is part of a distributed job.
 	Hints process.Hints
 	CPU   Float // per cent of one core
 	Host  Bytes // resident host memory
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
+	MPSLimit      Bytes  // of a client of MPS, as its environment has it: its server may have a lower one
+	MPSThreads    Float  // likewise, in per cent
 	SMUtilization Int
 	// Shares of the time in which memory was accessed, or the video encoder or decoder ran.
 	MemoryUtilization, EncoderUtilization, DecoderUtilization Int

@@ -216,6 +216,7 @@ func (d Panel) facts(all bool) []string {
 	if p.Type != "" && all {
 		facts = append(facts, text.Clean(p.Type))
 	}
+	facts = append(facts, mpsLimits(p)...)
 	if !p.Started.IsZero() && d.ended == nil {
 		facts = append(facts, "up "+quantity.Duration(d.Now.Since(p.Started)))
 	}
@@ -238,6 +239,17 @@ func (d Panel) facts(all bool) []string {
 	}
 	if len(d.also) > 0 {
 		facts = append(facts, "also on GPU "+strings.Join(d.also, ","))
+	}
+	return facts
+}
+
+// mpsLimits returns the limits that the process has set itself as a client of MPS: its server may have lower ones.
+func mpsLimits(p *snapshot.Process) (facts []string) {
+	if v, ok := p.MPSLimit.Value(); ok {
+		facts = append(facts, "MPS limit "+v.String())
+	}
+	if v, ok := p.MPSThreads.Value(); ok {
+		facts = append(facts, "MPS threads "+strconv.FormatFloat(v, 'g', 3, 64)+"%")
 	}
 	return facts
 }

@@ -1,0 +1,84 @@
+package advice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+)
+
+// unequalShare is how much more than the mean of the others the largest share has, of itself.
+const unequalShare = 0.25
+
+func imbalance(f *facts) []Advice {
+	if words, brings := Unequal(f.Snapshot, f.process); brings >= minSaving {
+		return []Advice{evenShares.of(brings, "even shares: %s", words)}
+	}
+	return nil
+}
+
+// Unequal describes a process that uses much more than the other ranks of its job on this box or, of
+// several GPUs, much more of one, by the driver's figures of one moment: "rank 0 uses 31.2G, the other 7 ranks
+// 18.0G to 18.4G". It also returns what even shares would bring.
+func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings quantity.Bytes) {
+	ranks, gpus := map[process.Identity]quantity.Bytes{}, map[snapshot.RowID]quantity.Bytes{}
+	numbers := map[int]process.Identity{}
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		rank, ranked := row.Hints.Rank.Value()
+		own, peer := row.ID.Process == p.ID.Process, ranked && p.Hints.Rank.Known() && sameJob(row, p)
+		used, known := row.Used.Value()
+		if !own && !peer {
+			continue
+		}
+		if twin, ok := numbers[rank]; !known || ranked && ok && twin != row.ID.Process {
+			return "", 0 // two jobs, or a rank's children
+		}
+		if own {
+			gpus[row.ID] = used
+		}
+		if ranked {
+			numbers[rank] = row.ID.Process
+			ranks[row.ID.Process] += used
+		}
+	}
+	if words, brings = unequal(ranks, p.ID.Process, "rank", p.Hints.Rank.Or(0)); words == "" {
+		words, brings = unequal(gpus, p.ID, "GPU", p.GPU)
+	}
+	return words, brings
+}
+
+// sameJob reports whether two ranks are of one job: children of one launcher, or tasks of a Slurm step.
+func sameJob(a, b *snapshot.Process) bool {
+	return a.UID == b.UID && (a.Parent != 0 && a.Parent == b.Parent || a.Job.Kind == "slurm" && a.Job == b.Job)
+}
+
+func unequal[K comparable](shares map[K]quantity.Bytes, own K, kind string, number int) (string, quantity.Bytes) {
+	largest, n := shares[own], len(shares)-1
+	delete(shares, own)
+	if n < 1 {
+		return "", 0
+	}
+	others := slices.Sorted(maps.Values(shares))
+	least, most, mean := others[0], others[n-1], quantity.Bytes(0)
+	for _, share := range others {
+		mean += share / quantity.Bytes(n)
+	}
+	more := largest - mean
+	if more < quantity.GiB || float64(more) < unequalShare*float64(largest) || largest <= most || least < largest/4 { // a stray context
+		return "", 0
+	}
+	rest := kind
+	if n > 1 {
+		rest = text.Plural(n, kind, kind+"s")
+	}
+	words := fmt.Sprintf("%s %d uses %s, the other %s %s", kind, number, largest, rest, least)
+	if least.String() != most.String() {
+		words += " to " + most.String()
+	}
+	return words, more * quantity.Bytes(n) / quantity.Bytes(n+1)
+}
