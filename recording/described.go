@@ -39,24 +39,15 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	return all, err
 }
 
-func (d *dayReader) identities() (map[int64]snapshot.RowID, error) {
-	return keyed(d, identity, "SELECT p.process, "+identityColumns+" FROM processes p")
-}
-
 func (d *dayReader) uuids() (map[int64]string, error) {
-	return keyed(d, func(uuid *string) []any { return []any{uuid} }, "SELECT gpu, uuid FROM gpus")
-}
-
-// keyed collects the rows of a query by its first column.
-func keyed[T any](d *dayReader, columns func(*T) []any, query string) (map[int64]T, error) {
-	all := make(map[int64]T)
+	all := make(map[int64]string)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
 		var key int64
-		var row T
-		err := rows.Scan(append([]any{&key}, columns(&row)...)...)
-		all[key] = row
+		var uuid string
+		err := rows.Scan(&key, &uuid)
+		all[key] = uuid
 		return err
-	}, query)
+	}, "SELECT gpu, uuid FROM gpus")
 	return all, err
 }
 

@@ -46,12 +46,9 @@ type Alert struct {
 	Latest   quantity.Optional[time.Duration] // unknown: the interval has no late end
 }
 
-func (a *Alert) columns(s *subjects) (string, []any) {
-	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"
-	full = fmt.Sprintf(full+", "+full+", "+full, "median", "earliest", "latest")
-	return "from_ns, gpu, process, since_ns, kind, message, " + full + ", mig_gpu, mig_compute",
-		append([]any{at(&a.Time), s.gpu(&a.Subject), s.process(&a.Subject), at(&a.Since), word(&a.Kind), word(&a.Message),
-			computed(&a.Median), computed(&a.Earliest), computed(&a.Latest)}, instance(&a.Instance)...)
+func (a *Alert) columns() []any {
+	return slices.Concat(identity(&a.Row), instance(&a.Instance), []any{at(&a.Time), word(&a.GPUUUID), at(&a.Since), word(&a.Kind), word(&a.Message),
+		computed(&a.Median), computed(&a.Earliest), computed(&a.Latest)})
 }
 
 // Sum is a figure over a stretch of time.
@@ -81,18 +78,20 @@ type GPUMinute struct {
 	Energy      quantity.Optional[int64]
 }
 
-func (m *GPUMinute) columns(s *subjects) (string, []any) {
-	return `time_ns, gpu, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, free_mean_bytes, allocated_mean_bytes, cached_mean_bytes,
-		fragmented_mean_bytes, other_mean_bytes, unknown_mean_bytes, utilization_mean_percent, utilization_max_percent, energy_joules`,
-		[]any{at(&m.Time), s.gpu(&m.Subject), integer(&m.Covered), computed(&m.Used.Min), computed(&m.Used.Mean), computed(&m.Used.Max),
-			computed(&m.Free), computed(&m.Allocated), computed(&m.Cached), computed(&m.Fragmented), computed(&m.Other), computed(&m.Unknown),
-			percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
+const selectMinutes = `SELECT time_ns, uuid, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, free_mean_bytes, allocated_mean_bytes, cached_mean_bytes,
+		fragmented_mean_bytes, other_mean_bytes, unknown_mean_bytes, utilization_mean_percent, utilization_max_percent, energy_joules
+	FROM gpu_minute LEFT JOIN gpus USING (gpu) WHERE time_ns >= ? AND time_ns < ? ORDER BY time_ns`
+
+func (m *GPUMinute) columns() []any {
+	return []any{at(&m.Time), word(&m.GPUUUID), integer(&m.Covered), computed(&m.Used.Min), computed(&m.Used.Mean), computed(&m.Used.Max),
+		computed(&m.Free), computed(&m.Allocated), computed(&m.Cached), computed(&m.Fragmented), computed(&m.Other), computed(&m.Unknown),
+		percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
 }
 
 // Process5Min is a row in the five minutes that begin at Time. The parts of memory are means.
 type Process5Min struct {
-	Time time.Time
-	Subject
+	Time         time.Time
+	Row          snapshot.RowID
 	Covered      time.Duration
 	Used         Sum
 	Allocated    snapshot.Bytes
@@ -108,17 +107,23 @@ type Process5Min struct {
 	Energy quantity.Optional[int64]
 }
 
-func (f *Process5Min) columns(s *subjects) (string, []any) {
-	return `time_ns, process, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, allocated_mean_bytes, cached_mean_bytes, fragmented_mean_bytes,
-		other_mean_bytes, sm_utilization_mean_percent, sm_utilization_max_percent, alloc_retries, held_ns, busy_ns, idle_ns, energy_joules`,
-		[]any{at(&f.Time), s.process(&f.Subject), integer(&f.Covered), computed(&f.Used.Min), computed(&f.Used.Mean), computed(&f.Used.Max),
-			computed(&f.Allocated), computed(&f.Cached), computed(&f.Fragmented), computed(&f.Other),
-			percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy)}
+const selectFives = `SELECT ` + identityColumns + `, time_ns, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, allocated_mean_bytes, cached_mean_bytes,
+		fragmented_mean_bytes, other_mean_bytes, sm_utilization_mean_percent, sm_utilization_max_percent, f.alloc_retries, held_ns, busy_ns, idle_ns, energy_joules
+	FROM process_5min f LEFT JOIN processes p USING (process) WHERE time_ns >= ? AND time_ns < ? ORDER BY time_ns`
+
+func (f *Process5Min) columns() []any {
+	return append(identity(&f.Row), at(&f.Time), integer(&f.Covered), computed(&f.Used.Min), computed(&f.Used.Mean), computed(&f.Used.Max),
+		computed(&f.Allocated), computed(&f.Cached), computed(&f.Fragmented), computed(&f.Other),
+		percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy))
 }
 
 // Alerts returns the alerts that were raised in [from, to), oldest first, as all rows are.
 func (r *Recording) Alerts(from, to time.Time) (all []Alert, err error) {
-	err = eachRow(r, "alerts", (*Alert).columns, from, to, func(a *Alert) { all = append(all, *a) })
+	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = a.alert)"
+	full = fmt.Sprintf(full+", "+full+", "+full, "median", "earliest", "latest")
+	err = r.eachDay(from, to, collect(&all, (*Alert).columns), `SELECT `+identityColumns+`, a.mig_gpu, a.mig_compute, from_ns, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)),
+			since_ns, kind, message, `+full+` FROM alerts a LEFT JOIN gpus g ON g.gpu = a.gpu LEFT JOIN processes p ON p.process = a.process
+		WHERE from_ns >= ? AND from_ns < ? ORDER BY from_ns`, from.UnixNano(), to.UnixNano())
 	return all, err
 }
 
@@ -138,12 +143,12 @@ func (r *Recording) Decisions(from, to time.Time) (all []snapshot.GuardDecision,
 // GPUMinutes visits the minutes that begin in [from, to). The row is valid until
 // visit returns: a month of eight GPUs has 350,000.
 func (r *Recording) GPUMinutes(from, to time.Time, visit func(*GPUMinute)) error {
-	return eachRow(r, "gpu_minute", (*GPUMinute).columns, from, to, visit)
+	return r.eachDay(from, to, visiting((*GPUMinute).columns, visit), selectMinutes, from.UnixNano(), to.UnixNano())
 }
 
 // Process5Min visits the five minutes that begin in [from, to), as GPUMinutes does.
 func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) error {
-	return eachRow(r, "process_5min", (*Process5Min).columns, from, to, visit)
+	return r.eachDay(from, to, visiting((*Process5Min).columns, visit), selectFives, from.UnixNano(), to.UnixNano())
 }
 
 // Processes returns the processes that ran in [from, to), by their first moment, then by PID. A

@@ -17,14 +17,23 @@ func (i into) Scan(v any) error {
 	return nil
 }
 
-// collect appends a query's rows; columns are the destinations of a row's values.
-func collect[T any](to *[]T, columns func(*T) []any) func(*sql.Rows) error {
+// visiting reads a query's rows one after the other into the same value, which visit may not keep;
+// columns are the destinations of a row's values.
+func visiting[T any](columns func(*T) []any, visit func(*T)) func(*sql.Rows) error {
+	var row, zero T
+	values := columns(&row)
 	return func(rows *sql.Rows) error {
-		var row T
-		err := rows.Scan(columns(&row)...)
-		*to = append(*to, row)
+		row = zero
+		err := rows.Scan(values...)
+		if err == nil {
+			visit(&row)
+		}
 		return err
 	}
+}
+
+func collect[T any](to *[]T, columns func(*T) []any) func(*sql.Rows) error {
+	return visiting(columns, func(row *T) { *to = append(*to, *row) })
 }
 
 // take passes on a value of the type that the SQL driver has for the column.

@@ -243,12 +243,11 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 	d := &day{sumsOnly: true, database: &database{db: db, conn: conn, prepared: make(map[string]*sql.Stmt)}}
 	err = cmp.Or(moments(func(snap *snapshot.Snapshot) { d.write(snap, nil) }), d.finish())
 	d.release()
-	r := &dayReader{db: db, problem: func(error) {}}
 	if err == nil {
-		err = eachDayRow(r, "gpu_minute", (*GPUMinute).columns, 0, math.MaxInt64, func(m *GPUMinute) { minutes = append(minutes, *m) })
+		err = each(ctx, db, collect(&minutes, (*GPUMinute).columns), selectMinutes, 0, math.MaxInt64)
 	}
 	if err == nil {
-		err = eachDayRow(r, "process_5min", (*Process5Min).columns, 0, math.MaxInt64, func(f *Process5Min) { fives = append(fives, *f) })
+		err = each(ctx, db, collect(&fives, (*Process5Min).columns), selectFives, 0, math.MaxInt64)
 	}
 	return minutes, fives, err
 }

@@ -112,7 +112,7 @@ func TestPeriodsAreCompared(t *testing.T) {
 		}
 		for m := 0; m < 24*60; m += 5 {
 			total += steps * 300
-			b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Subject: of(id), Covered: 5 * time.Minute, Used: level80(used)}, count(int(total)))
+			b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Row: id, Covered: 5 * time.Minute, Used: level80(used)}, count(int(total)))
 		}
 		return b.Builder
 	}
@@ -155,7 +155,7 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 				p.First = when
 				b.AddProcess(p)
 			case 2:
-				b.AddFiveMinutes(&recording.Process5Min{Time: when, Subject: of(id), Covered: time.Duration(x) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}}, count(int(x)))
+				b.AddFiveMinutes(&recording.Process5Min{Time: when, Row: id, Covered: time.Duration(x) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}}, count(int(x)))
 			case 3:
 				b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: when, GPUUUID: id.GPUUUID, Row: id}, Stayed{})
 			case 4:

@@ -63,8 +63,8 @@ func TestALostGPUHasNoParts(t *testing.T) {
 		}
 		b.AddMinute(&known)
 	}
-	b.AddFiveMinutes(&recording.Process5Min{Time: at(0), Subject: of(id), Covered: fiveMinutes, Used: level80(40), Cached: gib(12)}, Count{})
-	b.AddFiveMinutes(&recording.Process5Min{Time: at(5), Subject: of(id), Covered: fiveMinutes, Cached: gib(12)}, Count{})
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(0), Row: id, Covered: fiveMinutes, Used: level80(40), Cached: gib(12)}, Count{})
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(5), Row: id, Covered: fiveMinutes, Cached: gib(12)}, Count{})
 	r := b.report()
 	g := r.GPUs[0]
 	about(t, "recorded", &g.RecordedSeconds, 1200)

@@ -17,7 +17,7 @@ func count(n int) Count { return quantity.From(int64(n), quantity.Probe) }
 // five adds five minutes of a process with so much used, of it cached.
 func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization recording.Utilization) {
 	b.AddFiveMinutes(&recording.Process5Min{
-		Time: at(minute), Subject: of(id), Covered: 5 * time.Minute, Used: level80(used), Allocated: gib(used - cached), Cached: gib(cached),
+		Time: at(minute), Row: id, Covered: 5 * time.Minute, Used: level80(used), Allocated: gib(used - cached), Cached: gib(cached),
 		Utilization: utilization, AllocRetries: count(minute),
 	}, count(100*minute))
 }
@@ -112,7 +112,7 @@ func TestStepsOfAGapAreNotCounted(t *testing.T) {
 	for _, m := range []int{0, 5, 10, 30, 35} { // 100 steps a minute, also in between
 		b.five(id, m, 8, 2, recording.Utilization{})
 	}
-	b.AddFiveMinutes(&recording.Process5Min{Time: at(40), Subject: of(id), Covered: time.Second, Used: level80(8), AllocRetries: count(40)}, count(4000))
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(40), Row: id, Covered: time.Second, Used: level80(8), AllocRetries: count(40)}, count(4000))
 	g := b.report().Groups[0]
 	about(t, "steps per second", g.StepsPerSecond, 100./60)
 	if *g.Failures.Retries != 5+5+5+5 {
@@ -171,7 +171,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 		for m := range 120 {
 			b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: used, Utilization: utilization})
 			if m%5 == 0 {
-				b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Subject: of(id), Covered: fiveMinutes, Used: used, Utilization: utilization}, Count{})
+				b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Row: id, Covered: fiveMinutes, Used: used, Utilization: utilization}, Count{})
 			}
 		}
 		return b, b.report()
