@@ -142,7 +142,7 @@ func (b *box) run(e *Engine, seconds int, change func(second int)) (all []Decisi
 		}
 		for _, d := range e.Decide(b.snapshot()) {
 			all = append(all, d)
-			if d.Kind == Acts {
+			if d.Kind == snapshot.GuardActs {
 				all = append(all, e.Finished(d, b.flush(d))...)
 			}
 		}

@@ -37,12 +37,12 @@ func TestRoomForTheNextRun(t *testing.T) {
 	b.fails(train, known(20*gib))
 	train.gone = true
 	all := b.run(e, 60, nil)
-	if flushed := of(all, Flushed); len(flushed) != 1 || flushed[0].Row != notebook.id() || !strings.Contains(flushed[0].Reason, "important programs will need 55.0G") {
+	if flushed := of(all, snapshot.GuardFlushed); len(flushed) != 1 || flushed[0].Row != notebook.id() || !strings.Contains(flushed[0].Reason, "important programs will need 55.0G") {
 		t.Errorf("after it failed: %v", all)
 	}
 	notebook.cached = 35 * gib
-	if all := b.run(e, 2*int(absentTime.Seconds()), nil); len(of(all, Flushed)) > 3 {
-		t.Errorf("it does not come back, and %d flushes follow", len(of(all, Flushed)))
+	if all := b.run(e, 2*int(absentTime.Seconds()), nil); len(of(all, snapshot.GuardFlushed)) > 3 {
+		t.Errorf("it does not come back, and %d flushes follow", len(of(all, snapshot.GuardFlushed)))
 	}
 	notebook.cached = 35 * gib
 	if all := b.run(e, 300, nil); len(all) > 0 {
@@ -63,7 +63,7 @@ func TestFullWithinIsReadAsDemand(t *testing.T) {
 		b.run(e, 90, nil)
 		b.fails(train, known(20*gib))
 		train.gone = true
-		if all := b.run(e, 30, nil); len(of(all, Flushed)) != want {
+		if all := b.run(e, 30, nil); len(of(all, snapshot.GuardFlushed)) != want {
 			t.Errorf("%+v: %v", when, all)
 		}
 	}
@@ -79,7 +79,7 @@ func TestProgramThatEndedIsExpectedForAWhile(t *testing.T) {
 		b.fails(train, known(20*gib))
 		train.gone = true
 		e.Pause(b.now.Add(after))
-		if all := b.run(e, int(after.Seconds())+5, nil); len(of(all, Flushed)) != want {
+		if all := b.run(e, int(after.Seconds())+5, nil); len(of(all, snapshot.GuardFlushed)) != want {
 			t.Errorf("after %s: %v", after, all)
 		}
 	}
@@ -94,7 +94,7 @@ func TestDemandThatCannotBeMetTakesNothing(t *testing.T) {
 		b.run(e, 90, nil)
 		b.fails(train, known(asked))
 		train.gone = true
-		if all := b.run(e, 60, nil); len(of(all, Acts)) != want {
+		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardActs)) != want {
 			t.Errorf("35 GiB are free, 5 can be freed and %s are needed: %v", 35*gib+asked, all)
 		}
 	}
@@ -111,7 +111,7 @@ func TestWhoIsAsImportantKeepsWhatItNeeds(t *testing.T) {
 		other.allocated, other.cached = 5*gib, 45*gib
 		b.run(e, 30, nil)
 		b.fails(sweep, known(30*gib))
-		if all := b.run(e, 60, nil); len(of(all, Flushed)) != want {
+		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardFlushed)) != want {
 			t.Errorf("%s: %v", command, all)
 		}
 	}
@@ -130,7 +130,7 @@ func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 		e := New(demands(All), Owner{Root: true})
 		b.run(e, 90, nil)
 		b.fails(sweep, known(30*gib))
-		flushed := of(b.run(e, 60, nil), Flushed)
+		flushed := of(b.run(e, 60, nil), snapshot.GuardFlushed)
 		if len(flushed) != c.want || c.want > 0 && !strings.Contains(flushed[0].Reason, "20.0G free, sweep.py will need 35.0G") {
 			t.Errorf("%s's: %v", c.user, flushed)
 		}
@@ -167,7 +167,7 @@ func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 		b.run(e, 90, nil)
 		b.fails(liar, known(500*gib))
 		b.fails(honest, known(30*gib))
-		if all := b.run(e, 60, nil); len(of(all, Flushed)) != 1 {
+		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardFlushed)) != 1 {
 			t.Errorf("%+v: %v", c, all)
 		}
 	}
@@ -181,7 +181,7 @@ func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 		e := New(demands(All), owner)
 		b.run(e, 90, nil)
 		b.fails(other, known(40*gib))
-		if all := b.run(e, 60, nil); len(of(all, Flushed)) > 0 {
+		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardFlushed)) > 0 {
 			t.Errorf("%+v: %v", owner, all)
 		}
 	}
@@ -200,8 +200,8 @@ func TestFlushesInVainRest(t *testing.T) {
 			leak.allocated, notebook.cached = 30*gib, 42*gib
 		}
 	})
-	if n := len(of(all, Flushed)); n == 0 || n > 2 {
-		t.Errorf("%d flushes in an hour: %v", n, of(all, Flushed))
+	if n := len(of(all, snapshot.GuardFlushed)); n == 0 || n > 2 {
+		t.Errorf("%d flushes in an hour: %v", n, of(all, snapshot.GuardFlushed))
 	}
 }
 
@@ -211,7 +211,7 @@ func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	t.Helper()
 	notebook, other = &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib}
 	b, e = newBox(notebook, other), New(demands(Own), alice)
-	all := of(b.run(e, int(watchedLeast.Seconds())+1, nil), Flushed)
+	all := of(b.run(e, int(watchedLeast.Seconds())+1, nil), snapshot.GuardFlushed)
 	if len(all) != 1 || !all[0].Time.Equal(b.now) || !strings.Contains(all[0].Reason, "2.00G free of 80.0G, the rule keeps 5%") {
 		t.Fatalf("at %s: %v", b.now, all)
 	}
@@ -223,7 +223,7 @@ func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	e, b, notebook, other := afterAFlush(t)
 	began := b.now
 	notebook.cached, other.allocated = 15*gib, other.allocated+25*gib
-	again := of(b.run(e, 3700, nil), Flushed)
+	again := of(b.run(e, 3700, nil), snapshot.GuardFlushed)
 	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+goalRests {
 		t.Errorf("flushed at %s, and again: %v", began, again)
 	}
@@ -236,7 +236,7 @@ func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 		other.allocated += taken
 		b.run(e, int(returnTime.Seconds())+1, nil)
 		notebook.cached = 20 * gib
-		if all := of(b.run(e, 30, nil), Flushed); len(all) != want {
+		if all := of(b.run(e, 30, nil), snapshot.GuardFlushed); len(all) != want {
 			t.Errorf("of 40 GiB %s are taken: %d flushes follow: %v", taken, len(all), all)
 		}
 	}
@@ -258,7 +258,7 @@ func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 				other.allocated = 28 * gib
 			}
 			for _, d := range e.Decide(s) {
-				if d.Kind == Acts {
+				if d.Kind == snapshot.GuardActs {
 					flushed++
 				}
 			}
@@ -303,7 +303,7 @@ func TestSkewIsNoNeed(t *testing.T) {
 	skewed := b.snapshot()
 	skewed.Rows[0].Used = known(45 * gib) // and Other is unknown
 	e.Decide(skewed)
-	if all := of(b.run(e, 60, nil), Flushed); len(all) != 1 {
+	if all := of(b.run(e, 60, nil), snapshot.GuardFlushed); len(all) != 1 {
 		t.Errorf("%d flushes before the training comes again, want 1", len(all))
 	}
 }
@@ -326,7 +326,7 @@ func TestWhatIsNeededAtOnceIsNoRoom(t *testing.T) {
 				steps.allocated, steps.cached = 10*gib, 50*gib
 			}
 		})
-		if n := len(of(all, Flushed)); n > 0 != want {
+		if n := len(of(all, snapshot.GuardFlushed)); n > 0 != want {
 			t.Errorf("with a peak each %d s: %d flushes: %v", period, n, all)
 		}
 	}

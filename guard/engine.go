@@ -11,20 +11,6 @@ import (
 
 type Decision = snapshot.GuardDecision
 
-// The kinds of decision. Only Acts asks for an action.
-const (
-	Acts     = snapshot.GuardActs
-	Would    = snapshot.GuardWould
-	Flushed  = snapshot.GuardFlushed
-	Refused  = snapshot.GuardRefused
-	Nothing  = snapshot.GuardNothing
-	Reached  = snapshot.GuardReached
-	CameBack = snapshot.GuardCameBack
-	Tripped  = snapshot.GuardTripped
-	Paused   = snapshot.GuardPaused
-	Resumed  = snapshot.GuardResumed
-)
-
 type Owner struct {
 	UID  uint32
 	Root bool // it may touch other users' processes where a rule says so
@@ -124,7 +110,7 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	e.trace(snap)
 	if !e.paused.IsZero() && !e.now.Before(e.paused) {
 		e.paused = time.Time{}
-		out = append(out, Decision{Time: e.now, Kind: Resumed, Reason: "the pause is over"})
+		out = append(out, Decision{Time: e.now, Kind: snapshot.GuardResumed, Reason: "the pause is over"})
 	}
 	e.judge(snap)
 	e.watchRuns(snap)
@@ -143,10 +129,10 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 
 // Pause stops acting until a time, and returns that as a decision. A time in the past ends a pause.
 func (e *Engine) Pause(until time.Time) Decision {
-	d := Decision{Time: e.now, Kind: Paused, Reason: "asked to do nothing until " + until.Format(time.TimeOnly)}
+	d := Decision{Time: e.now, Kind: snapshot.GuardPaused, Reason: "asked to do nothing until " + until.Format(time.TimeOnly)}
 	if e.paused = until; !e.now.Before(until) {
 		e.paused = time.Time{}
-		d.Kind, d.Reason = Resumed, "asked to go on"
+		d.Kind, d.Reason = snapshot.GuardResumed, "asked to go on"
 	}
 	clear(e.episodes)
 	return e.finish([]Decision{d})[0]

@@ -17,7 +17,7 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	)
 	e := New(rooms(Act, Importance{Command: "pytest*", Value: -500}), alice)
 	all := b.run(e, 120, nil)
-	done := of(all, Flushed)
+	done := of(all, snapshot.GuardFlushed)
 	if got := pids(done); got != "101 " {
 		t.Fatalf("flushed %q, want pytest alone:\n%v", got, all)
 	}
@@ -28,7 +28,7 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	if want := "flushed PID 101 (gradual), 8.00G freed of 8.00G expected: 5.00G free of 80.0G, the rule asks for 10%"; !strings.HasPrefix(d.Message, want) {
 		t.Errorf("message %q", d.Message)
 	}
-	if reached := of(all, Reached); len(reached) != 1 || !strings.Contains(reached[0].Reason, "goal is reached after 1 flush") {
+	if reached := of(all, snapshot.GuardReached); len(reached) != 1 || !strings.Contains(reached[0].Reason, "goal is reached after 1 flush") {
 		t.Errorf("%v", reached)
 	}
 }
@@ -39,11 +39,11 @@ func TestOneThatCannotActOnlySaysSo(t *testing.T) {
 	e := New(rooms(Act), alice)
 	e.Cannot("its log is full")
 	all := b.run(e, 60, nil)
-	if s := e.State(); len(of(all, Acts))+len(of(all, Flushed)) > 0 || len(of(all, Would)) == 0 || s.Mode != DryRun || s.Cannot != "its log is full" {
+	if s := e.State(); len(of(all, snapshot.GuardActs))+len(of(all, snapshot.GuardFlushed)) > 0 || len(of(all, snapshot.GuardWould)) == 0 || s.Mode != DryRun || s.Cannot != "its log is full" {
 		t.Fatalf("it says mode %s, %q, and decides %v", s.Mode, s.Cannot, all)
 	}
 	e.Cannot("")
-	if done := of(b.run(e, 60, nil), Flushed); len(done) != 1 || e.State().Mode != Act || e.State().Cannot != "" {
+	if done := of(b.run(e, 60, nil), snapshot.GuardFlushed); len(done) != 1 || e.State().Mode != Act || e.State().Cannot != "" {
 		t.Errorf("mended: %v, %+v", done, e.State())
 	}
 	dry := New(rooms(DryRun), alice)
@@ -74,10 +74,10 @@ func TestNeverTouched(t *testing.T) {
 			policy := rooms(Act, Importance{Command: "train.py", Protect: true})
 			policy.Rules[0].Users = All // not root's guard: own
 			all := b.run(New(policy, alice), 240, nil)
-			if acts := of(all, Acts); len(acts) > 0 {
+			if acts := of(all, snapshot.GuardActs); len(acts) > 0 {
 				t.Fatalf("%v", acts)
 			}
-			nothing := of(all, Nothing)
+			nothing := of(all, snapshot.GuardNothing)
 			if len(nothing) == 0 || nothing[0].Reason == "" || len(nothing) > 2 {
 				t.Errorf("%d reasons: %v", len(nothing), nothing)
 			}
@@ -96,7 +96,7 @@ func TestRootActsOnOthersOnlyWhereTheRuleSaysAll(t *testing.T) {
 		b.host = "root"
 		policy := rooms(Act)
 		policy.Rules[0].Users = users
-		if got := len(of(b.run(New(policy, Owner{Root: true}), 60, nil), Flushed)); got != want {
+		if got := len(of(b.run(New(policy, Owner{Root: true}), 60, nil), snapshot.GuardFlushed)); got != want {
 			t.Errorf("users %s: %d flushes", users, got)
 		}
 	}
@@ -105,7 +105,7 @@ func TestRootActsOnOthersOnlyWhereTheRuleSaysAll(t *testing.T) {
 func TestListedDistributedJobIsTouched(t *testing.T) {
 	b := newBox(&row{command: "train.py", distributed: "WORLD_SIZE=8", allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act, Importance{Command: "train.py*", Distributed: true}), alice)
-	if got := len(of(b.run(e, 60, nil), Flushed)); got != 1 {
+	if got := len(of(b.run(e, 60, nil), snapshot.GuardFlushed)); got != 1 {
 		t.Errorf("%d flushes", got)
 	}
 }
@@ -119,11 +119,11 @@ func TestPauseAndUnknownFigures(t *testing.T) {
 		t.Errorf("while it is paused: %v", all)
 	}
 	b.blind = true
-	if all := b.run(e, 60, nil); len(of(all, Resumed)) != 1 || len(all) != 1 {
+	if all := b.run(e, 60, nil); len(of(all, snapshot.GuardResumed)) != 1 || len(all) != 1 {
 		t.Errorf("without the driver's figures: %v", all)
 	}
 	b.blind = false
-	if all := b.run(e, 30, nil); len(of(all, Flushed)) != 1 {
+	if all := b.run(e, 30, nil); len(of(all, snapshot.GuardFlushed)) != 1 {
 		t.Errorf("afterwards: %v", all)
 	}
 }
@@ -149,7 +149,7 @@ func TestRowIsRememberedForAMinute(t *testing.T) {
 func TestProbeThatCannotFlush(t *testing.T) {
 	for want, capabilities := range map[int][]string{0: {"stats"}, 1: nil} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: capabilities}})
-		if done := of(b.run(New(rooms(Act), alice), 60, nil), Flushed); len(done) != want {
+		if done := of(b.run(New(rooms(Act), alice), 60, nil), snapshot.GuardFlushed); len(done) != want {
 			t.Errorf("%q: %d flushes, want %d", capabilities, len(done), want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestProgramThatEmptiesItsCacheIsLeftAlone(t *testing.T) {
 		r.cached = left
 		b.run(e, 2, nil)
 		r.cached, other.allocated = 20*gib, 15*gib
-		if done := of(b.run(e, 15, nil), Flushed); len(done) != want {
+		if done := of(b.run(e, 15, nil), snapshot.GuardFlushed); len(done) != want {
 			t.Errorf("with %v left: %d flushes, want %d", left, len(done), want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestProgramThatEmptiesItsCacheIsLeftAlone(t *testing.T) {
 func TestNewestDecisionsAreRemembered(t *testing.T) {
 	e := New(rooms(Act), alice)
 	for i := range 50 {
-		e.note([]Decision{{Kind: Nothing, GPU: i}})
+		e.note([]Decision{{Kind: snapshot.GuardNothing, GPU: i}})
 	}
 	if recent := e.recent; len(recent) != 32 || recent[0].GPU != 49 || recent[31].GPU != 18 {
 		t.Errorf("%d decisions, from %d to %d", len(recent), recent[0].GPU, recent[len(recent)-1].GPU)

@@ -129,7 +129,7 @@ func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 		return nil
 	}
 	d := e.newDecision(r, v)
-	d.Kind, d.Reason = Reached, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
+	d.Kind, d.Reason = snapshot.GuardReached, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
 	if e.mode() == DryRun {
 		d.Reason = "the goal is reached, without a flush"
 	}
@@ -238,7 +238,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	r := &e.policy.Rules[rule]
 	d := e.newDecision(r, v)
 	standing := e.standing[p.ID]
-	d.Kind, d.Row, d.Level = Acts, p.ID, string(step)
+	d.Kind, d.Row, d.Level = snapshot.GuardActs, p.ID, string(step)
 	d.User, d.Name = p.User, text.Clean(p.ProgramName())
 	amount := expected(p, step)
 	if _, again := ep.done[p.ID]; again && step != Sleep {
@@ -260,7 +260,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	ep.acted++
 	if e.mode() == DryRun {
-		d.Kind = Would
+		d.Kind = snapshot.GuardWould
 		ep.wouldFree += amount
 		return d
 	}

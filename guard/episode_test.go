@@ -26,11 +26,11 @@ func TestDryRunOnlySaysSo(t *testing.T) {
 	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(DryRun), alice)
 	all := b.run(e, 3600, nil)
-	if n := len(of(all, Acts)) + len(of(all, Flushed)); n > 0 {
+	if n := len(of(all, snapshot.GuardActs)) + len(of(all, snapshot.GuardFlushed)); n > 0 {
 		t.Fatalf("%d actions in a dry run", n)
 	}
 	// At once, and again after the back-offs of 1, 5, 25 and 25 minutes.
-	if would := of(all, Would); len(would) != 5 || would[0].Expected.Or(0) != 15*gib {
+	if would := of(all, snapshot.GuardWould); len(would) != 5 || would[0].Expected.Or(0) != 15*gib {
 		t.Errorf("%d times: %v", len(would), all)
 	}
 }
@@ -39,7 +39,7 @@ func TestDryRunOnlySaysSo(t *testing.T) {
 func TestDryRunStopsAtTheGoal(t *testing.T) {
 	for most, want := range map[quantity.Bytes]int{7 * gib: 1, 7*gib - 1: 2} {
 		b := newBox(&row{command: "a", allocated: 55*gib + 7*gib - most, cached: most}, &row{command: "b", allocated: 7 * gib, cached: 6 * gib})
-		if would := of(b.run(New(rooms(DryRun), alice), 60, nil), Would); len(would) != want {
+		if would := of(b.run(New(rooms(DryRun), alice), 60, nil), snapshot.GuardWould); len(would) != want {
 			t.Errorf("of 7 GiB that lack %s are cached: %v", most, would)
 		}
 	}
@@ -52,7 +52,7 @@ func TestLeastThatIsWorthAFlush(t *testing.T) {
 		b := newBox(&row{allocated: 75 * gib, cached: frees})
 		policy := rooms(Act)
 		policy.Rules[0].Steps = []Level{Gradual}
-		if done := of(b.run(New(policy, alice), 60, nil), Flushed); len(done) != want {
+		if done := of(b.run(New(policy, alice), 60, nil), snapshot.GuardFlushed); len(done) != want {
 			t.Errorf("%d bytes of %d: %v", frees, worth, done)
 		}
 	}
@@ -65,7 +65,7 @@ func TestStepsEscalate(t *testing.T) {
 		policy.Rules[0].Goal = percent(30)
 		all := b.run(New(policy, alice), 60, nil)
 		levels := ""
-		for _, d := range of(all, Flushed) {
+		for _, d := range of(all, snapshot.GuardFlushed) {
 			levels += d.Level + " "
 		}
 		if levels != want {
@@ -91,7 +91,7 @@ func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
 				b.rows[0].allocated, b.rows[0].cached = 75*gib, 0
 			}
 		})
-		if got := len(of(all, Acts)); got != tc.want {
+		if got := len(of(all, snapshot.GuardActs)); got != tc.want {
 			t.Errorf("steps %v, %s of its own caches: %d actions", tc.steps, tc.evictable, got)
 		}
 	}
@@ -142,10 +142,10 @@ func TestReasonsAreNotRepeatedSoon(t *testing.T) {
 		r := &row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeStale}}
 		b := newBox(r)
 		e := New(rooms(Act), alice)
-		for len(of(b.run(e, 1, nil), Nothing)) == 0 {
+		for len(of(b.run(e, 1, nil), snapshot.GuardNothing)) == 0 {
 		}
 		first, got := b.now, time.Duration(0)
-		if all := of(b.run(e, 320, func(second int) { c.change(r, second) }), Nothing); len(all) > 0 {
+		if all := of(b.run(e, 320, func(second int) { c.change(r, second) }), snapshot.GuardNothing); len(all) > 0 {
 			got = all[0].Time.Sub(first)
 		}
 		if got != c.want {

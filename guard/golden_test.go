@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // TestDecisionsAreThoseOfBefore: nothing changes what is decided by accident. The golden
@@ -58,9 +59,9 @@ func decisionsOf(seed uint64, out *strings.Builder) {
 		if second%31 == 30 { // a process asks for memory
 			asker := c.box.rows[second%len(c.box.rows)]
 			rescue := e.Rescue(snap, Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: quantity.Bytes(1+c.random.IntN(12)) * gib})
-			if seed%5 == 0 && rescue[0].Kind == Acts {
+			if seed%5 == 0 && rescue[0].Kind == snapshot.GuardActs {
 				e.Withdraw(rescue[0])
-				rescue[0].Kind = Nothing
+				rescue[0].Kind = snapshot.GuardNothing
 			}
 			all = append(all, rescue...)
 		}
@@ -72,7 +73,7 @@ func decisionsOf(seed uint64, out *strings.Builder) {
 		case second == 760:
 			e.Cannot("")
 		}
-		for _, d := range of(all, Acts) {
+		for _, d := range of(all, snapshot.GuardActs) {
 			flights = append(flights, d)
 			ends[d.Row.Process.PID] = second
 			if c.random.IntN(4) == 0 { // it takes long

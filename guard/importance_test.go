@@ -74,9 +74,9 @@ func TestUnreadIsProtected(t *testing.T) {
 					t.Fatalf("standing %q", e.State().Standings[0].Reason)
 				}
 			}
-			flushes := len(of(all, Acts)) > 0
+			flushes := len(of(all, snapshot.GuardActs)) > 0
 			reports := 0
-			for _, d := range of(all, Nothing) {
+			for _, d := range of(all, snapshot.GuardNothing) {
 				if strings.Contains(d.Message, "PID 100 is not flushed: the configuration may protect it, and its "+tc.unread+" could not be read") {
 					reports++
 				}
@@ -103,7 +103,7 @@ func TestUnreadAsksForNothing(t *testing.T) {
 			e.Decide(snap)
 		}
 		got := e.Rescue(snap, Ask{Process: b.rows[0].id().Process, UID: 1000, GPUUUID: uuid, Bytes: 15 * gib})
-		if acts := len(of(got, Acts)) > 0; acts == unread {
+		if acts := len(of(got, snapshot.GuardActs)) > 0; acts == unread {
 			t.Errorf("unread %v: %v", unread, got)
 		}
 	}

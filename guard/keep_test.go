@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"vramscope/sampler/snapshot"
 )
 
 // A pause, a back-off and a rule that was turned off survive the daemon's SIGHUP.
@@ -11,7 +13,7 @@ func TestKeptOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 59 * gib, cached: 15 * gib}, &row{allocated: gib})
 	old := New(rooms(Act), alice)
 	all := b.run(old, 200, func(int) { b.rows[0].cached = 15 * gib }) // it comes back, after the first back-off too
-	if len(of(all, CameBack)) != 2 {
+	if len(of(all, snapshot.GuardCameBack)) != 2 {
 		t.Fatalf("%v", all)
 	}
 	old.rules[0][alice.UID] = KeptRule{Failures: 2}
@@ -31,10 +33,10 @@ func TestKeptOverARestart(t *testing.T) {
 	}
 	until := old.traces[b.rows[0].id()].until
 	for _, d := range b.run(next, 600, func(int) { b.rows[0].cached = 15 * gib }) {
-		if d.Kind == Acts && d.Time.Before(until) {
+		if d.Kind == snapshot.GuardActs && d.Time.Before(until) {
 			t.Errorf("flushed at %s, the back-off ends at %s", d.Time, until)
 		}
-		if d.Kind == Acts {
+		if d.Kind == snapshot.GuardActs {
 			return
 		}
 	}
@@ -48,7 +50,7 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 	old := New(rooms(Act), alice)
 	var acts []Decision
 	for len(acts) == 0 {
-		acts = of(old.Decide(b.snapshot()), Acts)
+		acts = of(old.Decide(b.snapshot()), snapshot.GuardActs)
 	}
 	policy := rooms(Act)
 	policy.MaxPerMinute = 1
@@ -58,7 +60,7 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 	if len(next.actions) != 1 || next.actions[0].User != alice.UID {
 		t.Errorf("the actions of the last minute are %+v, want one of alice", next.actions)
 	}
-	again := of(b.run(next, 300, nil), Acts)
+	again := of(b.run(next, 300, nil), snapshot.GuardActs)
 	if len(again) == 0 || again[0].Time.Sub(acts[0].Time) < actionTimeout {
 		t.Errorf("flushed at %s, and again: %v", acts[0].Time, again)
 	}
@@ -80,7 +82,7 @@ func TestNeedsOverARestart(t *testing.T) {
 	}
 	next := New(demands(Own), alice)
 	next.TakeOver(kept, b.now)
-	if all := b.run(next, 120, nil); len(of(all, Flushed)) != 1 {
+	if all := b.run(next, 120, nil); len(of(all, snapshot.GuardFlushed)) != 1 {
 		t.Errorf("%v", all)
 	}
 }

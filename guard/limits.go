@@ -71,13 +71,13 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	e.setBusy(d.Row.Process, false)
 	e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner}).until = o.Time.Add(settleTime)
 	if o.Refused != "" {
-		done.Kind, done.Reason = Refused, o.Refused
+		done.Kind, done.Reason = snapshot.GuardRefused, o.Refused
 		t.backsOff(o.Time, "a flush was refused")
 		e.failing[t.owner] = o.Time.Add(failingTime)
 		return e.finish([]Decision{done})
 	}
 	measured := o.Driver.Or(o.Freed)
-	done.Kind, done.Measured = Flushed, o.Driver
+	done.Kind, done.Measured = snapshot.GuardFlushed, o.Driver
 	if !o.Driver.Known() {
 		done.Measured = quantity.From(o.Freed, quantity.Probe)
 	}
@@ -122,10 +122,10 @@ func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 		if e.forAll(i) {
 			b.Off = "for " + text.Clean(d.User) + ": " + b.Off
 		}
-		tripped.Kind, tripped.Reason = Tripped, b.Off
+		tripped.Kind, tripped.Reason = snapshot.GuardTripped, b.Off
 	}
 	e.rules[i][owner] = b
-	if tripped.Kind != Tripped {
+	if tripped.Kind != snapshot.GuardTripped {
 		return nil
 	}
 	return []Decision{tripped}
@@ -155,7 +155,7 @@ func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trac
 		t.flushed = nil
 		back = min(back, f.freed) // memory taken beyond what was freed is new
 		d := f.decision
-		d.Kind, d.Time, d.Measured = CameBack, e.now, quantity.From(back, quantity.Driver)
+		d.Kind, d.Time, d.Measured = snapshot.GuardCameBack, e.now, quantity.From(back, quantity.Driver)
 		d.Expected = quantity.From(f.freed, quantity.Driver)
 		wait := t.backsOff(e.now, "its memory came back")
 		d.Reason = fmt.Sprintf("%s of %s came back within %s: not again for %s",

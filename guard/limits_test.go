@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/sampler/snapshot"
 )
 
 // The limit on repeated flushes is none on first ones.
@@ -14,11 +16,11 @@ func TestFirstFlushNeedNotWaitForRepeatedOnes(t *testing.T) {
 	b.run(e, 120, nil)
 	often.cached = 15 * gib
 	e.Pause(b.now.Add(growthTime + time.Second))
-	if done := pids(of(b.run(e, 30, nil), Flushed)); done != "100 " {
+	if done := pids(of(b.run(e, 30, nil), snapshot.GuardFlushed)); done != "100 " {
 		t.Fatalf("flushed %s", done)
 	}
 	often.allocated = 75 * gib
-	if done := pids(of(b.run(e, 20, nil), Flushed)); done != "101 " {
+	if done := pids(of(b.run(e, 20, nil), snapshot.GuardFlushed)); done != "101 " {
 		t.Errorf("flushed %s, want the one that was not yet", done)
 	}
 }
@@ -37,7 +39,7 @@ func TestBacksOffWhereMemoryComesBack(t *testing.T) {
 			b.rows[0].cached = 15 * gib
 		}
 	})
-	back, done := of(all, CameBack), of(all, Flushed)
+	back, done := of(all, snapshot.GuardCameBack), of(all, snapshot.GuardFlushed)
 	if len(done) < 7 || len(done) > 10 || len(back) != len(done) {
 		t.Fatalf("%d flushes in three hours, %d came back", len(done), len(back))
 	}
@@ -53,11 +55,11 @@ func TestMemoryThatIsTakenLaterHasStayedFree(t *testing.T) {
 	for after, want := range map[time.Duration]int{returnTime: 1, returnTime + time.Second: 0} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 		e := New(rooms(Act), alice)
-		for len(of(b.run(e, 1, nil), Flushed)) == 0 {
+		for len(of(b.run(e, 1, nil), snapshot.GuardFlushed)) == 0 {
 		}
 		b.run(e, int(after.Seconds())-1, nil)
 		b.rows[0].cached = 15 * gib
-		if back := of(b.run(e, 10, nil), CameBack); len(back) != want {
+		if back := of(b.run(e, 10, nil), snapshot.GuardCameBack); len(back) != want {
 			t.Errorf("taken %s after the flush: %v", after, back)
 		}
 	}
@@ -74,12 +76,12 @@ func TestCircuitBreaker(t *testing.T) {
 	for range 300 {
 		for _, d := range e.Decide(b.snapshot()) {
 			all = append(all, d)
-			if d.Kind == Acts {
+			if d.Kind == snapshot.GuardActs {
 				all = append(all, e.Finished(d, Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)})...)
 			}
 		}
 	}
-	if acts, tripped := of(all, Acts), of(all, Tripped); len(acts) != 3 || len(tripped) != 1 {
+	if acts, tripped := of(all, snapshot.GuardActs), of(all, snapshot.GuardTripped); len(acts) != 3 || len(tripped) != 1 {
 		t.Fatalf("%d actions, tripped %d times", len(acts), len(tripped))
 	}
 	if off := e.State().Rules[0].Off; !strings.Contains(off, "less than a tenth") {
@@ -96,7 +98,7 @@ func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
 	for range 120 {
 		for _, d := range e.Decide(b.snapshot()) {
 			all = append(all, d)
-			if d.Kind == Acts {
+			if d.Kind == snapshot.GuardActs {
 				o := b.flush(d)
 				all = append(all, e.Decide(b.snapshot())...)
 				o.Time = b.now
@@ -104,7 +106,7 @@ func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
 			}
 		}
 	}
-	if len(of(all, Flushed)) != 1 || len(of(all, CameBack)) != 0 {
+	if len(of(all, snapshot.GuardFlushed)) != 1 || len(of(all, snapshot.GuardCameBack)) != 0 {
 		t.Errorf("%v", all)
 	}
 }

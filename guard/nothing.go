@@ -22,7 +22,7 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	}
 	ep.reported, ep.reportedAt, ep.inherited = kind, e.now, false
 	d := e.newDecision(r, v)
-	d.Kind, d.Reason = Nothing, why
+	d.Kind, d.Reason = snapshot.GuardNothing, why
 	return []Decision{d}
 }
 
@@ -37,7 +37,7 @@ func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 		}
 		t.unread = true
 		out = append(out, Decision{
-			Time: e.now, Kind: Nothing, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID, User: p.User, Name: text.Clean(p.ProgramName()),
+			Time: e.now, Kind: snapshot.GuardNothing, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID, User: p.User, Name: text.Clean(p.ProgramName()),
 			Reason: "PID " + strconv.Itoa(p.ID.Process.PID) + " is not flushed: the configuration may protect it, and its " + unread + " could not be read",
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/sampler/snapshot"
 )
 
 var root = Owner{Root: true}
@@ -31,7 +33,7 @@ func TestCircuitBreakerOfAUser(t *testing.T) {
 	for range 300 {
 		for _, d := range e.Decide(b.snapshot()) {
 			all = append(all, d)
-			if d.Kind != Acts {
+			if d.Kind != snapshot.GuardActs {
 				continue
 			}
 			o := Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)}
@@ -41,8 +43,8 @@ func TestCircuitBreakerOfAUser(t *testing.T) {
 			all = append(all, e.Finished(d, o)...)
 		}
 	}
-	lies, tripped := 0, of(all, Tripped)
-	for _, d := range of(all, Flushed) {
+	lies, tripped := 0, of(all, snapshot.GuardTripped)
+	for _, d := range of(all, snapshot.GuardFlushed) {
 		if d.User == "bob" {
 			lies++
 		}
@@ -74,7 +76,7 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 			e.traces[r.id()].flushes = 1
 		}
 		e.stateOf(slot{device{uuid: uuid}, 1001}).tokens = -1 // a minute's and a half are used up
-		if got := pids(of(b.run(e, 60, nil), Flushed)); got != want {
+		if got := pids(of(b.run(e, 60, nil), snapshot.GuardFlushed)); got != want {
 			t.Errorf("beside user %d's: flushed %q, want %q", uid, got, want)
 		}
 	}
@@ -98,7 +100,7 @@ func TestLimitIsShared(t *testing.T) {
 		p.Rules[0].When.FreeBelow, p.Rules[0].Goal = percent(98), percent(99)
 		e := New(p, root)
 		bobs := 0
-		for _, d := range of(b.run(e, 59, nil), Flushed) {
+		for _, d := range of(b.run(e, 59, nil), snapshot.GuardFlushed) {
 			if d.User == "bob" {
 				bobs++
 			}
@@ -143,7 +145,7 @@ func TestPropertiesOfSeveralUsers(t *testing.T) {
 				e.Finished(d, o)
 			}
 			snap := c.box.snapshot()
-			for _, d := range of(e.Decide(snap), Acts) {
+			for _, d := range of(e.Decide(snap), snapshot.GuardActs) {
 				acts++
 				actions = append(actions, d.Time)
 				for pid := range ends {

@@ -132,7 +132,7 @@ func TestRuleOfTheSecondGPU(t *testing.T) {
 		s.GPUs[0].Index, other.UUID = 1, "GPU-9"
 		s.GPUs = []snapshot.GPU{other, s.GPUs[0]}
 		for _, d := range e.Decide(s) {
-			if kinds += string(d.Kind) + " "; d.Kind == Acts {
+			if kinds += string(d.Kind) + " "; d.Kind == snapshot.GuardActs {
 				e.Finished(d, b.flush(d))
 			}
 		}
@@ -167,7 +167,7 @@ func TestUnreportedFlushIsGivenUp(t *testing.T) {
 	e := New(rooms(Act), alice)
 	var act Decision
 	for range 120 {
-		for _, d := range of(e.Decide(b.snapshot()), Acts) {
+		for _, d := range of(e.Decide(b.snapshot()), snapshot.GuardActs) {
 			if act.Kind == "" {
 				act = d
 			}

@@ -108,7 +108,7 @@ func TestPropertiesOnGeneratedCourses(t *testing.T) {
 			snap := c.box.snapshot()
 			for _, d := range e.Decide(snap) {
 				explains(t, seed, &d)
-				if d.Kind != Acts {
+				if d.Kind != snapshot.GuardActs {
 					continue
 				}
 				acts++
@@ -170,13 +170,13 @@ func explains(t *testing.T, seed uint64, d *Decision) {
 	t.Helper()
 	ok := d.Reason != "" && d.Message != "" && !d.Time.IsZero()
 	switch d.Kind {
-	case Acts, Would:
+	case snapshot.GuardActs, snapshot.GuardWould:
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Free.Known() && d.Goal.Known() && d.Level != "" && d.Row.Process.PID != 0
-	case CameBack:
+	case snapshot.GuardCameBack:
 		ok = ok && d.Rule != "" && d.Measured.Known() && d.Measured.Or(0) <= d.Expected.Or(0)
-	case Flushed:
+	case snapshot.GuardFlushed:
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Measured.Known()
-	case Nothing, Reached:
+	case snapshot.GuardNothing, snapshot.GuardReached:
 		ok = ok && d.Rule != "" && d.Free.Known()
 	}
 	if !ok {

@@ -58,7 +58,7 @@ const rescueRule = "rescue"
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {
-		d.Kind, d.Reason = Nothing, fmt.Sprintf(format, args...)
+		d.Kind, d.Reason = snapshot.GuardNothing, fmt.Sprintf(format, args...)
 		return []Decision{d}
 	}
 	g := snap.GPU(ask.GPUUUID)
@@ -123,7 +123,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 			give.Level = string(Selective)
 		}
 		amount := expected(p, Level(give.Level))
-		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, text.Clean(p.ProgramName())
+		give.Kind, give.Row, give.User, give.Name = snapshot.GuardActs, p.ID, p.User, text.Clean(p.ProgramName())
 		give.Expected = quantity.From(amount, quantity.Probe)
 		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, its own is %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
 		e.begin(&give, ownerOf(asker))

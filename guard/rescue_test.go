@@ -21,11 +21,11 @@ func TestRescueAsksProcessesThatRulesLeaveAlone(t *testing.T) {
 			giver.cached = 30 * gib
 		}
 	})
-	if len(of(all, CameBack)) == 0 || e.traces[giver.id()].waits(e.now, b.row(giver)) == "" {
+	if len(of(all, snapshot.GuardCameBack)) == 0 || e.traces[giver.id()].waits(e.now, b.row(giver)) == "" {
 		t.Fatal("the rule does not leave the process alone")
 	}
 	for i := range 3 {
-		decisions := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts)
+		decisions := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs)
 		if len(decisions) != 1 || decisions[0].Row != giver.id() {
 			t.Fatalf("rescue %d: %+v", i, decisions)
 		}
@@ -44,7 +44,7 @@ func TestRescueOfAnotherUsersProcess(t *testing.T) {
 		p.Rules[0].When.FreeBelow, p.Rules[0].Users = percent(1), All
 		e := New(p, owner)
 		b.run(e, 30, nil)
-		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs); len(acts) != want {
 			t.Errorf("%+v: %d flushes, want %d", owner, len(acts), want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestRescueNeedsNoRule(t *testing.T) {
 		if all := b.run(e, 60, nil); len(all) > 0 {
 			t.Errorf("%s: without being asked: %v", name, all)
 		}
-		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != tc.want {
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs); len(acts) != tc.want {
 			t.Errorf("%s: %d flushes, want %d", name, len(acts), tc.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
 			if uid != alice.UID && c.asker == c.giver {
 				want = 0
 			}
-			if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, UID: alice.UID, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+			if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, UID: alice.UID, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs); len(acts) != want {
 				t.Errorf("%+v, user %d: %d flushes, want %d", c, uid, len(acts), want)
 			}
 		}
@@ -104,7 +104,7 @@ func TestRescueOfRootInContainers(t *testing.T) {
 		b := newBox(asker, &row{command: "test.py", allocated: 5 * gib, cached: 34 * gib, user: "root", job: process.Job{Kind: "pod", ID: name}})
 		e := New(Policy{Mode: Act}, root)
 		b.run(e, 60, nil)
-		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs); len(acts) != want {
 			t.Errorf("beside %s: %d flushes, want %d", name, len(acts), want)
 		}
 	}
@@ -121,7 +121,7 @@ func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	b.run(e, 30, nil)
 	rescued := 0
 	for range 10 {
-		for _, d := range of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts) {
+		for _, d := range of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs) {
 			rescued++
 			e.Finished(d, b.flush(d))
 			giver.cached = 30 * gib
@@ -131,7 +131,7 @@ func TestRescueKeepsToLimitAMinute(t *testing.T) {
 		t.Errorf("%d rescues in ten seconds", rescued)
 	}
 	b.run(e, 61, nil)
-	if len(of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts)) != 1 {
+	if len(of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs)) != 1 {
 		t.Error("none a minute later")
 	}
 }
@@ -156,7 +156,7 @@ func TestRescueTakesWhatIsMissing(t *testing.T) {
 		e := New(Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: 500}}}, alice)
 		b.run(e, 60, nil)
 		got := ""
-		for _, d := range of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: b.total - b.used() + c.missing}), Acts) {
+		for _, d := range of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: b.total - b.used() + c.missing}), snapshot.GuardActs) {
 			got += d.Level + " "
 		}
 		if got != c.want {
@@ -178,12 +178,12 @@ func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {
 	b.run(e, 60, func(second int) {
 		giver.allocated, giver.cached = giver.cached, giver.allocated // a step of two seconds
 	})
-	if d := e.Rescue(b.snapshot(), ask); len(of(d, Acts)) > 0 {
+	if d := e.Rescue(b.snapshot(), ask); len(of(d, snapshot.GuardActs)) > 0 {
 		t.Errorf("a working process gives: %+v", d)
 	}
 	giver.allocated, giver.cached = gib, 14*gib
 	b.run(e, 20, nil) // it works no more
-	if d := e.Rescue(b.snapshot(), ask); len(of(d, Acts)) != 1 {
+	if d := e.Rescue(b.snapshot(), ask); len(of(d, snapshot.GuardActs)) != 1 {
 		t.Errorf("an idle process gives nothing: %+v", d)
 	}
 }
@@ -194,7 +194,7 @@ func TestMemoryThatIsBackAtTheNextSnapshotCameBack(t *testing.T) {
 	b := newBox(working)
 	e := New(rooms(Act), alice)
 	all := b.run(e, 3600, func(int) { working.cached = 15 * gib })
-	flushes, back := len(of(all, Flushed)), len(of(all, CameBack))
+	flushes, back := len(of(all, snapshot.GuardFlushed)), len(of(all, snapshot.GuardCameBack))
 	if flushes == 0 || flushes > 6 || back != flushes {
 		t.Errorf("%d flushes in an hour, of which %d came back", flushes, back)
 	}
@@ -212,7 +212,7 @@ func TestUnderWay(t *testing.T) {
 	if e.UnderWay(uuid) {
 		t.Error("before a flush")
 	}
-	acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts)
+	acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs)
 	if len(acts) != 1 || !e.UnderWay(uuid) || e.UnderWay("GPU-1") {
 		t.Fatalf("during it: %v, on another GPU: %v: %+v", e.UnderWay(uuid), e.UnderWay("GPU-1"), acts)
 	}
@@ -261,7 +261,7 @@ func TestRescueTakesNoMoreThanNeeded(t *testing.T) {
 		for _, i := range c.tried {
 			tried = append(tried, b.rows[i].id())
 		}
-		if got := pids(of(e.Rescue(snap, ask, tried...), Acts)); got != c.want {
+		if got := pids(of(e.Rescue(snap, ask, tried...), snapshot.GuardActs)); got != c.want {
 			t.Errorf("%s: %q is flushed, want %q", name, got, c.want)
 		}
 	}
@@ -277,17 +277,17 @@ func TestWithdrawnFlushDoesNotCount(t *testing.T) {
 	b.run(e, 30, nil)
 	ask := Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}
 	for range 3 {
-		acts := of(e.Rescue(b.snapshot(), ask), Acts)
+		acts := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs)
 		if len(acts) != 1 {
 			t.Fatalf("%d flushes; the limit is 1 a minute, and none was made", len(acts))
 		}
 		e.Withdraw(acts[0])
 		e.Withdraw(acts[0]) // no more than once
 	}
-	acts := of(e.Rescue(b.snapshot(), ask), Acts)
+	acts := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs)
 	e.Finished(acts[0], b.flush(acts[0]))
 	e.Withdraw(acts[0]) // it was made
-	if again := of(e.Rescue(b.snapshot(), ask), Acts); len(again) != 0 {
+	if again := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs); len(again) != 0 {
 		t.Errorf("beyond the limit: %v", again)
 	}
 }

@@ -28,15 +28,15 @@ func TestServersArePutToSleepLast(t *testing.T) {
 	server, training := serving(0)
 	b := newBox(server, training)
 	all := b.run(New(sleeps(Act, "vllm serve*"), alice), 200, nil)
-	acts := of(all, Acts)
+	acts := of(all, snapshot.GuardActs)
 	if pids(acts) != "101 100 " && pids(acts) != "100 " || acts[len(acts)-1].Level != "sleep" || acts[len(acts)-1].Expected.Or(0) != 60*gib {
 		t.Errorf("it acts on %s: %+v", pids(acts), acts)
 	}
-	if reached := of(all, Reached); len(reached) != 1 || server.allocated > 0 {
+	if reached := of(all, snapshot.GuardReached); len(reached) != 1 || server.allocated > 0 {
 		t.Errorf("%+v", reached)
 	}
 	server, training = serving(0)
-	would := of(newBox(server, training).run(New(sleeps(DryRun, "vllm serve*"), alice), 100, nil), Would)
+	would := of(newBox(server, training).run(New(sleeps(DryRun, "vllm serve*"), alice), 100, nil), snapshot.GuardWould)
 	if len(would) == 0 || !strings.Contains(would[len(would)-1].Message, "would flush PID 100 (sleep), 60.0G expected") || !strings.Contains(would[len(would)-1].Message, "vLLM has no requests [room]") {
 		t.Errorf("%+v", would)
 	}
@@ -64,10 +64,10 @@ func TestServersAreLeftAwake(t *testing.T) {
 			c.change(server)
 		}
 		all := newBox(server, training).run(New(c.policy, alice), 100, nil)
-		if strings.Contains(pids(of(all, Acts)), "100") {
-			t.Errorf("%s: it is put to sleep: %+v", name, of(all, Acts))
+		if strings.Contains(pids(of(all, snapshot.GuardActs)), "100") {
+			t.Errorf("%s: it is put to sleep: %+v", name, of(all, snapshot.GuardActs))
 		}
-		nothing := of(all, Nothing)
+		nothing := of(all, snapshot.GuardNothing)
 		if len(nothing) == 0 || !strings.Contains(nothing[len(nothing)-1].Reason, c.why) {
 			t.Errorf("%s: %+v", name, nothing)
 		}
@@ -82,10 +82,10 @@ func TestSleepsThatFailBackOff(t *testing.T) {
 	for second := range 3600 {
 		for _, d := range e.Decide(b.snapshot()) {
 			switch {
-			case d.Kind == Acts && d.Level == "sleep":
+			case d.Kind == snapshot.GuardActs && d.Level == "sleep":
 				at = append(at, second)
 				e.Finished(d, Outcome{Time: b.now, Reason: "it answered, and in 1m0s the driver's figure has not fallen"})
-			case d.Kind == Acts:
+			case d.Kind == snapshot.GuardActs:
 				e.Finished(d, b.flush(d))
 			}
 		}
@@ -105,7 +105,7 @@ func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 		var asked []Decision
 		for second := range 50 {
 			for _, d := range e.Decide(b.snapshot()) {
-				if d.Kind == Acts || d.Kind == Would {
+				if d.Kind == snapshot.GuardActs || d.Kind == snapshot.GuardWould {
 					asked = append(asked, d)
 				}
 			}
@@ -131,7 +131,7 @@ func TestServersSleepForADemand(t *testing.T) {
 			b.failed = []snapshot.Event{{Time: b.now, GPUUUID: uuid, Row: training.id(), User: "alice", Name: "train.py", OutOfMemory: &snapshot.OutOfMemory{Requested: known(30 * gib), Allocated: known(2 * gib)}}}
 		}
 	})
-	if acts := of(all, Acts); pids(acts) != "100 " || acts[0].Level != "sleep" {
+	if acts := of(all, snapshot.GuardActs); pids(acts) != "100 " || acts[0].Level != "sleep" {
 		t.Errorf("%+v", all)
 	}
 }

@@ -44,7 +44,7 @@ func TestOwnFlushIsNotOthers(t *testing.T) {
 		e := New(rooms(Act), alice)
 		var acts []Decision
 		for len(acts) == 0 {
-			acts = of(e.Decide(b.snapshot()), Acts)
+			acts = of(e.Decide(b.snapshot()), snapshot.GuardActs)
 		}
 		e.Finished(acts[0], Outcome{Time: b.now, Freed: 15 * gib, Driver: known(15 * gib)})
 		for second := time.Second; second <= returnTime+time.Second; second += time.Second {

@@ -76,7 +76,7 @@ func (src *Set) WatchGuard() *runner.Runner {
 func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note func(snapshot.Event)) time.Time {
 	last := after
 	for _, d := range slices.Backward(newestFirst) {
-		if d.Time.After(after) && d.Kind != guard.Acts {
+		if d.Time.After(after) && d.Kind != snapshot.GuardActs {
 			note(runner.EventOf(&d))
 			last = d.Time
 		}

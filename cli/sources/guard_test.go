@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/guard"
 	"vramscope/sampler/snapshot"
 )
 
@@ -17,10 +16,10 @@ func TestDaemonsDecisionsAreNotedOnce(t *testing.T) {
 	}
 	var noted []string
 	note := func(e snapshot.Event) { noted = append(noted, e.Message) }
-	decisions := []snapshot.GuardDecision{at(5, guard.Nothing, "b"), at(5, guard.Flushed, "a"), at(4, guard.Acts, "asks"), at(-1, guard.Would, "before")}
+	decisions := []snapshot.GuardDecision{at(5, snapshot.GuardNothing, "b"), at(5, snapshot.GuardFlushed, "a"), at(4, snapshot.GuardActs, "asks"), at(-1, snapshot.GuardWould, "before")}
 	last := noteDecisions(decisions, began, note)
 	last = noteDecisions(decisions, last, note)
-	decisions = append([]snapshot.GuardDecision{at(9, guard.Paused, "c")}, decisions...)
+	decisions = append([]snapshot.GuardDecision{at(9, snapshot.GuardPaused, "c")}, decisions...)
 	noteDecisions(decisions, last, note)
 	if want := []string{"guard: a", "guard: b", "guard: c"}; !slices.Equal(noted, want) {
 		t.Errorf("%v, want %v", noted, want)

@@ -79,10 +79,10 @@ func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
 	r.demands.Estimate(snap)
 	for _, d := range r.engine.Decide(snap) {
 		switch d.Kind {
-		case guard.Acts:
+		case snapshot.GuardActs:
 			all = append(all, r.engine.Finished(d, r.flush(snap, &d))...)
 			continue
-		case guard.CameBack:
+		case snapshot.GuardCameBack:
 			r.summary.CameBack++
 		}
 		all = append(all, d)

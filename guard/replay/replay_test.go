@@ -42,7 +42,7 @@ func TestReplayKeepsWhatWouldBeFree(t *testing.T) {
 			training = 66 * gib // with the notebook's cache: 1 GiB free
 		}
 		for _, d := range r.Step(moment(now.Add(time.Duration(second)*time.Second), training, 12*gib)) {
-			if d.Kind == guard.Flushed && d.Row.Process.PID != 11 {
+			if d.Kind == snapshot.GuardFlushed && d.Row.Process.PID != 11 {
 				t.Errorf("%s", d.Message)
 			}
 		}

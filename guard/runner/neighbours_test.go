@@ -216,7 +216,7 @@ func TestRescueThatIsNotNeededPunishesNobody(t *testing.T) {
 		t.Fatalf("refused %q, flushed %d", refused, b.flushed)
 	}
 	for _, e := range b.events {
-		if e.Decision != nil && e.Decision.Kind == guard.Refused {
+		if e.Decision != nil && e.Decision.Kind == snapshot.GuardRefused {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -121,7 +121,7 @@ func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers
 		if len(plan) == 0 {
 			return givers, ""
 		}
-		if plan[0].Kind != guard.Acts {
+		if plan[0].Kind != snapshot.GuardActs {
 			reason = cmp.Or(reason, plan[0].Reason)
 			break
 		}

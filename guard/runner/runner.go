@@ -63,7 +63,7 @@ func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	r.mu.Unlock()
 	r.publish(snap, decisions)
 	for _, d := range decisions {
-		if d.Kind != guard.Acts {
+		if d.Kind != snapshot.GuardActs {
 			continue
 		}
 		select {
@@ -185,7 +185,7 @@ func (r *Runner) withdraw(d guard.Decision) {
 func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
-		if d.Kind == guard.Acts {
+		if d.Kind == snapshot.GuardActs {
 			continue // its outcome follows, and the flush is logged by itself
 		}
 		if r.Note != nil {
@@ -203,7 +203,7 @@ func EventOf(d *guard.Decision) snapshot.Event {
 		Time: d.Time, Kind: snapshot.EventGuard, GPU: d.GPU, GPUUUID: d.GPUUUID, Row: d.Row, User: d.User, Name: d.Name,
 		Message: "guard: " + d.Message, Bytes: d.Expected, Decision: &kept,
 	}
-	if d.Kind == guard.Flushed {
+	if d.Kind == snapshot.GuardFlushed {
 		e.Kind = snapshot.EventFlush
 	}
 	if d.Measured.Known() {
@@ -214,7 +214,7 @@ func EventOf(d *guard.Decision) snapshot.Event {
 
 // record logs a decision, except a flush that was done or refused, which is logged already.
 func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
-	if r.Log == nil || d.Kind == guard.Flushed || d.Kind == guard.Refused {
+	if r.Log == nil || d.Kind == snapshot.GuardFlushed || d.Kind == snapshot.GuardRefused {
 		return nil
 	}
 	e := action.NewEntry("guard", d.Row.Process, action.Policy(d.Rule))

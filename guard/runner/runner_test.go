@@ -28,9 +28,9 @@ func TestDecisionsAreNotedAndLogged(t *testing.T) {
 	expected := quantity.From(9*gib, quantity.Probe)
 	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 9}, GPUUUID: uuid}
 	r.publish(nil, []guard.Decision{
-		{Kind: guard.Acts, Rule: "room", Row: row},
-		{Kind: guard.Would, Rule: "room", GPUUUID: uuid, Row: row, Expected: expected, Reason: "low", Message: "would flush PID 7"},
-		{Kind: guard.Flushed, Rule: "room", GPUUUID: uuid, Row: row, Measured: expected},
+		{Kind: snapshot.GuardActs, Rule: "room", Row: row},
+		{Kind: snapshot.GuardWould, Rule: "room", GPUUUID: uuid, Row: row, Expected: expected, Reason: "low", Message: "would flush PID 7"},
+		{Kind: snapshot.GuardFlushed, Rule: "room", GPUUUID: uuid, Row: row, Measured: expected},
 	})
 	if len(events) != 2 || events[0].Kind != snapshot.EventGuard || events[0].Bytes.Or(0) != 9*gib || events[0].Decision.Rule != "room" ||
 		events[0].Message != "guard: would flush PID 7" || events[1].Kind != snapshot.EventFlush {
@@ -61,7 +61,7 @@ func TestCarryAsksForWhatWasDecided(t *testing.T) {
 	r := New(guard.New(guard.Policy{}, guard.Owner{}))
 	r.Flusher = f
 	id := process.Identity{PID: 7, StartTime: 9, Namespace: 3}
-	o := r.Carry(context.Background(), guard.Decision{Kind: guard.Acts, Rule: "room", Level: "selective", Row: snapshot.RowID{Process: id, GPUUUID: uuid}, Reason: "low"}, "MIG-1")
+	o := r.Carry(context.Background(), guard.Decision{Kind: snapshot.GuardActs, Rule: "room", Level: "selective", Row: snapshot.RowID{Process: id, GPUUUID: uuid}, Reason: "low"}, "MIG-1")
 	if o.Refused != "PID 7 is another process now" || o.Driver.Known() {
 		t.Errorf("%+v", o)
 	}
@@ -75,7 +75,7 @@ func TestPauseIsEnded(t *testing.T) {
 	r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))
 	r.Observe(&snapshot.Snapshot{Time: time.Now().Add(-time.Second)})
 	r.Pause(time.Now().Add(time.Hour))
-	if g := r.Pause(time.Now()); !g.Paused.IsZero() || g.Decisions[0].Kind != guard.Resumed {
+	if g := r.Pause(time.Now()); !g.Paused.IsZero() || g.Decisions[0].Kind != snapshot.GuardResumed {
 		t.Errorf("%+v", g)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
 )
 
 // Latency is from a sample to the flush that follows from it: the decision, the
@@ -53,7 +54,7 @@ type bed struct {
 func (b *bed) tick() {
 	decisions := b.engine.Decide(b.sampler.Tick(b.world.Time()))
 	for _, d := range decisions {
-		if d.Kind == guard.Acts {
+		if d.Kind == snapshot.GuardActs {
 			b.world.After(Latency, func() { b.flush(d) })
 		}
 	}
@@ -67,7 +68,7 @@ func (b *bed) flush(d guard.Decision) (freed quantity.Bytes) {
 		outcome.Freed, outcome.Driver, outcome.Refused = freed, quantity.From(freed, quantity.Driver), ""
 	}
 	for _, after := range b.engine.Finished(d, outcome) {
-		if after.Kind == guard.Tripped {
+		if after.Kind == snapshot.GuardTripped {
 			b.result.Tripped++
 		}
 	}
@@ -118,7 +119,7 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), UID: world.UID, GPUUUID: world.UUID, Bytes: size})
 	}
 	for _, give := range gives {
-		if give.Kind == guard.Acts {
+		if give.Kind == snapshot.GuardActs {
 			freed += b.flush(give)
 			waited += b.world.Cost.Sync
 		}
