@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"vramscope/internal/bounded"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 )
 
 // asker speaks to one address. The key is in a header, and in no message.
@@ -95,6 +97,23 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 		said = ""
 	}
 	return nil, &statusError{answer.StatusCode, said}
+}
+
+// requests returns how many requests a server's metrics name; unknown without metrics.
+func (a *asker) requests(ctx context.Context, path string) snapshot.Int {
+	metrics, _ := a.ask(ctx, http.MethodGet, step{path: path}) // those that were read
+	return requestsIn(sums(metrics))
+}
+
+// requestsIn returns how many requests run and wait; unknown where the metrics do not say.
+func requestsIn(values map[string]float64) snapshot.Int {
+	for _, names := range [][2]string{{"vllm:num_requests_running", "vllm:num_requests_waiting"}, {"llamacpp:requests_processing", "llamacpp:requests_deferred"}} {
+		running, ok := values[names[0]]
+		if waiting, also := values[names[1]]; ok && also {
+			return quantity.From(int(running+waiting), quantity.Probe)
+		}
+	}
+	return snapshot.Int{}
 }
 
 // sums adds up the metrics of a text of Prometheus by name, over their labels.

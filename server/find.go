@@ -50,31 +50,37 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
-	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
+	var found process.Info // the topmost, as llama-swap starts other servers, or the first that an entry describes
+	var entry Entry
+	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {
 		info, err := f.Table.Look(pid)
 		if err != nil || info.UID.Or(^owner) != owner {
 			break
 		}
-		entry, kind := &Entry{}, kindOf(info.Command)
+		is := Entry{Kind: kindOf(info.Command)}
 		if at := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.names(&info) }); own && at >= 0 { // never send a key to another user's process
-			entry, kind = &f.Entries[at], f.Entries[at].Kind
+			is = f.Entries[at]
 		}
-		if made, ok := Kinds[kind]; ok {
-			s := &Server{Kind: made, Key: kind, Process: info.Identity, Limit: time.Minute, Finder: f, command: process.ShortCommand(info.Command, info.Name)}
-			s.Watched = slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.Kind == kind && e.names(&info) })
-			s.asker.paths = []step{{path: entry.Release}, {path: entry.Resume}}
-			s.asker.key, err = entry.key()
-			if s.asker.base = "http://" + entry.Address; err == nil && entry.Address == "" {
-				s.asker.base, err = s.address(info.Command)
-			}
-			if err != nil {
-				return nil, &process.Refusal{Reason: fmt.Sprintf("%s, PID %d: %s", s.Name, pid, err)}
-			}
-			return s, nil
+		if is.Kind != "" {
+			found, entry = info, is
 		}
 		pid = info.Parent
 	}
-	return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is of no server that is known (vLLM, SGLang, Ollama) or that a [[server]] of the configuration names", id.PID)}
+	kind, known := Kinds[entry.Kind]
+	if !known {
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is of no server that is known (%s) or that a [[server]] of the configuration names", id.PID, Named)}
+	}
+	s := &Server{Kind: kind, Key: entry.Kind, Process: found.Identity, Limit: time.Minute, Finder: f, command: process.ShortCommand(found.Command, found.Name)}
+	s.Watched = slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.Kind == s.Key && e.names(&found) })
+	s.asker.paths = []step{{path: entry.Release}, {path: entry.Resume}}
+	s.asker.key, err = entry.key()
+	if s.asker.base = "http://" + entry.Address; err == nil && entry.Address == "" {
+		s.asker.base, err = s.address(found.Command)
+	}
+	if err != nil {
+		return nil, &process.Refusal{Reason: fmt.Sprintf("%s, PID %d: %s", s.Name, found.Identity.PID, err)}
+	}
+	return s, nil
 }
 
 // Simulated returns a server that answers by a function. It is this process.

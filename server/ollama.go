@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -28,14 +27,16 @@ func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 	if err == nil && (answer.Models == nil) {
 		err = errors.New("GET /api/ps: no models")
 	}
-	s.Version, s.Waits, s.Unloads = answer.Version, true, "models, which the next request loads again"
+	s = unloading(answer.Version)
+	s.Waits, s.Requests = true, snapshot.Int{}
 	var held quantity.Bytes
 	for _, m := range answer.Models {
 		name, _ := json.Marshal(m.Name) // a text
 		s.release = append(s.release, step{"/api/generate", fmt.Sprintf(`{"model": %s, "keep_alive": 0}`, name)})
-		s.Words, held = s.Words+", "+m.Name+" "+m.VRAM.String(), held+max(m.VRAM, 0)
+		s.loaded(m.Name+" "+m.VRAM.String(), s.Requests)
+		held += max(m.VRAM, 0)
 	}
-	s.Words, s.Parts = strings.TrimPrefix(s.Words, ", "), []snapshot.ServedPart{{Name: "models", Bytes: held}}
-	s.Asleep, s.Releases = quantity.From(len(answer.Models) == 0, quantity.Probe), quantity.From(held, quantity.Probe)
+	s.Parts = []snapshot.ServedPart{{Name: "models", Bytes: held}}
+	s.Releases = quantity.From(held, quantity.Probe)
 	return s, err
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"vramscope/internal/process"
@@ -41,8 +42,16 @@ var Kinds = map[string]Kind{
 	"vllm":   {"vLLM", true, lookAtVLLM, "0.17.0", 8000, []string{"/vllm serve ", " -m vllm.entrypoints."}},
 	"sglang": {"SGLang", true, lookAtSGLang, "0.5.10", 30000, []string{"/sglang serve ", " -m sglang.launch_server "}},
 	"ollama": {"Ollama", false, lookAtOllama, "0.5.0", 11434, []string{"/ollama serve "}},
-	Paths:    {Name: "its server"},
+
+	"llama.cpp":  {"llama.cpp", false, lookAtLlama, "", 8080, []string{"/llama-server "}},
+	"llama-swap": {"llama-swap", false, lookAtLlamaSwap, "", 8080, []string{"/llama-swap "}},
+	"comfyui":    {"ComfyUI", true, lookAtComfyUI, "0.3.0", 8188, []string{"/ComfyUI/main.py "}},
+
+	Paths: {Name: "its server"},
 }
+
+// Named are the names of the kinds, for messages.
+const Named = "vLLM, SGLang, Ollama, llama.cpp, llama-swap, ComfyUI"
 
 // Server is a server that was found, and how it is asked.
 type Server struct {
@@ -79,6 +88,22 @@ func (s *State) Held() (sum quantity.Bytes) {
 	}
 	return sum
 }
+
+// unloading returns the state of a server that unloads models, before those that it has loaded are added.
+func unloading(version string) State {
+	s := State{Unloads: "models, which the next request loads again"}
+	s.Version, s.Requests, s.Asleep = version, quantity.From(0, quantity.Probe), quantity.From(true, quantity.Probe)
+	return s
+}
+
+// loaded adds a model and its requests.
+func (s *State) loaded(name string, requests snapshot.Int) {
+	s.Words = strings.TrimPrefix(s.Words+", "+name, ", ")
+	s.Requests, s.Asleep = quantity.All(s.Requests, requests), quantity.From(false, quantity.Probe)
+}
+
+// Resumes reports whether a server is asked to take its memory again: others do so with the next request.
+func (s *State) Resumes() bool { return len(s.resume) > 0 }
 
 // Exceeds reports whether a server reports more memory than the driver does.
 func (s *State) Exceeds(used quantity.Bytes) bool { return s.Held() > used+used/50 }

@@ -33,6 +33,10 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 		"python3 -m sglang.launch_server --model-path m":          "sglang",
 		"/venv/bin/sglang serve --model-path m":                   "sglang",
 		"/usr/local/bin/ollama serve":                             "ollama",
+		"/usr/bin/llama-server --models-dir m":                    "llama.cpp",
+		"llama-swap --config c.yaml":                              "llama-swap",
+		"python3 /home/bob/ComfyUI/main.py --listen":              "comfyui",
+		"python3 main.py":                                         "",
 		"/usr/local/bin/ollama runner --model x":                  "",
 		"VLLM::EngineCore":                                        "",
 		"python3 train.py":                                        "",
@@ -48,11 +52,12 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 func started(t *testing.T, name string, arguments ...string) process.Identity {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), name)
-	const listens = `import socket, subprocess, sys, time
+	const listens = `import shutil, socket, subprocess, sys, time
 for address in sys.argv[2:]:
     if address.startswith("--port"): continue
     s = socket.socket(); s.bind((address, 0)); s.listen(); globals()[address + str(len(globals()))] = s
-child = subprocess.Popen(["sleep", "1000"])
+name = "llama-server" if sys.argv[0].endswith("llama-swap") else "sleep"
+child = subprocess.Popen([name, "1000"], executable=shutil.which("sleep"))
 print(child.pid, flush=True)
 time.sleep(1000)`
 	if err := os.WriteFile(script, []byte(listens), 0o600); err != nil {
@@ -105,6 +110,7 @@ func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 		"two ports":     {"vllm", []string{"127.0.0.1", "127.0.0.1"}, "", "it listens on 2 ports, none of them 8000"},
 		"another two":   {"vllm", []string{"127.0.0.1", "127.0.0.1", "--port=9"}, "", "it listens on 2 ports, none of them 9"},
 		"none":          {"vllm", nil, "", "it listens on no port that is seen from here"},
+		"of another":    {"llama-swap", []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
 		"no server":     {"train.py", []string{"127.0.0.1"}, "", "is of no server that is known"},
 	} {
 		id := started(t, c.program, c.listens...)
@@ -112,7 +118,7 @@ func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 		switch {
 		case c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)):
 			t.Errorf("%s: %v", name, err)
-		case c.refused == "" && (err != nil || !strings.HasPrefix(s.asker.base, c.base) || !f.Below(s.Process.PID)[id.Key()] || s.Process.PID == id.PID || s.Ended(id)):
+		case c.refused == "" && (err != nil || !strings.HasPrefix(s.asker.base, c.base) || !f.Below(s.Process.PID)[id.Key()] || s.Process.PID == id.PID || s.Key != c.program || s.Ended(id)):
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}

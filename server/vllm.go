@@ -33,10 +33,7 @@ func lookAtVLLM(ctx context.Context, a *asker) (s State, err error) {
 	}
 	metrics, err := a.ask(ctx, http.MethodGet, step{path: "/metrics"})
 	values := sums(metrics)
-	running, ok := values["vllm:num_requests_running"]
-	if waiting, also := values["vllm:num_requests_waiting"]; ok && also {
-		s.Requests = quantity.From(int(running+waiting), quantity.Probe)
-	}
+	s.Requests = requestsIn(values)
 	engines := max(strings.Count(string(metrics), "\nvllm:kv_cache_usage_perc{"), 1)
 	if share, ok := values["vllm:kv_cache_usage_perc"]; ok {
 		s.uses(share / float64(engines))

@@ -73,8 +73,8 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 	switch {
 	case a.state.Cannot != "":
 		return refuse("%s cannot sleep: %s", s.Name, a.state.Cannot)
-	case r.Level == Wake && s.Key == "ollama":
-		return refuse("Ollama loads a model again with the next request for it")
+	case r.Level == Wake && !a.state.Resumes():
+		return refuse("%s loads a model again with the next request for it", s.Name)
 	case r.Level == Wake && isKnown && !asleep:
 		return refuse("%s is awake", s.Name)
 	case !isKnown && s.Key == "sglang": // to ask it for what it is ends it

@@ -137,7 +137,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.fault == "another program":
 		say(http.StatusOK, "<html>hello</html>")
 		return
-	case s.fault == "credentials refused" || r.Header.Get("Authorization") != bearer:
+	case s.fault == "credentials refused" || r.URL.Path == "/own/metrics" == (r.Header.Get("Authorization") == bearer):
 		say(http.StatusUnauthorized, "who says "+r.Header.Get("Authorization"))
 		return
 	case r.Method == http.MethodGet:
@@ -149,7 +149,18 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				"memory": map[string]any{"weight_gb": 14.5, "kv_cache_gb": 22.5, "graph_gb": .5}}}},
 			"ollama /api/version": map[string]any{"version": s.version}, "ollama /api/ps": map[string]any{"models": []any{map[string]any{"name": "llama", "size_vram": 37 * quantity.GiB}}},
 		}
+		model := func(state string) []any {
+			return []any{map[string]any{"id": "llama", "status": map[string]any{"value": state}}}
+		}
+		metrics := fmt.Sprintf("# HELP x y\nllamacpp:requests_processing %d\nllamacpp:requests_deferred 0\n", s.requests)
+		answers["llama.cpp /props"] = map[string]any{"role": map[bool]string{true: "router"}[s.fault != "not started for it"], "build_info": s.version}
+		answers["llama.cpp /models"], answers["llama.cpp /metrics"] = map[string]any{"data": model("loaded")}, metrics
+		answers["llama-swap /api/version"], answers["llama-swap /own/metrics"] = map[string]any{"version": s.version}, metrics
+		answers["llama-swap /running"] = map[string]any{"running": []any{map[string]any{"model": "llama", "state": "ready", "proxy": "http://" + r.Host + "/own"}}}
+		answers["comfyui /system_stats"] = map[string]any{"system": map[string]any{"comfyui_version": s.version}, "devices": []any{map[string]any{"torch_vram_total": 37 * quantity.GiB, "torch_vram_free": quantity.GiB}}}
+		answers["comfyui /queue"] = map[string]any{"queue_running": make([]any, s.requests), "queue_pending": []any{}}
 		if s.asleep {
+			answers["llama.cpp /models"], answers["llama-swap /running"] = map[string]any{"data": model("unloaded")}, map[string]any{"running": []any{}}
 			answers["ollama /api/ps"] = map[string]any{"models": []any{}}
 		}
 		if answer, ok := answers[s.kind+" "+r.URL.Path]; ok && (s.fault != "not started for it" || r.URL.Path != "/is_sleeping") {
@@ -169,7 +180,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.asleep = false
 		s.goesTo(serverHolds, time.Second)
 		say(http.StatusOK, "ok")
-	case "/sleep", "/release_memory_occupation", "/api/generate", "/free":
+	case "/sleep", "/release_memory_occupation", "/api/generate", "/free", "/models/unload", "/api/models/unload":
 		s.release(w, r, say)
 	default:
 		say(http.StatusNotFound, "no such route")
@@ -178,7 +189,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, any)) {
 	left := serverKeeps
-	if s.kind == "ollama" {
+	if endsItsProcess[s.kind] {
 		left = 0 // its process ends
 	}
 	switch s.fault {
@@ -213,6 +224,9 @@ func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, 
 	}
 }
 
+// endsItsProcess: the kinds that have the memory in a process of its own, which ends.
+var endsItsProcess = map[string]bool{"ollama": true, "llama.cpp": true, "llama-swap": true}
+
 const bearer = "Bearer secret-1234"
 
 // TestServersThroughBadCases: each server, through what can go wrong.
@@ -225,22 +239,23 @@ func TestServersThroughBadCases(t *testing.T) {
 		pending       bool // it was said to be pending meanwhile
 	}
 	const over = "it answered, and in 10s the driver's figure has not fallen"
+	ends := func(w want) map[string]want { return map[string]want{"ollama": w, "llama.cpp": w, "llama-swap": w} }
 	for fault, c := range map[string]struct {
 		want
 		of map[string]want // where a kind differs
 	}{
-		"right":               {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G, freed 37.0G in"}, map[string]want{"ollama": {outcome: "flushed", says: "38.0G to 0, freed 38.0G in"}}},
-		"slow":                {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G", pending: true}, map[string]want{"ollama": {outcome: "flushed", says: "38.0G to 0", pending: true}}},
+		"right":               {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G, freed 37.0G in"}, ends(want{outcome: "flushed", says: "38.0G to 0, freed 38.0G in"})},
+		"slow":                {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G", pending: true}, ends(want{outcome: "flushed", says: "38.0G to 0", pending: true})},
 		"liar":                {want{outcome: "nothing_freed", says: "nothing freed by NAME (PID 7): 38.0G to 38.0G: " + over, pending: true}, nil},
 		"500":                 {want{err: "500 "}, nil},
 		"hang":                {want{err: "has not answered in 10s: it may still happen"}, nil},
 		"half an answer":      {want{err: "half an answer"}, nil},
 		"another program":     {want{err: "does not answer as NAME does", refused: true}, map[string]want{"paths": {outcome: "nothing_freed", says: over, pending: true}}},
 		"credentials refused": {want{err: "401 it does not take the key", refused: true}, map[string]want{"paths": {err: "401 it does not take the key"}}},
-		"dies":                {want{err: "has ended meanwhile"}, map[string]want{"ollama": {err: "EOF"}, "paths": {err: "EOF"}}},
-		"wakes":               {want{outcome: "nothing_freed", says: "it has taken 37.0G again"}, map[string]want{"ollama": {outcome: "nothing_freed", says: "it has taken 38.0G again"}}},
+		"dies":                {want{err: "has ended meanwhile"}, map[string]want{"ollama": {err: "EOF"}, "llama.cpp": {err: "EOF"}, "llama-swap": {err: "EOF"}, "paths": {err: "EOF"}}},
+		"wakes":               {want{outcome: "nothing_freed", says: "it has taken 37.0G again"}, ends(want{outcome: "nothing_freed", says: "it has taken 38.0G again"})},
 	} {
-		for kind, name := range map[string]string{"vllm": "vLLM", "sglang": "SGLang", "ollama": "Ollama", "paths": "its server"} {
+		for kind, name := range map[string]string{"vllm": "vLLM", "sglang": "SGLang", "ollama": "Ollama", "llama.cpp": "llama.cpp", "llama-swap": "llama-swap", "comfyui": "ComfyUI", "paths": "its server"} {
 			t.Run(fault+"/"+kind, func(t *testing.T) {
 				s, f := newStandIn(t, kind, fault)
 				expect, differs := c.of[kind]
@@ -286,12 +301,12 @@ func TestServersAreLeftAlone(t *testing.T) {
 		change func(*standIn)
 		want   string
 	}{
-		"busy":               {[]string{"vllm", "sglang"}, "", func(s *standIn) { s.requests = 2 }, "is busy: it has 2 requests"},
-		"old":                {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "0.4.9rc1" }, "cannot sleep: it is version 0.4.9rc1: before"},
-		"asleep":             {[]string{"vllm", "ollama"}, "", func(s *standIn) { s.asleep = true }, "sleeps already"},
+		"busy":               {[]string{"vllm", "sglang", "llama.cpp", "llama-swap", "comfyui"}, "", func(s *standIn) { s.requests = 2 }, "is busy: it has 2 requests"},
+		"old":                {[]string{"vllm", "sglang", "ollama", "comfyui"}, "", func(s *standIn) { s.version = "0.2.9rc1" }, "cannot sleep: it is version 0.2.9rc1: before"},
+		"asleep":             {[]string{"vllm", "ollama", "llama.cpp", "llama-swap"}, "", func(s *standIn) { s.asleep = true }, "sleeps already"},
 		"asleep for others":  {[]string{"sglang"}, "", func(s *standIn) { s.used = serverKeeps }, "may sleep already"},
-		"not started for it": {[]string{"vllm", "sglang"}, "not started for it", nil, "cannot sleep: it was started without "},
-		"no version":         {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
+		"not started for it": {[]string{"vllm", "sglang", "llama.cpp"}, "not started for it", nil, "cannot sleep: it "},
+		"no version":         {[]string{"vllm", "sglang", "ollama", "llama.cpp", "llama-swap", "comfyui"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
 		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},
 		"another identity":   {[]string{"vllm"}, "", func(s *standIn) { s.id.StartTime++ }, "has ended"},
 	} {
@@ -315,7 +330,8 @@ func TestServersWake(t *testing.T) {
 		"vllm": {"/sleep?level=1&mode=wait map[]", "/wake_up map[]"}, "paths": {"/free map[]", "/load map[]"},
 		"sglang": {"/pause_generation map[mode:retract]", "/release_memory_occupation map[tags:[kv_cache weights]]",
 			"/resume_memory_occupation map[tags:[kv_cache weights]]", "/continue_generation map[]"},
-		"ollama": {"/api/generate map[keep_alive:0 model:llama]"},
+		"ollama": {"/api/generate map[keep_alive:0 model:llama]"}, "llama.cpp": {"/models/unload map[model:llama]"},
+		"llama-swap": {"/api/models/unload map[]"}, "comfyui": {"/free map[free_memory:true unload_models:true]"},
 	}
 	for kind, want := range wants {
 		s, f := newStandIn(t, kind, "")
@@ -326,18 +342,18 @@ func TestServersWake(t *testing.T) {
 		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); !action.Refused(err) {
+		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); !action.Refused(err) && kind != "comfyui" { // which does not say
 			t.Errorf("%s is put to sleep twice: %v", kind, err)
 		}
 		result, err := f.Run(t.Context(), wake)
-		if says := result.Sentence(""); kind != "ollama" && (err != nil || result.Outcome() != "woken" || !strings.Contains(says, "1.00G to 38.0G, took 37.0G in")) {
+		if says := result.Sentence(""); len(want) > 1 && (err != nil || result.Outcome() != "woken" || !strings.Contains(says, "1.00G to 38.0G, took 37.0G in")) {
 			t.Errorf("%s: %s, %v", kind, says, err)
 		}
-		if kind == "ollama" && !action.Refused(err) {
-			t.Errorf("Ollama wakes by itself: %v", err)
+		if len(want) == 1 && (!action.Refused(err) || !strings.Contains(err.Error(), " loads a model again with the next request for it")) {
+			t.Errorf("%s wakes by itself: %v", kind, err)
 		}
-		if kind == "paths" {
-			s.asked = s.asked[len(s.asked)-2:]
+		if kind == "paths" || kind == "comfyui" { // they were asked twice
+			s.asked = s.asked[len(s.asked)-len(want):]
 		}
 		if !slices.Equal(s.asked, want) {
 			t.Errorf("%s was asked %q", kind, s.asked)

@@ -27,6 +27,7 @@ import (
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
+	"vramscope/server"
 )
 
 type flushFlags struct {
@@ -52,10 +53,11 @@ a moment.
   gradual     what is cached; in steps, if the allocator can free a part
   selective   also the caches that the program has registered as evictable
   urgent      also whatever else can be collected, on all its GPUs
-  sleep       asks its server (vLLM, SGLang, Ollama, or one that a [[server]] of
-              the configuration names) to release its memory: docs/sharing.md.
-              vramscope resume has it take the memory again; with --hold a lease
-              keeps its room until then
+  sleep       asks its server to release its memory (docs/sharing.md):
+              ` + server.Named + `,
+              or one that a [[server]] of the configuration names. vramscope
+              resume has it take the memory again; with --hold a lease keeps its
+              room until then
 
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.

@@ -34,7 +34,7 @@ func (r *reader) readServers(to *[]server.Entry, value any) {
 		switch own := e.Kind == server.Paths; {
 		case len(r.mistakes) > before: // one mistake often has the other as its effect
 		case !known:
-			r.fail(root+"kind", errors.New("say which: vllm, sglang, ollama or paths"))
+			r.fail(root+"kind", errors.New("say which: vllm, sglang, ollama, llama.cpp, llama-swap, comfyui or paths"))
 		case own && (e.Command == "" || !strings.HasPrefix(e.Release, "/") || !strings.HasPrefix(e.Resume, "/")):
 			r.fail(root+"kind", errors.New(`paths need match = { command = "render.py*" }, release = "/free" and resume = "/load"`))
 		case own && e.Watch:

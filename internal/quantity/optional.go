@@ -94,6 +94,16 @@ func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
+// All adds amounts; it is unknown when one is.
+func All[T ~int | ~int64 | ~float64](amounts ...Optional[T]) Optional[T] {
+	for _, amount := range amounts {
+		if !amount.Known() {
+			return Optional[T]{}
+		}
+	}
+	return Sum(amounts...)
+}
+
 // Sum adds the known values of amounts; it is unknown when none is known.
 func Sum[T ~int | ~int64 | ~float64](amounts ...Optional[T]) (total Optional[T]) {
 	for _, amount := range amounts {

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"net/url"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// lookAtLlamaSwap follows llama-swap's source 0bdb372 of August 2026 (internal/server/api.go, apigroup.go,
+// internal/router/base.go). An unload ends the models' servers, with the requests that they have, and answers when
+// they have ended. It does not say whether they are busy: each is asked for its own metrics, not through
+// llama-swap, which would count that as a use.
+func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
+	var answer struct {
+		Version string `json:"version"`
+		Running []struct {
+			Model string `json:"model"`
+			State string `json:"state"`
+			Proxy string `json:"proxy"` // where its server listens
+		} `json:"running"`
+	}
+	if err = a.get(ctx, "/api/version", &answer); err == nil {
+		err = a.get(ctx, "/running", &answer)
+	}
+	if err == nil && answer.Running == nil {
+		err = errors.New("GET /running: no list")
+	}
+	s = unloading(answer.Version)
+	s.release = []step{{path: "/api/models/unload"}}
+	for _, m := range answer.Running {
+		requests := quantity.From(1, quantity.Probe) // it starts or ends
+		if m.State == "ready" {
+			requests = snapshot.Int{}
+			if at, err := url.Parse(m.Proxy); err == nil && isLoopback(at.Hostname()) { // and without llama-swap's key
+				requests = (&asker{base: m.Proxy}).requests(ctx, "/metrics")
+			}
+		}
+		s.loaded(m.Model, requests)
+	}
+	return s, err
+}
+
+func isLoopback(host string) bool {
+	address, _ := netip.ParseAddr(host) // a name is none
+	return host == "localhost" || address.IsLoopback()
+}
