@@ -14,8 +14,10 @@ import (
 	"vramscope/probe"
 )
 
+// LogName is the log's name in its directory.
 const LogName = "audit.log"
 
+// timeLayout is the format of a line's time.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // Log is the audit log: one JSON object a line, only ever appended to. A nil
@@ -26,6 +28,7 @@ type Log struct {
 	Clock     func() time.Time // nil: time.Now
 }
 
+// The outcomes that every action can have.
 const (
 	Begun   = "begin"   // the line before
 	Refusal = "refused" // nothing was done
@@ -116,6 +119,7 @@ func (l *Log) Record(e Entry) error {
 	return l.write(&e)
 }
 
+// Path returns the log's file.
 func (l *Log) Path() string { return filepath.Join(l.Directory, LogName) }
 
 // Check returns nil if a line could be written, as far as that is known without writing,
@@ -135,6 +139,7 @@ func (l *Log) Prove() error {
 	return unwritable(err)
 }
 
+// Refuse logs that an action was refused, and returns the refusal.
 func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
 	if l == nil {
 		return refusal

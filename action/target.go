@@ -30,6 +30,7 @@ const (
 	maxWord  = 256
 )
 
+// NewEntry begins an entry about a process.
 func NewEntry(action string, id process.Identity, origin Origin) Entry {
 	return Entry{Action: action, Origin: origin, PID: id.PID, StartTime: id.StartTime, Command: []string{}}
 }

@@ -225,6 +225,7 @@ func usageOf(cmd *cobra.Command) string {
 	return b.String()
 }
 
+// Main runs the command line and returns the exit code.
 func Main() int {
 	p := &command.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, NoStdout: startup.StdoutClosed()}
 	return run(p, os.Args[1:])

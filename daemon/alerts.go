@@ -58,6 +58,7 @@ func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	}
 }
 
+// environment returns the command's whole environment.
 func environment(getenv func(string) string) []string {
 	environ := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	if account, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {

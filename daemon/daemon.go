@@ -26,12 +26,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Sampling has the methods of a sampler that the daemon needs.
 type Sampling interface {
 	Run(ctx context.Context) error
 	Latest() *snapshot.Snapshot
 	Updates() <-chan struct{}
 }
 
+// Recorder has the methods of a recording that the daemon needs.
 type Recorder interface {
 	// Append records a snapshot, and the events since the last one. It does not wait for a slow
 	// disk.
@@ -43,6 +45,7 @@ type Recorder interface {
 	Close() error
 }
 
+// Exporter has the methods of an exporter that the daemon needs.
 type Exporter interface {
 	// Observe takes a snapshot, the events since the last one, and the recorder's state, nil
 	// without one. It does not wait.
@@ -68,6 +71,7 @@ type Leases interface {
 	Run(ctx context.Context)
 }
 
+// Options configure a daemon.
 type Options struct {
 	Directory string // holds the socket and the lock; the caller makes it
 	Share     socket.Share
@@ -171,6 +175,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // hang.
 const endTime = 300 * time.Millisecond
 
+// daemon is one Run.
 type daemon struct {
 	Options
 	began    time.Time

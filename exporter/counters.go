@@ -23,6 +23,7 @@ type counters struct {
 // reported is what a process's probe has counted since it began.
 type reported struct{ retries, outOfMemory int64 }
 
+// gpuCounters are the counters of one GPU.
 type gpuCounters struct {
 	outOfMemory, retries probeCounter
 	flushes, flushed     float64
@@ -57,6 +58,7 @@ func (c *probeCounter) write(w writer, id metric.ExportedID, values labels, now 
 	}
 }
 
+// decision is the key by which the guard's decisions are counted.
 type decision struct {
 	rule string
 	kind snapshot.GuardDecisionKind

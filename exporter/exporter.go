@@ -11,6 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Options are what is exported, and how.
 type Options struct {
 	Version string // of this program
 	Now     func() time.Time
@@ -33,6 +34,7 @@ type Exporter struct {
 	counters counters
 }
 
+// New makes an exporter that has observed nothing.
 func New(o Options) *Exporter {
 	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: counters{
 		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, probes: map[snapshot.RowID]reported{},

@@ -81,8 +81,10 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	return &Server{e, s, limitConnections(listener, mostConnections), log}, nil
 }
 
+// Address returns where it listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
+// Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	server := &http.Server{
 		Handler: s.Handler(), ConnState: s.listener.note, ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),

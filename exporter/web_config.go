@@ -47,6 +47,7 @@ type serverTLS struct {
 
 const verifiedClients = "RequireAndVerifyClientCert"
 
+// clientAuths are the values of client_auth_type.
 var clientAuths = map[string]tls.ClientAuthType{
 	"NoClientCert": tls.NoClientCert, "RequestClientCert": tls.RequestClientCert, "RequireAnyClientCert": tls.RequireAnyClientCert,
 	"RequireClientCert": tls.RequireAnyClientCert, "VerifyClientCertIfGiven": tls.VerifyClientCertIfGiven, verifiedClients: tls.RequireAndVerifyClientCert,
@@ -98,6 +99,7 @@ func (c *webConfig) protects() bool {
 	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }
 
+// on reports whether TLS is configured.
 func (c *serverTLS) on() bool {
 	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != "" || c.ClientAllowedSANs != nil
 }

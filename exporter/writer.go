@@ -12,11 +12,13 @@ import (
 	"vramscope/metric"
 )
 
+// family is all series of a name.
 type family struct {
 	help   string
 	series []series
 }
 
+// series is one value with its labels.
 type series struct {
 	labels labels
 	value  float64

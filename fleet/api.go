@@ -82,6 +82,7 @@ type result struct {
 	} `json:"result"`
 }
 
+// sample is a value at a moment.
 type sample struct {
 	at    time.Time
 	value float64
@@ -112,6 +113,7 @@ func (a *api) query(ctx context.Context, query string, at time.Time) (*result, [
 	return a.evaluate(ctx, "query", "vector", form)
 }
 
+// queryRange asks for a matrix.
 func (a *api) queryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) (*result, error) {
 	form := url.Values{"query": {query}, "timeout": {queryTimeout.String()}, "step": {seconds(step.Seconds())}}
 	setTime(form, "start", from)

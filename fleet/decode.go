@@ -42,6 +42,7 @@ type instanceFigure struct {
 
 type rowKey struct{ uuid, pid, instance string }
 
+// The exported names of Table's metrics.
 var ofGPU, ofProcess = exportedNames(metric.GPU), exportedNames(metric.Process)
 
 func exportedNames(subject metric.Subject) map[string]metric.ID {

@@ -23,6 +23,7 @@ func instanceOf(label string) (id snapshot.InstanceID) {
 	return id
 }
 
+// instanceFigures are the figures of a MIG instance.
 type instanceFigures struct {
 	instance snapshot.Instance
 	values   map[field]float64

@@ -56,6 +56,7 @@ func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) 
 
 var errNoFigures = errors.New("the engine has no figures of it now")
 
+// pastPoints is the number of points of each series.
 const pastPoints = 240
 
 // Past implements Source: the memory of a box's GPUs and processes.

@@ -30,6 +30,7 @@ const (
 	InState  Field = "state"
 )
 
+// The words of InState.
 const (
 	stateDown  = "down"  // the box does not answer
 	stateLost  = "lost"  // the GPU does not
@@ -69,6 +70,7 @@ func ParseFilter(s string) (Filter, error) {
 	return f, nil
 }
 
+// String is the inverse of ParseFilter.
 func (f Filter) String() string {
 	var words []string
 	for _, t := range f {
@@ -81,6 +83,7 @@ func (f Filter) String() string {
 	return strings.Join(words, " ")
 }
 
+// terms returns the terms of some fields.
 func (f Filter) terms(fields ...Field) (found Filter) {
 	for _, t := range f {
 		if slices.Contains(fields, t.Field) {
@@ -90,6 +93,7 @@ func (f Filter) terms(fields ...Field) (found Filter) {
 	return found
 }
 
+// ByState reports whether the filter names a state.
 func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
 // ofPeople reports whether the filter names a user or a job as such.

@@ -29,6 +29,7 @@ type exporter struct {
 // field is a figure of a line.
 type field string
 
+// The figures and the counts.
 const (
 	used        field = "used"
 	total       field = "total"
@@ -67,6 +68,7 @@ func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name 
 // mebibytes is the unit of dcgm-exporter.
 const mebibytes = "1048576"
 
+// exporters are the supported exporters. The first that reports a GPU is used.
 var exporters = []*exporter{
 	{
 		used: exportedName(metric.Used), uuid: "uuid", people: true,

@@ -57,6 +57,7 @@ type Line struct {
 	User, Program, Job string
 }
 
+// State is how a box or GPU answers.
 type State uint8
 
 // The states. A box that is down has no figures; a stopped one has old figures.
@@ -89,6 +90,7 @@ func (l *Line) StateWord() string {
 	return [...]string{OK: "ok", Asking: "asking", Down: "down", Stopped: "stopped"}[l.State]
 }
 
+// key identifies a line.
 func (l *Line) key() string {
 	if l.Box == "" {
 		return l.User + "\x00" + l.Job

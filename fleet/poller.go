@@ -46,8 +46,10 @@ func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller
 	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
+// Every returns the time from an answer to the next question.
 func (p *Poller) Every() time.Duration { return p.every }
 
+// View returns the newest view.
 func (p *Poller) View() View {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,6 +70,7 @@ func (p *Poller) Ask(q Query) {
 	}
 }
 
+// Again asks at once.
 func (p *Poller) Again() { token(p.wake) }
 
 func token(to chan struct{}) {
@@ -77,6 +80,7 @@ func token(to chan struct{}) {
 	}
 }
 
+// set changes the view and reports it.
 func (p *Poller) set(change func(v *View)) {
 	p.mu.Lock()
 	change(&p.view)

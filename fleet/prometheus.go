@@ -128,6 +128,7 @@ func hasRules() string {
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)
 }
 
+// series is one sample of a vector.
 type series struct {
 	labels map[string]string
 	value  float64
@@ -179,6 +180,7 @@ func (p *Prometheus) warn(warnings []string) {
 	}
 }
 
+// warnings returns the warnings since the last call.
 func (p *Prometheus) warnings() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -111,6 +111,7 @@ func (a *asking) instances() string {
 	return strings.Join(terms, " and ")
 }
 
+// up selects the scraped boxes.
 func (a *asking) up() string {
 	return fmt.Sprintf("max by (instance) (up{%s})", oneOf("job", a.jobs)+more(a.within))
 }
@@ -156,6 +157,7 @@ func (a *asking) ranked() string {
 	return a.top(s)
 }
 
+// share returns the used share of the memory.
 func (a *asking) share(figure func(field) string) string {
 	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
 	if a.queries() == Recorded {

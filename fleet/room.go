@@ -27,6 +27,7 @@ type RoomQuery struct {
 	Horizons []time.Duration
 }
 
+// Room is the answer.
 type Room struct {
 	Time      time.Time
 	Simulated bool
@@ -67,6 +68,7 @@ func (q *RoomQuery) Unjudged(r *Room) string {
 	}
 }
 
+// Rooms finds boxes with room.
 type Rooms interface {
 	Room(ctx context.Context, q RoomQuery) (Room, error)
 }

@@ -10,6 +10,7 @@ import (
 // Source reports a fleet. Its methods may take as long as their context. Each returns the data
 // that it could get, or an error without any.
 type Source interface {
+	// Look returns the worst lines.
 	Look(ctx context.Context, q Query) (*Picture, error)
 	// Totals sums up all GPUs that the query's filter lets through.
 	Totals(ctx context.Context, q Query) (Totals, error)
@@ -19,6 +20,7 @@ type Source interface {
 	Past(ctx context.Context, box string, from, to time.Time) (Past, error)
 }
 
+// Past is a box's series.
 type Past map[snapshot.SeriesKey][]Sample
 
 // Sample is a value at a moment, in the metric's unit.
@@ -27,6 +29,7 @@ type Sample struct {
 	Value int64
 }
 
+// Query selects a part of a fleet.
 type Query struct {
 	Lines  int // at most so many, of each kind of problem and of the rest
 	Fit    int // how many lines fit in view: see Fitting
@@ -48,10 +51,12 @@ const (
 	Jobs
 )
 
+// Word returns the name of a unit.
 func (u Unit) Word() string {
 	return [...]string{Fitting: "", GPUs: "GPUs", Boxes: "boxes", Users: "users", Jobs: "jobs"}[u]
 }
 
+// Next returns the unit after this one.
 func (u Unit) Next() Unit {
 	return [...]Unit{Fitting: Boxes, Boxes: GPUs, GPUs: Users, Users: Jobs, Jobs: Boxes}[u]
 }
@@ -59,8 +64,10 @@ func (u Unit) Next() Unit {
 // OfProcesses reports whether lines are sums of processes, not GPUs.
 func (u Unit) OfProcesses() bool { return u >= Users }
 
+// Sort is the order of the lines.
 type Sort uint8
 
+// The orders.
 const (
 	ByWorst Sort = iota
 	ByUsed
@@ -70,6 +77,7 @@ const (
 	sortCount
 )
 
+// Word returns the name of an order.
 func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }

@@ -34,6 +34,7 @@ type SSH struct {
 	quiet time.Duration // a connection without a line for so long is closed
 }
 
+// sshBox is the state of one box.
 type sshBox struct {
 	host string
 
@@ -45,12 +46,14 @@ type sshBox struct {
 	tried  bool
 }
 
+// Limits on a box's output.
 const (
 	longestLine  = 8 << 20 // 4096 processes are about 6 MB
 	betweenLines = 200 * time.Millisecond
 	longestWhy   = 200
 )
 
+// Times of a connection.
 const (
 	firstPause = time.Second
 	mostPause  = time.Minute
@@ -165,6 +168,7 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 
 var errSilent = errors.New("it has sent no whole line for")
 
+// take takes a line of the stream.
 func (b *sshBox) take(line []byte, now time.Time) error {
 	var d schema.Document
 	if err := json.Unmarshal(line, &d); err != nil {

@@ -176,6 +176,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	return Totals{Own: q.Filter.ofPeople(), GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
 }
 
+// errNoPast is the error for a moment in the past.
 var errNoPast = errors.New("over ssh there is no past")
 
 func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapshot, error) {

@@ -46,6 +46,7 @@ type state struct {
 	Seasons    seasons
 }
 
+// New returns a Forecaster without samples.
 func New() *Forecaster { return new(Forecaster) }
 
 // farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.

@@ -8,6 +8,7 @@ import (
 // Trend is the behaviour of a series.
 type Trend uint8
 
+// The trends.
 const (
 	Young     Trend = iota // too few samples to say
 	Steady                 // none of the others

@@ -25,6 +25,7 @@ type program struct {
 	user, name string
 }
 
+// runs records the runs of a program.
 type runs struct {
 	needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
 	holds      quantity.Bytes // by those that run now

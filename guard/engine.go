@@ -9,8 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Decision is one decision of an Engine.
 type Decision = snapshot.GuardDecision
 
+// Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
 	Root bool // it may touch other users' processes where a rule says so

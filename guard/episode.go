@@ -49,6 +49,7 @@ type view struct {
 	demand         demand
 }
 
+// apply applies a rule to all its devices.
 func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	r := &e.policy.Rules[rule]
 	if !e.forAll(rule) && e.rules[rule][e.owner.UID].Off != "" {

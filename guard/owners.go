@@ -32,6 +32,7 @@ type slot struct {
 	owner uint32
 }
 
+// slotState is the state of a slot.
 type slotState struct {
 	until  time.Time // nothing is done before: figures settle
 	tokens float64   // flushes of processes that were flushed before
@@ -122,6 +123,7 @@ func (e *Engine) tooMany(owner uint32) string {
 	return ""
 }
 
+// begin counts an action against its user.
 func (e *Engine) begin(d *Decision, owner uint32) {
 	t := e.traces[d.Row]
 	if t.flushes > 0 {

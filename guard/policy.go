@@ -14,6 +14,7 @@ import (
 // Mode is what the guard may do.
 type Mode = snapshot.GuardMode
 
+// The modes.
 const (
 	Off    = snapshot.GuardOff
 	DryRun = snapshot.GuardDryRun
@@ -23,6 +24,7 @@ const (
 // Level is how much a flush may cost the program, as in action/flush.
 type Level string
 
+// The levels, gentlest first.
 const (
 	Gradual   Level = "gradual"
 	Selective Level = "selective"
@@ -30,6 +32,7 @@ const (
 	Sleep     Level = "sleep" // its server releases its memory; no default step
 )
 
+// Policy configures a guard.
 type Policy struct {
 	Mode         Mode
 	Every        time.Duration // between two looks; 0: at every snapshot
@@ -54,6 +57,7 @@ const (
 	All Users = "all"
 )
 
+// Rule is a condition, a goal, and the steps towards it.
 type Rule struct {
 	Name  string
 	GPUs  []string // indices and UUIDs; none: all
@@ -87,6 +91,7 @@ func (a Amount) Of(capacity quantity.Bytes) quantity.Bytes {
 	return a.Bytes
 }
 
+// Zero reports whether the amount is unset.
 func (a Amount) Zero() bool { return a == Amount{} }
 
 func (a Amount) String() string {
@@ -116,11 +121,13 @@ type Importance struct {
 	Distributed bool // a distributed job among them may be touched
 }
 
+// The bounds of importance.
 const (
 	LeastImportant = -1000
 	MostImportant  = 1000
 )
 
+// Steps returns the default steps of a rule.
 func Steps() []Level { return []Level{Gradual, Selective, Urgent} }
 
 // Check returns a rule's mistake as a key and an error, or "" and nil.

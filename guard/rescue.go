@@ -39,6 +39,7 @@ type RescueError struct {
 	Reason string
 }
 
+// The codes.
 const (
 	NotActing   = "unsupported"  // the guard does not act
 	RescueBusy  = "busy"         // another rescue is under way
@@ -48,6 +49,7 @@ const (
 
 func (e *RescueError) Error() string { return e.Reason }
 
+// rescueRule is the rule's name in decisions of a rescue.
 const rescueRule = "rescue"
 
 // Rescue decides which processes free memory for an allocation that has failed. It takes the

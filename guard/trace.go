@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Limits of a trace.
 const (
 	// watchedLeast is how long a row is watched before it is flushed.
 	watchedLeast = 20 * time.Second
@@ -22,6 +23,7 @@ const (
 	traceKept = time.Minute
 )
 
+// trace is the past of a row.
 type trace struct {
 	began, seen time.Time
 

@@ -12,6 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Question asks whether a job fits.
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on
@@ -38,6 +39,7 @@ func ParseNeed(s string) (q Question, ok bool) {
 // Verdict is the answer for a place, or for all of them.
 type Verdict string
 
+// The verdicts.
 const (
 	Yes        Verdict = "yes"
 	AfterFlush Verdict = "after_flush"
@@ -45,6 +47,7 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
+// Report is the answer.
 type Report struct {
 	Question Question
 	Snapshot *snapshot.Snapshot
@@ -78,6 +81,7 @@ func (p *Place) UUID() string {
 	return p.GPU.UUID
 }
 
+// FullIn returns when the place will be full.
 func (p *Place) FullIn() *snapshot.FullIn {
 	if p.Instance != nil {
 		return p.Instance.FullIn
@@ -121,6 +125,7 @@ func (r *Report) conclude() Verdict {
 	}
 }
 
+// On lists the labels of the places with a verdict.
 func (r *Report) On(v Verdict) (labels []string) {
 	for i := range r.Places {
 		if r.Places[i].Verdict == v {

@@ -71,6 +71,7 @@ func (s *Snapshot) Profile(out io.Writer, taken time.Time) error {
 	return zipped.Close()
 }
 
+// message is an encoded protobuf message.
 type message []byte
 
 func (m message) number(field, value uint64) message {

@@ -45,6 +45,7 @@ var (
 
 func without(why string) *Stack { return &Stack{[]Frame{{Function: why}}, Frame{Function: why}} }
 
+// Block is allocated memory.
 type Block struct {
 	place
 	Size  quantity.Bytes
@@ -59,6 +60,7 @@ type Snapshot struct {
 	Span              time.Duration // from the history's oldest entry to its newest
 }
 
+// Read reads a snapshot.
 func Read(source io.Reader) (_ *Snapshot, err error) {
 	content, err := bounded.First(source, MaxFile)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// Metric describes one metric.
 type Metric struct {
 	Name    string // the JSON key
 	Unit    Unit
@@ -28,6 +29,7 @@ type Metric struct {
 // Unit is what a metric is measured in.
 type Unit string
 
+// The units.
 const (
 	Bytes          Unit = "bytes"
 	BytesPerSecond Unit = "bytes_per_second"
@@ -43,6 +45,7 @@ const (
 // Subject is what a metric is measured of, as a set.
 type Subject uint8
 
+// The subjects.
 const (
 	GPU Subject = 1 << iota
 	Process
@@ -102,6 +105,7 @@ func (s *Sensors) Value(id ID) Float {
 	}
 }
 
+// Set replaces a sensor's value.
 func (s *Sensors) Set(id ID, value Float) {
 	switch m := &Table[id]; {
 	case m.whole != nil:

@@ -46,6 +46,7 @@ func (m *Metric) ExportedHelp() string {
 	return strings.ToUpper(help[:1]) + help[1:] + "."
 }
 
+// IsCounter reports whether an exported name is a counter's.
 func IsCounter(name string) bool { return strings.HasSuffix(name, "_total") }
 
 // Base converts a value of the unit to Prometheus' base unit.
@@ -78,6 +79,7 @@ type Recorder struct {
 	Written time.Time // when the last commit was; zero before the first
 }
 
+// ExportedID names a metric of the exporter.
 type ExportedID uint8
 
 // What is exported beside Table.

@@ -108,6 +108,7 @@ func openDirect(name string) (*direct, error) {
 	return d, nil
 }
 
+// lookup returns the address of an entry point, nil if the library lacks it.
 func (d *direct) lookup(name string) unsafe.Pointer {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))
@@ -147,6 +148,7 @@ func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) 
 	return int(n), ret
 }
 
+// samples calls nvmlDeviceGetProcessUtilization.
 func (d *direct) samples(call, device unsafe.Pointer, buffer []byte, since uint64) (count int, ret gonvml.Return) {
 	n := C.uint(len(buffer) / utilizationStride)
 	ret = gonvml.Return(C.vramscope_samples(call, device, unsafe.Pointer(unsafe.SliceData(buffer)), &n, C.ulonglong(since)))
@@ -160,6 +162,7 @@ const (
 	memoryVersionBare = C.uint(2)
 )
 
+// memoryV2 calls nvmlDeviceGetMemoryInfo_v2.
 func (d *direct) memoryV2(call, device unsafe.Pointer, bare bool) (memoryAnswer, gonvml.Return) {
 	memory := C.struct_memory_v2{version: memoryVersion}
 	if bare {

@@ -25,6 +25,7 @@ type Error struct {
 	Detail string // the loader's message, say; may be empty
 }
 
+// Error implements error: "nvmlDeviceGetMemoryInfo_v2: ERROR_GPU_IS_LOST".
 func (e *Error) Error() string {
 	if e.Detail == "" {
 		return e.Call + ": " + e.Name
@@ -32,4 +33,5 @@ func (e *Error) Error() string {
 	return e.Call + ": " + e.Name + ": " + e.Detail
 }
 
+// Unwrap gives the kind, so that errors.Is(err, ErrGPULost) works.
 func (e *Error) Unwrap() error { return e.Kind }

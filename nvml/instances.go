@@ -37,6 +37,7 @@ func (r *reading) readInstances() {
 	}
 }
 
+// readInstance appends one MIG device to the reading.
 func (r *reading) readInstance(handle gonvml.Device) {
 	pointer, err := devicePointer(handle)
 	if err != nil {

@@ -33,6 +33,7 @@ type Library struct {
 	known    map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }
 
+// loaded is the library with its entry points.
 type loaded struct {
 	*direct
 	symbols     symbolSet
@@ -49,6 +50,7 @@ type processList struct {
 	kind     ProcessType
 }
 
+// New makes a Library that is not open yet.
 func New(options Options) *Library {
 	options.LibraryPath = cmp.Or(options.LibraryPath, "libnvidia-ml.so.1")
 	options.Proc = cmp.Or(options.Proc, procfs.DefaultMountPoint)

@@ -43,6 +43,7 @@ func memoryOf(a memoryAnswer, source quantity.Source) Memory {
 	return m
 }
 
+// limitOf returns the limit of each part of a memory.
 func limitOf(m Memory) uint64 {
 	if total, ok := m.Total.Value(); ok {
 		return uint64(total)

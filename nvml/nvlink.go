@@ -47,6 +47,7 @@ func (r *reading) readLinkStates(states []linkState) []linkState {
 	return states
 }
 
+// readLinks reads the throughput and the errors of all links.
 func (r *reading) readLinks() {
 	states := r.rare.links
 	if len(states) == 0 || !r.can(symNVLinkState) {

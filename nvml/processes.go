@@ -86,6 +86,7 @@ func (r *reading) unexplained(list []Process) quantity.Bytes {
 	return used / quantity.MiB
 }
 
+// askList appends the processes of one list.
 func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, gonvml.Return) {
 	count, ret := r.fill(strideDetail, pattern, func(capacity int) (int, gonvml.Return) {
 		return r.lib.list(source.call, device, r.buffer, capacity)

@@ -15,6 +15,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// gpu is a GPU of an open library, with the buffers of its readings.
 type gpu struct {
 	device  Device
 	handle  gonvml.Device
@@ -36,6 +37,7 @@ type gpu struct {
 	eventless   bool            // the GPU offers no critical error events
 }
 
+// reading is one Read under way.
 type reading struct {
 	*Library
 	*gpu
@@ -198,6 +200,7 @@ func (r *reading) integrated() bool {
 
 var errNotAsked = errors.New("not asked")
 
+// readProcesses reads who is on the GPU and how busy each is.
 func (r *reading) readProcesses() {
 	if r.alone.Load() {
 		r.result.ProcessesError = errNotAsked

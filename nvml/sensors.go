@@ -11,6 +11,7 @@ import (
 	"vramscope/metric"
 )
 
+// readLoad reads how busy and how hot the GPU is, and its clocks.
 func (r *reading) readLoad() {
 	if !r.result.MIGEnabled { // under MIG there is no utilisation of the whole GPU
 		if rates, ok := ask(r, symUtilization, r.handle.GetUtilizationRates); ok {
@@ -43,6 +44,7 @@ func (r *reading) readUnlisted() {
 	r.result.MemoryClock = r.clock(symClock, r.handle.GetClockInfo, gonvml.CLOCK_MEM)
 }
 
+// clock reads one clock in MHz.
 func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.Return), kind gonvml.ClockType) metric.Int {
 	if megahertz, ok := ask(r, call, func() (uint32, gonvml.Return) { return get(kind) }); ok {
 		return intFigure(megahertz, highestClock)
@@ -50,6 +52,7 @@ func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.
 	return metric.Int{}
 }
 
+// readPower reads the power that is drawn.
 func (r *reading) readPower() {
 	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
 		r.result.Power = watts(milliwatts)

@@ -80,6 +80,7 @@ func wellFormedUUID(uuid string) bool {
 	})
 }
 
+// checkDevices returns the error of an invalid list of devices in a request.
 func checkDevices(uuids []string) *Error {
 	if len(uuids) > maxDevices || slices.ContainsFunc(uuids, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
 		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
@@ -87,6 +88,7 @@ func checkDevices(uuids []string) *Error {
 	return nil
 }
 
+// checkDuration returns the error of an impossible duration of a flush or a snapshot.
 func checkDuration(ms float64) error {
 	if ms < 0 || ms > 1e9 {
 		return fmt.Errorf("it took %g ms", ms)

@@ -133,6 +133,7 @@ func (f *FailedAllocation) checkHeld() {
 	}
 }
 
+// size returns what the allocator has reserved, or the sum of its known parts.
 func (a *Allocator) size() quantity.Bytes {
 	if a.ReservedBytes != nil {
 		return *a.ReservedBytes

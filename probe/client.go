@@ -96,6 +96,7 @@ func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }
 // question is a request as it is sent: a *request, or one of those below.
 type question interface{ head() *request }
 
+// The questions that have fields of their own.
 type (
 	flushQuestion struct {
 		request
@@ -174,6 +175,7 @@ func (c *Client) send(q question) error {
 	return nil
 }
 
+// receive waits for the answer to the outstanding request.
 func (c *Client) receive(ctx context.Context, cmd string, into response) error {
 	line, err := c.in.next()
 	switch {
@@ -218,6 +220,7 @@ var (
 	errNoReason = errors.New("the answer is neither ok nor an error")
 )
 
+// isRefusal reports whether the probe answered with an error.
 func isRefusal(err error) bool {
 	_, refused := errors.AsType[*Error](err)
 	return refused && !errors.Is(err, ErrBroken)

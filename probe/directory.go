@@ -80,6 +80,7 @@ func (r root) close() {
 	}
 }
 
+// directory opens a directory of sockets below the root.
 func (r root) directory(path string, owner uint32) (*directory, error) {
 	fd, err := r.open(path)
 	if err != nil {
@@ -297,6 +298,7 @@ func sparesIn(dir *os.File, names []string, prefix string, owner uint32) []strin
 	return found
 }
 
+// namesWith lists the names in a directory that begin with prefix.
 func namesWith(dir *os.File, prefix string) []string {
 	const batch = 1024
 	var found []string
@@ -314,6 +316,7 @@ func namesWith(dir *os.File, prefix string) []string {
 	return found
 }
 
+// spare returns a process's spare directories.
 func (f *Finder) spare(root root, inner int, uid uint32) []string {
 	prefix := sparePrefix(inner)
 	paths, err := f.listings.spareDirectories(root, prefix, uid)

@@ -167,6 +167,7 @@ func (m *Monitor) hasCapacity(uid uint32) bool {
 	return len(m.byProcess) < maxProbes && ofUser < maxProbesPerUser
 }
 
+// attend runs the session of a connection.
 func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, client *Client) {
 	first := sync.OnceFunc(func() {
 		m.mu.Lock()

@@ -36,6 +36,7 @@ func NewFinder(table *process.Table) *Finder {
 // ErrNoProbe means that a process has no probe.
 var ErrNoProbe = errors.New("no probe")
 
+// errOutside is for a peer whose pid is 0.
 var errOutside = errors.New("the process is outside this container's pid namespace and cannot be identified; run vramscope on the host")
 
 // errInherited is for a peer that has exited: a forked child still has its sockets.
@@ -172,6 +173,7 @@ func (f *Finder) usual(inner int, uid uint32) []string {
 	return dirs
 }
 
+// fromEnvironment returns the directories that the process's environment names.
 func (f *Finder) fromEnvironment(pid, inner int) []string {
 	runtime, err := f.runtimeOf(pid)
 	if err != nil || runtime == "" {
@@ -191,8 +193,10 @@ func (f *Finder) runtimeOf(pid int) (string, error) {
 	return process.ValueOf(content, "XDG_RUNTIME_DIR"), nil
 }
 
+// environmentSize limits how much of an environment is read.
 const environmentSize = 256 << 10
 
+// rootOf returns a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this program sees it if

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// HeldBy is a class of what holds memory.
 type HeldBy string
 
 // HeldClasses are the classes, in the order in which they claim a block. Unnamed has the blocks

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 )
 
+// The commands of the protocol.
 const (
 	cmdHello    = "hello"
 	cmdStats    = "stats"
@@ -23,6 +24,7 @@ const (
 // Code is why a request failed. A monitor treats an unknown code as Internal.
 type Code string
 
+// The codes.
 const (
 	BadRequest     Code = "bad_request"     // not a JSON object, or a field has an impossible value
 	UnknownCommand Code = "unknown_command" // this server has no such command
@@ -69,6 +71,7 @@ func (r *reply) head() *reply { return r }
 // response is a reply, or one of those below.
 type response interface{ head() *reply }
 
+// The answers that have fields of their own.
 type (
 	helloLine struct {
 		reply

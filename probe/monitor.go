@@ -77,6 +77,7 @@ const (
 	joinTime = 500 * time.Millisecond
 )
 
+// NewMonitor makes a Monitor; Run starts it.
 func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	m := &Monitor{
 		finder:       finder,
@@ -200,6 +201,7 @@ func (m *Monitor) scanNow() {
 	m.wakeUp()
 }
 
+// wakeUp makes Run scan.
 func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
@@ -268,6 +270,7 @@ type Problem struct {
 	Err  error
 }
 
+// Problems lists what keeps probes from being read.
 func (m *Monitor) Problems() []Problem {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -41,6 +41,7 @@ func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	return "", errors.Join(refusals...)
 }
 
+// OwnPlace returns Place for this process.
 func OwnPlace() (string, error) {
 	start, err := ownStart()
 	if err != nil {

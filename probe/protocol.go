@@ -14,6 +14,7 @@ const Version = "vramscope/1"
 // Bound says how the memory that a flush frees may differ from the prediction.
 type Bound string
 
+// The bounds.
 const (
 	Most  Bound = "most"  // it may free less
 	Least Bound = "least" // it may free more
@@ -23,12 +24,14 @@ const (
 // Basis says how an allocator's fragmentation is determined.
 type Basis string
 
+// The three bases.
 const (
 	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks are fragmented
 	LargestFree Basis = "largest_free" // best fit with coalescing: the largest free block is cached, the rest fragmented
 	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what the flush could not free
 )
 
+// Report is the answer to the command "stats".
 type Report struct {
 	TimeNS int64  `json:"time_ns"`         // Unix time of the reading in the probe process
 	Steps  *int64 `json:"steps,omitempty"` // training steps since the program began; nil where nothing counts them
@@ -57,6 +60,7 @@ type Rescues struct {
 	Last      Rescue `json:"last"`
 }
 
+// Rescue is one allocation that waited.
 type Rescue struct {
 	TimeNS    int64          `json:"time_ns"` // its end
 	Bytes     quantity.Bytes `json:"bytes"`   // asked for
@@ -131,6 +135,7 @@ type Pool struct {
 	Segments        *int64          `json:"segments,omitempty"`
 }
 
+// Allocation is one live allocation.
 type Allocation struct {
 	Bytes      quantity.Bytes `json:"bytes"`
 	AgeSeconds *float64       `json:"age_seconds,omitempty"`
@@ -138,6 +143,7 @@ type Allocation struct {
 	Library    string         `json:"library,omitempty"` // whose code made that call: "libcublas.so.12"
 }
 
+// Hello is the answer to the command "hello".
 type Hello struct {
 	Proto        string    `json:"proto"` // Version
 	PID          int       `json:"pid"`   // in the probe process's own pid namespace
@@ -209,6 +215,7 @@ type FlushRequest struct {
 	Devices []string `json:"devices,omitempty"`
 }
 
+// check returns the error of an invalid request.
 func (r *FlushRequest) check() *Error {
 	switch r.Level {
 	case Gradual, Selective, Urgent:
@@ -243,6 +250,7 @@ type Flushed struct {
 	FreedBytes  quantity.Bytes `json:"freed_bytes"`
 }
 
+// check returns what is impossible in a result.
 func (r *FlushResult) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

@@ -77,8 +77,10 @@ func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }
 
+// CommonPool returns the name of a part of an allocator.
 func CommonPool(name string) string { return common(name, "small", "large") }
 
+// CommonRuntime returns the name of a library.
 func CommonRuntime(name string) string {
 	return common(name, "PyTorch", "CuPy", "RMM", "JAX", "TensorFlow", "CUDA")
 }

@@ -146,6 +146,7 @@ func parseUser(text string) (uint32, bool) {
 	return uint32(uid), err == nil && strconv.FormatUint(uid, 10) == text
 }
 
+// namesIn lists the names in a directory that begin with prefix.
 func namesIn(path, prefix string) []string {
 	dir, err := os.Open(path)
 	if err != nil {

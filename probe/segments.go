@@ -23,12 +23,14 @@ const (
 	maxMapMembers = 2*MaxBlocks + 16*MaxSegments
 )
 
+// Segments maps the memory of a process.
 type Segments struct {
 	Schema  string           `json:"schema"`
 	TimeNS  int64            `json:"time_ns"` // Unix time of the reading in the probe process
 	Devices []DeviceSegments `json:"devices"`
 }
 
+// DeviceSegments are the segments on one GPU.
 type DeviceSegments struct {
 	UUID     string    `json:"uuid"`
 	Segments []Segment `json:"segments"` // by address
@@ -52,6 +54,7 @@ type Block struct {
 	State BlockState
 }
 
+// BlockState is the state of a block's memory.
 type BlockState string
 
 // The states. A flush frees the cached blocks; free blocks that it cannot free are fragmented.

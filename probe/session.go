@@ -89,6 +89,7 @@ func (s *session) run(ctx context.Context, first func()) error {
 	}
 }
 
+// renewed ends the wait of the callers of Renew.
 func (s *session) renewed() {
 	for _, done := range s.fresh {
 		done <- flushed{}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// SnapshotFormat is the format of a snapshot.
 type SnapshotFormat string
 
 // The formats that vramscope knows. A probe may have others, and refuses those
@@ -60,6 +61,7 @@ type SnapshotRequest struct {
 	Record *Recording `json:"record,omitempty"`
 }
 
+// check returns the error of an invalid request.
 func (r *SnapshotRequest) check() *Error {
 	if r.Format == "" {
 		r.Format = SegmentsFormat

@@ -109,6 +109,7 @@ func (d *database) exec(text string, args ...any) int64 {
 	return id
 }
 
+// each calls scan for every row.
 func (d *database) each(scan func(*sql.Rows) error, text string, args ...any) {
 	if d.err == nil {
 		d.err = each(ctx, d.conn, scan, text, args...)
@@ -159,6 +160,7 @@ func row(ctx context.Context, in querier, into []any, text string, args ...any) 
 	return cmp.Or(err, missing)
 }
 
+// commit makes everything written so far durable.
 func (d *database) commit() error {
 	if d.err == nil && d.begun {
 		_, d.err = d.conn.ExecContext(ctx, "COMMIT")

@@ -112,6 +112,7 @@ func (r *Recording) eachReader(from, to time.Time, visit func(*dayReader) error)
 	return nil
 }
 
+// Close closes the databases.
 func (r *Recording) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,6 +124,7 @@ func (r *Recording) Close() error {
 	return err
 }
 
+// day opens a day, or returns it if it is open.
 func (r *Recording) day(path string) (*dayReader, error) {
 	now, err := os.Stat(path)
 	if err != nil {
@@ -280,6 +282,7 @@ func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) 
 	}
 }
 
+// span returns the first and the last tick.
 func (d *dayReader) span() (from, to int64) {
 	return d.number("SELECT min(from_ns) FROM sessions"), max(d.number("SELECT max(to_ns) FROM sessions"), d.number("SELECT max(time_ns) FROM tail"))
 }

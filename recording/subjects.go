@@ -192,6 +192,7 @@ func words(s string) any {
 	return text.Clean(s)
 }
 
+// orNull returns nil for zero.
 func orNull[T int | int64](v T) any {
 	if v == 0 {
 		return nil

@@ -97,6 +97,7 @@ func (s *gpuSums) begin(now int64) {
 	s.set(now, time.Minute)
 }
 
+// add adds a tick of this window.
 func (s *gpuSums) add(weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot, drawn snapshot.Float) {
 	if weight <= 0 {
 		return
@@ -145,6 +146,7 @@ func (s *processSums) add(weight time.Duration, p *snapshot.Process, part share)
 	})
 }
 
+// flushGPU writes a GPU's sums so far.
 func (d *day) flushGPU(r *gpuRecord) {
 	s := &r.sums
 	if s.covered > 0 {
@@ -161,6 +163,7 @@ func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	return before
 }
 
+// flushProcess writes a row's sums so far.
 func (d *day) flushProcess(r *rowRecord) {
 	d.updateRow(r)
 	s := &r.sums

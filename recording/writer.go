@@ -53,11 +53,13 @@ type Writer struct {
 	state State
 }
 
+// tick is what Append queues.
 type tick struct {
 	snap   *snapshot.Snapshot
 	events []snapshot.Event
 }
 
+// State is the state of a Writer.
 type State struct {
 	metric.Recorder
 	Ticks int64 // ticks of this writer that are on disk
@@ -85,6 +87,7 @@ func newWriter(directory string, options Options) (*Writer, error) {
 	return w, w.take()
 }
 
+// take makes the folder and takes its lock.
 func (w *Writer) take() error {
 	if err := makeFolder(w.directory); err != nil {
 		return err
@@ -135,6 +138,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
+// run writes until the writer is closed.
 func (w *Writer) run() {
 	defer close(w.done)
 	timer := time.NewTicker(commitInterval)
@@ -153,6 +157,7 @@ func (w *Writer) run() {
 	}
 }
 
+// write adds a tick to its day.
 func (w *Writer) write(t tick) {
 	now := time.Now()
 	if w.day == nil && now.Before(w.retryAt) {
@@ -218,6 +223,7 @@ func (w *Writer) holds() bool {
 	return err != nil || !errors.Is(missing, fs.ErrNotExist) && (missing != nil || os.SameFile(held, there))
 }
 
+// commit makes everything written so far durable.
 func (w *Writer) commit() {
 	if w.day == nil || w.pending == 0 {
 		return
@@ -265,6 +271,7 @@ func (w *Writer) lose(n int64) {
 	w.pending = 0
 }
 
+// fail pauses the recording.
 func (w *Writer) fail(err error) {
 	w.retryAt = time.Now().Add(w.retry)
 	w.mu.Lock()
@@ -273,6 +280,7 @@ func (w *Writer) fail(err error) {
 	w.state.Errors++
 }
 
+// end closes the day and releases the folder.
 func (w *Writer) end() error {
 	var err error
 	if w.day != nil {

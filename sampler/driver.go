@@ -99,6 +99,7 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 // slowRead is longer than a responsive driver takes.
 const slowRead = 5 * time.Millisecond
 
+// startReaders starts count goroutines that run the queue.
 func startReaders(queue <-chan func(), count int) {
 	for range min(count, len(queue)) {
 		go func() {
@@ -122,6 +123,7 @@ func (d *driver) ask(now time.Time, g *gpu) func() {
 	}
 }
 
+// takeLate takes the answers that missed their tick.
 func (d *driver) takeLate(now time.Time) {
 	for {
 		select {
@@ -133,6 +135,7 @@ func (d *driver) takeLate(now time.Time) {
 	}
 }
 
+// conclude sets the states of the GPUs and of the driver by the tick's answers.
 func (d *driver) conclude(now time.Time) {
 	d.state.Hanging = 0
 	var lost error
@@ -159,6 +162,7 @@ func (d *driver) conclude(now time.Time) {
 	}
 }
 
+// isDriverLost reports whether an error concerns the whole driver, not one GPU.
 func isDriverLost(err error) bool {
 	return errors.Is(err, nvml.ErrUninitialized) || errors.Is(err, nvml.ErrDriverNotLoaded) ||
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
@@ -194,6 +198,7 @@ func (d *driver) list(now time.Time, device nvml.Device) {
 	})
 }
 
+// lose notes that the driver is lost, and when to try again.
 func (d *driver) lose(now time.Time, err error) {
 	d.isOpen = false
 	d.state.Failures++

@@ -108,6 +108,7 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 	slices.SortFunc(d.gpus, func(a, b *gpu) int { return a.device.Index - b.device.Index })
 }
 
+// closeReader closes the driver; false while calls are in progress.
 func (d *driver) closeReader() bool {
 	if d.opened != nil || slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.busy }) {
 		return false

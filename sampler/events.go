@@ -53,6 +53,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 	return e
 }
 
+// noteChanges logs how the driver and its GPUs have changed since the last snapshot.
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
@@ -89,6 +90,7 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 // take two or three seconds.
 const hangingFor = 5 * time.Second
 
+// isDown reports whether a GPU's state is an event.
 func isDown(g *snapshot.GPU, now time.Time) bool {
 	switch g.State {
 	case snapshot.GPUOK:

@@ -115,6 +115,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 
 func noAnswerSince(t time.Time) string { return "no answer since " + t.Format("15:04:05") }
 
+// lists reports whether this tick has read its processes.
 func (g *gpu) lists() bool { return g.fresh != nil && g.fresh.ProcessesError == nil }
 
 func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
@@ -124,6 +125,7 @@ func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
 	g.state, g.message = state, message
 }
 
+// noteIdle remembers since when the GPU has been idle with memory in use.
 func (g *gpu) noteIdle(now time.Time) {
 	used, known := g.fresh.Memory.Used.Value()
 	busy, measured := g.fresh.Utilization.Value()

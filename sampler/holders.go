@@ -84,6 +84,7 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	snap.Holders = h.without(snap.Rows, "", infos, func(found *process.Holder) bool { return len(found.Minors) == 0 })
 }
 
+// collect waits for a search and takes its result.
 func (h *holders) collect(now time.Time, wait time.Duration) {
 	select {
 	case r := <-h.results:

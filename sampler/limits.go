@@ -137,6 +137,7 @@ func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool)
 	return sum, known
 }
 
+// memoryOf returns the memory of a GPU, or of one of its instances.
 func memoryOf(r *nvml.Reading, id snapshot.InstanceID) nvml.Memory {
 	if !id.MIG {
 		return r.Memory

@@ -106,6 +106,7 @@ func (l *load) fresh(now time.Time) bool {
 	return l.loads() || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
 
+// later reports whether a later load is in progress.
 func (l *load) later() bool {
 	limit := laterLoad
 	if l.like != nil {
@@ -164,6 +165,7 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes, steps int64) (gre
 	return grew
 }
 
+// trains reports whether the program makes training steps.
 func (l *load) trains() bool { return l.counts >= training }
 
 func (l *load) learn() {
@@ -194,6 +196,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	}
 }
 
+// fills reports whether the series alone is expected to grow by that much.
 func (o *outlook) fills(free quantity.Bytes) bool {
 	if o.forecaster == nil {
 		return false

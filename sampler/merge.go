@@ -162,6 +162,7 @@ func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	return known != nil && known.alive && known.info.Identity == id.Process
 }
 
+// driverRow makes a row with the figures of the driver and of /proc.
 func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r := s.describe(p.PID)
 	r.ID.GPUUUID = g.device.UUID
@@ -196,6 +197,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 	return p
 }
 
+// finish adds a row's past to it, and remembers the row.
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {

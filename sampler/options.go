@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Options wires a Sampler to its sources.
 type Options struct {
 	Devices   DeviceReader
 	Probes    ProbeReader // nil: no probes
@@ -46,6 +47,7 @@ type Options struct {
 	RecordingPaused func() string
 }
 
+// The bounds of the interval between ticks.
 const (
 	MinInterval     = 100 * time.Millisecond
 	MaxInterval     = time.Minute
@@ -61,6 +63,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// deadline returns how long a tick at this interval waits for a GPU.
 func (o Options) deadline(interval time.Duration) time.Duration {
 	if o.Deadline > 0 {
 		return o.Deadline

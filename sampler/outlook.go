@@ -103,6 +103,7 @@ func (o *outlook) doubt() snapshot.Doubt {
 	return snapshot.Believed
 }
 
+// learn takes a sample and makes no forecast.
 func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 	switch {
 	case o.given == 0:
@@ -144,6 +145,7 @@ func (o *outlook) move() {
 	}
 }
 
+// fullIn returns when this memory will be full.
 func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	if o.forecaster == nil {
 		return nil
@@ -165,6 +167,7 @@ func whenFull(now time.Time, m *snapshot.Memory, series ...*forecast.Forecaster)
 	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest, Made: now}
 }
 
+// unmoved returns the forecast of a series that has never moved.
 func unmoved(v quantity.Bytes) []snapshot.Prediction {
 	out := make([]snapshot.Prediction, len(forecast.Horizons))
 	for i, h := range forecast.Horizons {
@@ -272,6 +275,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 	})
 }
 
+// warm visits a series before a moment.
 func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, spans []warmSpan, visit func(time.Time, snapshot.Bytes)) {
 	for _, span := range spans {
 		// The moment itself belongs to the live history.

@@ -113,6 +113,7 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	}
 }
 
+// predictGPU puts the forecasts of a GPU and its MIG instances into the snapshot.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	out.Outlook = s.outlookOf(now, &g.expected, &region{&out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }})
 	if out.MIG { // a process can use only its instance
@@ -149,6 +150,7 @@ type expected struct {
 	uuid string // of a MIG instance: one that was created again with the same numbers has another
 }
 
+// outlookOf takes the memory of a GPU or instance, and returns its outlook.
 func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Outlook {
 	o.observe(now, at.Used, quickPace)
 	loads := s.loadsAt(at)

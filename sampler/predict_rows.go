@@ -85,6 +85,7 @@ func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	return fresh && explained >= at.Used.Or(0)*9/10
 }
 
+// sumOf sums the forecasts of a place's processes.
 func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.Prediction) {
 	var spreads [4]float64 // squared, at one horizon
 	longest := 0

@@ -70,6 +70,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	return answering
 }
 
+// setProbe gives the rows of a process a probe without stats.
 func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 	for i := range m.rows {
 		if m.rows[i].ID.Process == id {

@@ -34,12 +34,14 @@ type report struct {
 	held    quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
 }
 
+// bound is a limit by the driver's figures at a moment.
 type bound struct {
 	limit quantity.Bytes
 	name  string // what a reason calls the limit
 	at    time.Time
 }
 
+// reports are the reports on a row.
 type reports struct {
 	shown    report  // the last accepted; its device is nil where there is none
 	waiting  report  // exceeds the driver's readings, and is newer

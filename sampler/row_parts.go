@@ -23,8 +23,10 @@ import (
 // context, kernels, a workspace) is some hundreds of MiB.
 const skewTolerance = 128 * quantity.MiB
 
+// span is the time in which a reading was taken.
 type span struct{ from, to time.Time }
 
+// otherMemory remembers a row's readings.
 type otherMemory struct {
 	last       snapshot.Bytes // the last difference whose readings were true at one moment
 	used, held snapshot.Bytes // the first readings after the last large change

@@ -63,6 +63,7 @@ type FleetLine struct {
 	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // GPUs that hold memory and run nothing
 }
 
+// SeverityOf returns the word for a severity.
 func SeverityOf(s snapshot.Severity) string {
 	if s == snapshot.Urgent {
 		return "urgent"

@@ -47,6 +47,7 @@ type Memory struct {
 	Source        Text           `json:"source"`
 }
 
+// ECC is the state of error correction.
 type ECC struct {
 	Enabled     quantity.Optional[bool]   `json:"enabled"`
 	Corrected   quantity.Optional[uint64] `json:"corrected"`
@@ -153,6 +154,7 @@ func instanceOf(in *snapshot.Instance) Instance {
 	}
 }
 
+// MemoryOf converts a frame buffer.
 func MemoryOf(m snapshot.Memory) Memory {
 	out := Memory{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
 	switch {

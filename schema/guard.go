@@ -103,6 +103,7 @@ func GuardOf(g *snapshot.Guard) *Guard {
 	}
 }
 
+// DecisionsOf returns decisions, in their order.
 func DecisionsOf(decisions []snapshot.GuardDecision) []Decision { return List(decisions, decisionOf) }
 
 func decisionOf(d *snapshot.GuardDecision) Decision {
@@ -119,6 +120,7 @@ func decisionOf(d *snapshot.GuardDecision) Decision {
 	return out
 }
 
+// RowOf identifies a row.
 func RowOf(id snapshot.RowID) Row {
 	row := Row{PID: id.Process.PID, StartTimeTicks: id.Process.StartTime, PIDNamespace: id.Process.Namespace, GPUUUID: id.GPUUUID}
 	if id.Instance.MIG {

@@ -11,6 +11,7 @@ type HeadroomDocument struct {
 	Headroom Headroom `json:"headroom"`
 }
 
+// Headroom is the question and its answer.
 type Headroom struct {
 	NeedBytes      quantity.Bytes `json:"need_bytes"`
 	Count          int            `json:"count"`

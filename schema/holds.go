@@ -33,6 +33,7 @@ type HoldsDevice struct {
 	Classes        []HeldClass    `json:"classes"`
 }
 
+// HeldClass is what one class holds.
 type HeldClass struct {
 	Class  string         `json:"class"`
 	Bytes  quantity.Bytes `json:"bytes"`

@@ -59,6 +59,7 @@ type Alert struct {
 	Message  string `json:"message"`
 }
 
+// Of converts a snapshot.
 func Of(snap *snapshot.Snapshot) Document {
 	doc := Document{
 		Head: HeadOf(Version, snap),

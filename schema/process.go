@@ -87,6 +87,7 @@ type Allocator struct {
 	Largest            []Allocation             `json:"largest"`
 }
 
+// Pool is a part of an allocator.
 type Pool struct {
 	Name            Text                     `json:"name"`
 	ReservedBytes   snapshot.Bytes           `json:"reserved_bytes"`
@@ -95,6 +96,7 @@ type Pool struct {
 	Segments        quantity.Optional[int64] `json:"segments"`
 }
 
+// Allocation is a live allocation.
 type Allocation struct {
 	Bytes      quantity.Bytes `json:"bytes"`
 	AgeSeconds snapshot.Float `json:"age_seconds"`

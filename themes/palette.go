@@ -19,6 +19,7 @@ func newPalette(profile colorprofile.Profile) palette {
 	return palette{profile: profile, made: map[string]Style{}}
 }
 
+// style resolves a style. What is no terminal (NoTTY) gets no sequences.
 func (p palette) style(s lipgloss.Style) Style {
 	if p.profile <= colorprofile.NoTTY {
 		return Style{}
@@ -54,10 +55,12 @@ func (p palette) color(hex string, index uint8) Style { return p.style(p.ink(hex
 
 func (p palette) bold(hex string, index uint8) Style { return p.style(p.ink(hex, index).Bold(true)) }
 
+// alarm returns bold text on the colour.
 func (p palette) alarm(hex string, index uint8) Style {
 	return p.style(p.ink(hex, index).Bold(true).Reverse(true))
 }
 
+// hues returns the colours of owners.
 func (p palette) hues(inks [6]string, indexes [6]uint8) (styles [6]Style) {
 	for i := range styles {
 		styles[i] = p.color(inks[i], indexes[i])

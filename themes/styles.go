@@ -26,6 +26,7 @@ func (s Style) Lipgloss() lipgloss.Style {
 	return s.style
 }
 
+// Append writes text in this style to dst.
 func (s Style) Append(dst []byte, text string) []byte {
 	if s.drawn == nil || text == "" {
 		return append(dst, text...)
@@ -105,6 +106,7 @@ func (s *Styles) Edge(lower, upper Style) Style {
 	return lower
 }
 
+// joinAreas makes the edges between the areas of a graph.
 func (s *Styles) joinAreas(p palette) {
 	areas := append([]Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable}, append(s.Faded[:], s.Veil[:]...)...)
 	s.edges = make(map[edge]Style)

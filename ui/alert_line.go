@@ -45,6 +45,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
+// speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
 // standstill returns what the line says while the screen is frozen or shows the past, else "".

@@ -10,6 +10,7 @@ import (
 // The cursor stays on its process, and on its line of the screen, while rows move. There
 // is no cursor until a movement key is pressed: the table shows its first rows.
 
+// move moves the cursor by a number of rows. The first movement only shows it.
 func (m *model) move(by int) bool {
 	ids := m.rowIDs()
 	if len(ids) == 0 {

@@ -45,6 +45,7 @@ func (d driverScreen) Render(width, height int) []string {
 	return cell.Fill(out, width, height)
 }
 
+// answering says how many probes still answer.
 func (d driverScreen) answering() string {
 	switch n := d.shown.Driver.ProbesAnswering; n {
 	case 0:
@@ -56,6 +57,7 @@ func (d driverScreen) answering() string {
 	}
 }
 
+// happened says what is wrong with the driver.
 func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
@@ -76,6 +78,7 @@ func (d driverScreen) happened() string {
 	}
 }
 
+// next says when the driver will be tried again.
 func (d driverScreen) next() string {
 	driver := &d.shown.Driver
 	text := ""

@@ -32,6 +32,7 @@ type flushRun struct {
 }
 
 type (
+	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
 	// flushedMsg is the result of the flush in several wordings, the longest first.
 	flushedMsg struct {
@@ -254,6 +255,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 	return text
 }
 
+// escape says what Esc does while the flush runs.
 func (r *flushRun) escape() string {
 	if r.stoppable {
 		return "   Esc stops it here"
@@ -272,6 +274,7 @@ func (r *flushRun) report(text string) {
 	}
 }
 
+// await returns a command that waits for the next progress.
 func (r *flushRun) await() tea.Msg {
 	if text, ok := <-r.steps; ok {
 		return flushStepMsg{text}

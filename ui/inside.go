@@ -58,6 +58,7 @@ func (i *inside) key() keys.ID {
 	return keys.Map
 }
 
+// answers reports whether a process's probe can answer a key.
 func answers(p *snapshot.Process, key keys.ID) bool {
 	if p == nil || p.Probe == nil || p.Probe.State == snapshot.ProbeSilent {
 		return false
@@ -68,6 +69,7 @@ func answers(p *snapshot.Process, key keys.ID) bool {
 	return slices.Contains(p.Probe.Capabilities, "snapshot")
 }
 
+// whyNoAnswer returns why there is no answer to a key.
 func whyNoAnswer(p *snapshot.Process, key keys.ID) string {
 	what, limit := "report its segments", ""
 	if key == keys.Holders {

@@ -35,6 +35,7 @@ type layout struct {
 // rect is a rectangle of the screen. Without rows it is not drawn.
 type rect struct{ top, rows, cells int }
 
+// The sizes at which the layout changes.
 const (
 	minWidth, minHeight   = 30, 3
 	fullWidth, fullHeight = 80, 24 // below is a pane, without some parts
@@ -164,6 +165,7 @@ func (lay *layout) tile(gpus, free int) (height int) {
 	return height
 }
 
+// tilesOf returns how many tiles stand side by side, and the height of each.
 func (lay *layout) tilesOf(gpus int) (across, height int) {
 	return (gpus + lay.tileRows - 1) / lay.tileRows, lay.tiles.rows / lay.tileRows
 }

@@ -22,6 +22,7 @@ func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }
 
+// writeDayOne says how to get a probe, in the longest wording that fits.
 func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	var owners []cell.Span

@@ -91,6 +91,7 @@ func (m *model) restyle() {
 	}
 }
 
+// begin draws the first frame, before the program runs.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
 	m.Expect(m.options.Now(), m.look.Glyphs.ASCII)

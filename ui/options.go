@@ -26,6 +26,7 @@ type Source interface {
 	Updates() <-chan struct{}
 }
 
+// Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
 	// Align has samples taken at the ticks of a clock with a period of one second, one of which is

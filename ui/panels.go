@@ -84,6 +84,7 @@ func (m *model) walkGPUs(by int) bool {
 	return m.moveFocus(focusOn(stops[to]))
 }
 
+// seeFocus scrolls the GPU lines until the focus is in view.
 func (m *model) seeFocus() {
 	if m.st.Focus == nil {
 		m.st.gpuTop = 0
@@ -147,6 +148,7 @@ func lastIndex(s *snapshot.Snapshot) int {
 	return last
 }
 
+// digitsDone acts on one digit when no second one came.
 func (m *model) digitsDone(wait int) bool {
 	if !m.digits.open || m.digits.wait != wait {
 		return false

@@ -55,6 +55,7 @@ func (m *model) stepSort(by int) bool {
 	return m.sortAs(titles[(at+by+len(titles))%len(titles)], false)
 }
 
+// sortAs sorts by a column and says in which direction.
 func (m *model) sortAs(title string, reversed bool) bool {
 	m.st.Sort = table.Order{Column: title, Reversed: reversed}
 	m.toTop()
@@ -66,6 +67,7 @@ func (m *model) reverse() bool {
 	return m.sortAs(t.Order().Column, !m.st.Sort.Reversed)
 }
 
+// items returns columns as menus show them.
 func items(columns []table.Column) []dialog.Item {
 	list := make([]dialog.Item, len(columns))
 	for i, c := range columns {

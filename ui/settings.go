@@ -13,6 +13,7 @@ import (
 	"vramscope/ui/table"
 )
 
+// intervals returns the steps of + and -.
 func intervals() []time.Duration {
 	return []time.Duration{
 		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
@@ -97,6 +98,7 @@ func (m *model) graphStyle() bool {
 	return true
 }
 
+// settings returns the settings in force.
 func (m *model) settings() Settings {
 	s := Settings{
 		Theme: m.theme, Sort: m.st.Sort.Column, Reversed: m.st.Sort.Reversed, Lines: m.st.lines, Window: m.st.window,

@@ -97,6 +97,7 @@ func (st *state) partsShown() bool {
 	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
 }
 
+// screen returns the part of the state that overlays see.
 func (st *state) screen() *dialog.Screen {
 	return &dialog.Screen{Live: st.live, Shown: st.shown, History: st.history, Now: st.now, Past: st.past}
 }

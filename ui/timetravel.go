@@ -50,6 +50,7 @@ func (m *model) noPast(forward bool) bool {
 	return true
 }
 
+// atPresent reports whether the screen shows the newest snapshot.
 func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
 
 // at returns the moment that was asked for last, else the shown one.
@@ -223,6 +224,7 @@ func (m *model) takePast(msg pastMsg) bool {
 	return true
 }
 
+// present shows the present again, or the end of a recording.
 func (m *model) present() (bool, tea.Cmd) {
 	if m.st.replay {
 		_, newest := m.options.History.Span()

@@ -40,11 +40,13 @@ func (st *state) noteSettings() {
 	}
 }
 
+// setAnew moves a setting that has a new value to the end of the order.
 func (st *state) setAnew(s setting) {
 	st.order = slices.DeleteFunc(st.order, func(other setting) bool { return other == s })
 	st.noteSettings()
 }
 
+// clearLast clears the setting that was set last; false where none is set.
 func (m *model) clearLast() bool {
 	m.st.noteSettings()
 	if len(m.st.order) == 0 {

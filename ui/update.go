@@ -12,6 +12,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
+// update takes a message and reports whether the screen changed.
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	defer m.keepAdvice()
 	defer m.st.noteSettings()

@@ -116,6 +116,7 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
+// do handles the other keys.
 func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
 	case keys.Quit:

@@ -93,6 +93,7 @@ ended, refuses, or you said no.`,
 	return cmd
 }
 
+// Resume returns the command that undoes flush --level sleep.
 func Resume(p *command.Program) *cobra.Command {
 	cmd := Flush(p)
 	cmd.Use, cmd.Short = "resume PID", "have a server take the GPU memory again that it released"
@@ -267,6 +268,7 @@ func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	return advice
 }
 
+// notThere says why a pid is on no GPU.
 func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
 	if src.Table != nil {
 		id, err := src.Table.Identify(pid)

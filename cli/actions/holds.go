@@ -15,6 +15,7 @@ import (
 	"vramscope/schema"
 )
 
+// Holds returns the command holds.
 func Holds(p *command.Program) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{

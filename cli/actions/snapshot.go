@@ -261,6 +261,7 @@ func probeFailure(err error, pid int, what string) error {
 	return command.Failed(err)
 }
 
+// Summary returns the command summary.
 func Summary(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "summary PID",

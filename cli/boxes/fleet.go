@@ -140,6 +140,7 @@ func (f *fleetFlags) refresh() (lines, open time.Duration) {
 	return 10 * time.Second, 5 * time.Second
 }
 
+// query returns what the flags ask for.
 func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 	filter, err := fleet.ParseFilter(f.filter)
 	if err != nil {

@@ -135,6 +135,7 @@ count: its instances have its memory.`,
 	return cmd
 }
 
+// mostRoomyBoxes is how many boxes are named.
 const mostRoomyBoxes = 50
 
 func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h present.HeadroomFlags) error {

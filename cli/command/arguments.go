@@ -88,10 +88,12 @@ func ParseSpan(s string) (time.Duration, error) {
 	return config.Duration(s, time.Minute, config.Longest)
 }
 
+// Duration returns the value of a flag that is a time from minimum to maximum.
 func Duration(to *time.Duration, minimum, maximum time.Duration) pflag.Value {
 	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, minimum, maximum); return err })
 }
 
+// Moment returns the value of a flag that is a time of a recording.
 func Moment(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err })
 }

@@ -22,6 +22,7 @@ import (
 	"vramscope/schema"
 )
 
+// Program is one run of the command line.
 type Program struct {
 	Stdin, Stdout, Stderr *os.File
 	NoStdout              bool // it was closed at the start: Stdout is /dev/null in its place
@@ -130,6 +131,7 @@ func (p *Program) HasScreen() bool {
 	return IsTerminal(p.Stdout) && kind != "" && kind != "dumb"
 }
 
+// ConfigPath returns the file that this run reads.
 func (p *Program) ConfigPath() string {
 	if p.Flags.Config != "" {
 		return p.Flags.Config

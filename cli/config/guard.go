@@ -78,6 +78,7 @@ func gpuRange(item string) ([]string, error) {
 	return gpus, nil
 }
 
+// tables returns the tables of a list.
 func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
 	if value == nil {
 		return nil

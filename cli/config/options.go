@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler"
 )
 
+// Option is one thing that can be set.
 type Option struct {
 	Key     string // in the configuration file; "table.key" in a table
 	Flag    string // on the command line; "" where there is none

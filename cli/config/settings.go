@@ -122,6 +122,7 @@ func (s *Settings) LowMemoryFraction() float64 {
 	return float64(s.LowMemory) / 100
 }
 
+// How graphs are drawn.
 const (
 	Area  = "area" // the parts of memory
 	Lines = "lines"
@@ -144,6 +145,7 @@ func (s *Settings) graphWindow() Value {
 	})
 }
 
+// gpu returns an index or a UUID.
 func gpu(item string) ([]string, error) {
 	_, err := strconv.ParseUint(item, 10, 16)
 	switch {

@@ -21,6 +21,7 @@ type Value struct {
 	Literal func() string // in TOML
 }
 
+// Kind is which TOML values an option takes.
 type Kind uint8
 
 const (

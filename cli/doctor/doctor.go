@@ -41,6 +41,7 @@ const (
 	neither verdict = "--" // nothing to judge, or a matter of taste
 )
 
+// finding is one line of the report, and what to do about it.
 type finding struct {
 	verdict verdict
 	what    string

@@ -137,6 +137,7 @@ func (b *Box) auditLog() finding {
 	return finding{verdict: works, what: "audit log", text: text.Clean(b.Log.Path())}
 }
 
+// terminal returns what the screen can be drawn with.
 func (b *Box) terminal() []finding {
 	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}

@@ -28,6 +28,7 @@ import (
 // Longest is how long a claim may wait, and a lease be claimed for.
 const Longest = 7 * 24 * time.Hour
 
+// Needs are the flags of a claim.
 type Needs struct {
 	Need         string
 	TTL          time.Duration
@@ -35,6 +36,7 @@ type Needs struct {
 	wait, length time.Duration
 }
 
+// Add adds the flags that all claims have.
 func (n *Needs) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&n.Need, "need", "", "a lease of so much memory: 20GiB, or on each of two GPUs 2x40GiB")

@@ -76,6 +76,7 @@ Exit code 3: there is no room.`,
 	return cmd
 }
 
+// asJSON adds a flag that sets a format.
 func asJSON(cmd *cobra.Command, format *string) {
 	cmd.Flags().BoolFunc("json", "as a JSON document", func(string) error { *format = "json"; return nil })
 }

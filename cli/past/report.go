@@ -209,6 +209,7 @@ func writeReport(p *command.Program, r *schema.Report, format string, signs rend
 	return p.PrintAs(format, r, render.Report(r, signs, p.OutputWidth()))
 }
 
+// period is a time from one moment to another.
 type period struct{ from, to time.Time }
 
 // parsePeriod reads "A..B", of at least a minute.

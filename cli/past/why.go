@@ -75,6 +75,7 @@ func runWhy(p *command.Program, f whyFlags, args []string) error {
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
+// whichEvent returns the event to explain.
 func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
 	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {

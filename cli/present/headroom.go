@@ -93,6 +93,7 @@ const leastNeed = quantity.MiB
 // longestWait is a week: no cluster's usual limit of a job is above it.
 const longestWait = 7 * 24 * time.Hour
 
+// Question returns what the flags ask.
 func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
 	if f.Need == "" {
 		return q, command.Usage("headroom needs --need: how much memory the job will use").Then("  vramscope headroom --need 20GiB")
@@ -250,6 +251,7 @@ func (w *waiting) enough(snap *snapshot.Snapshot, watch time.Duration) bool {
 	return false
 }
 
+// nearest names the place that lacks least.
 func nearest(r *headroom.Report) string {
 	short := slices.DeleteFunc(slices.Clone(r.Places), func(p headroom.Place) bool {
 		return p.Verdict == headroom.Unknown || p.Verdict == headroom.Yes

@@ -231,6 +231,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 	}
 }
 
+// printLine writes a snapshot as one line of JSON.
 func printLine(p *command.Program, snap *snapshot.Snapshot) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)

@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/text"
 )
 
+// backtestReport is a replayed trace with its scores.
 type backtestReport struct {
 	*backtest.Document
 	signs Signs

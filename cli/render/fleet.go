@@ -57,6 +57,7 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
+// shareGrid returns the table of what users or jobs use.
 func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	g := grid{columns: []column{{"USER", false, 8}, {"JOBS", true, 4}, {"BOXES", true, 5}, {"GPUS", true, 4}, {"IDLE", true, 4}, {"USED", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}}}
 	if pic.Unit == fleet.Jobs {
@@ -81,6 +82,7 @@ func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	return g
 }
 
+// fleetSums sums the fleet up in a sentence.
 func fleetSums(t *fleet.Totals, signs Signs) string {
 	boxes, gpus := signs.Dash+" boxes", signs.Dash+" GPUs"
 	if n, ok := t.Boxes.Value(); ok {
@@ -141,6 +143,7 @@ func fleetLine(l *fleet.Line) schema.FleetLine {
 	return line
 }
 
+// RoomTable returns where in a fleet a job has room, as text.
 func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	if q.Length > 0 {
@@ -186,6 +189,7 @@ func missing(b *fleet.RoomyBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
+// RoomDocument returns where in a fleet a job has room, as a document.
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,

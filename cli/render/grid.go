@@ -12,6 +12,7 @@ import (
 	"vramscope/ui/cell"
 )
 
+// column is one column of a block of text output.
 type column struct {
 	title string
 	right bool // figures
@@ -30,6 +31,7 @@ func (g *grid) place(title string) int {
 	return slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
 }
 
+// drop takes columns out, by their titles.
 func (g *grid) drop(titles ...string) {
 	var places []int
 	for i, c := range g.columns {
@@ -59,6 +61,7 @@ func (g *grid) keep(places []int) {
 	}
 }
 
+// pick returns the elements of a slice at some places.
 func pick[T any](all []T, places []int) []T {
 	some := make([]T, len(places))
 	for to, from := range places {
@@ -83,6 +86,7 @@ func (g *grid) start() int {
 
 const gap = "  "
 
+// lines returns the titles and the rows.
 func (g *grid) lines() []string {
 	columns := make([]string, len(g.columns))
 	for i, c := range g.columns {

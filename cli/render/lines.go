@@ -30,6 +30,7 @@ func Lines(doc *memoryviz.Document, signs Signs) string {
 	return cutLines(lines, 0, "")
 }
 
+// Growth returns which lines have more live memory than before.
 func Growth(doc *memoryviz.GrowthDocument) string {
 	g := grid{columns: []column{{"GREW", true, 5}, {"BLOCKS", true, 0}, {"BEFORE", true, 5}, {"AFTER", true, 5}, {"LINE", false, 0}}}
 	for _, line := range doc.Lines[:min(len(doc.Lines), shownLines)] {

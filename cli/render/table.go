@@ -244,6 +244,7 @@ func (t *table) processes() grid {
 	return g
 }
 
+// bySize orders by used memory downwards, then by GPU, pid and start time.
 func bySize(a, b *snapshot.Process) int {
 	return cmp.Or(
 		cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)),

@@ -72,6 +72,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	return cmd
 }
 
+// daemonSettings returns the settings with the command's own flags.
 func daemonSettings(p *command.Program, cmd *cobra.Command) (config.Settings, error) {
 	s, err := p.Settings()
 	if err != nil {
@@ -266,6 +267,7 @@ func servingOf(s *config.Settings) *exporter.Serving {
 	return &exporter.Serving{Address: s.Serve, WebConfig: s.WebConfig, Openly: s.ServeOpenly}
 }
 
+// checkExporter returns why the exporter cannot be served with these settings.
 func checkExporter(s *config.Settings) error {
 	if s.Serve == "" {
 		return nil
@@ -288,6 +290,7 @@ func checkReload(s *config.Settings, served string) error {
 	return nil
 }
 
+// serveExporter adds the exporter to a daemon, if there is to be one.
 func serveExporter(p *command.Program, s *config.Settings, o *daemon.Options) error {
 	if s.Serve == "" {
 		return nil

@@ -50,6 +50,7 @@ func (src *Set) identify(pid int) (process.Identity, error) {
 	return id, err
 }
 
+// Connect connects to a process's probe, and greets it.
 func (src *Set) Connect(ctx context.Context, pid int) (*probe.Client, probe.Hello, error) {
 	id, err := src.identify(pid)
 	if err != nil {
@@ -101,6 +102,7 @@ func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Co
 	}
 }
 
+// unanswered words why a probe has not answered.
 func unanswered(err error, what string) error {
 	reason := action.Reason(err)
 	if errors.Is(err, probe.ErrLate) {

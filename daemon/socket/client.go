@@ -75,6 +75,7 @@ type Place struct {
 	Owner     uint32
 }
 
+// Places returns root's directory, and this user's.
 func Places(getenv func(string) string) []Place {
 	places := []Place{{RootDirectory, 0}}
 	if uid := os.Geteuid(); uid != 0 {
@@ -87,6 +88,7 @@ func newClient(conn *net.UnixConn) *Client {
 	return &Client{conn: conn, in: bounded.Lines(conn, maxAnswer)}
 }
 
+// Status returns the daemon's last status.
 func (c *Client) Status() Status { return *c.status.Load() }
 
 // Close closes the connection. A waiting call gets an error.
@@ -143,6 +145,7 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
 }
 
+// understand reads an answer to the last request.
 func (c *Client) understand(cmd string, line []byte, into *answer) error {
 	if err := decode(line, into); err != nil {
 		return c.broken(cmd, err)
@@ -160,6 +163,7 @@ func (c *Client) understand(cmd string, line []byte, into *answer) error {
 	return nil
 }
 
+// refused reports whether the daemon answered with an error.
 func refused(err error) bool {
 	_, is := errors.AsType[*probe.Error](err)
 	return is && !errors.Is(err, ErrBroken)

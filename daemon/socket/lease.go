@@ -18,6 +18,7 @@ import (
 	"vramscope/schema"
 )
 
+// Leaser has the methods for requests about leases.
 type Leaser interface {
 	// Claim may wait until left is closed or tell fails. It reports its progress to tell.
 	Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error)
@@ -26,6 +27,7 @@ type Leaser interface {
 	Leases(uid uint32) []schema.Lease
 }
 
+// The codes of refused claims.
 const (
 	NoRoom probe.Code = "no_room"
 	Never  probe.Code = "never_fits"
@@ -38,6 +40,7 @@ const usualTTL = 10 * time.Minute
 // root the limit is an eighth.
 const mostWaits = 1024
 
+// checkLease returns the mistake in a claim or a renewal.
 func (r *request) checkLease() error {
 	switch {
 	case min(r.LengthNS, r.TTLNS, r.WaitNS) < 0 || max(r.LengthNS, r.TTLNS, r.WaitNS) > int64(maxWait):

@@ -28,6 +28,7 @@ func (c *Claim) request() *request {
 	}
 }
 
+// Times of a client that claims.
 const (
 	againTime  = 20 * time.Second // for which a daemon that goes away may be started again
 	againPause = time.Second      // at most
@@ -91,6 +92,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 	}
 }
 
+// claim asks for the lease once.
 func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	c.waits = waits
 	return c.askLease(ctx, claim.request())
@@ -120,10 +122,12 @@ func clean(l *schema.Lease) {
 	}
 }
 
+// RenewLease has a lease expire after ttl from now.
 func (c *Client) RenewLease(ctx context.Context, id string, ttl time.Duration) (schema.Lease, error) {
 	return c.askLease(ctx, &request{Cmd: cmdRenew, Lease: id, TTLNS: int64(ttl)})
 }
 
+// ReleaseLease ends a lease.
 func (c *Client) ReleaseLease(ctx context.Context, id string) (schema.Lease, error) {
 	return c.askLease(ctx, &request{Cmd: cmdRelease, Lease: id})
 }

@@ -27,6 +27,7 @@ type Past struct {
 
 var _ snapshot.History = (*Past)(nil)
 
+// NewPast returns the past of the daemon that the reader is connected to.
 func NewPast(r *Reader) *Past {
 	return &Past{client: r.Client}
 }

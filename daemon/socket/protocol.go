@@ -15,6 +15,7 @@ import (
 // Version is the protocol's name and major version.
 const Version = "vramscope-daemon/1"
 
+// The limits of the protocol.
 const (
 	maxRequest = 4 << 10            // bytes of a line from a client
 	maxAnswer  = 16 << 20           // bytes of a line from a daemon: 1,024 processes take 3 MiB
@@ -29,6 +30,7 @@ const (
 	maxWait    = 7 * 24 * time.Hour // for a lease, and until it expires
 )
 
+// The commands.
 const (
 	cmdHello    = "hello"
 	cmdSnapshot = "snapshot" // the newest
@@ -86,6 +88,7 @@ type request struct {
 	Command  string   `json:"command,omitempty"`
 }
 
+// Status is a daemon's state.
 type Status struct {
 	Proto      string      `json:"proto"`
 	PID        int         `json:"pid"`
@@ -101,6 +104,7 @@ type Status struct {
 	View string `json:"view"`
 }
 
+// The views.
 const (
 	ViewAll     = "all"
 	ViewNumbers = "numbers"
@@ -131,6 +135,7 @@ type point *[3]int64
 
 var errRequest = errors.New("not a request")
 
+// check returns the mistake in a request's fields.
 func (r *request) check() error {
 	switch {
 	case r.ID > 1<<53:
@@ -159,6 +164,7 @@ func (r *request) check() error {
 	return nil
 }
 
+// key returns the series of a request.
 func (r *request) key() snapshot.SeriesKey {
 	row := schema.Row{
 		PID: r.PID, StartTimeTicks: r.StartTime, PIDNamespace: r.Namespace, GPUUUID: r.GPU, GPUInstance: r.GPUInstance, ComputeInstance: r.ComputeInstance,

@@ -42,12 +42,14 @@ const (
 	lookInterval = 5 * time.Second
 )
 
+// NewReader makes a Reader; Run reads.
 func NewReader(own ownReader, places []Place, now func() time.Time) *Reader {
 	r := &Reader{own: own, places: places, now: now, asked: make(chan struct{})}
 	r.answers.Store(&[]probe.Answer{})
 	return r
 }
 
+// Run reads until the context ends.
 func (r *Reader) Run(ctx context.Context) {
 	first := sync.OnceFunc(func() { close(r.asked) })
 	defer r.set(nil, nil)
@@ -159,6 +161,7 @@ func (r *Reader) Answers() []probe.Answer {
 // Guard returns the last state of the daemon's guard; nil if no daemon answers, or it has none.
 func (r *Reader) Guard() *snapshot.Guard { return r.guard.Load() }
 
+// PauseGuard pauses the guard of the connected daemon.
 func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
 	client, _ := r.Client()
 	if client == nil {

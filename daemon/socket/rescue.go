@@ -22,6 +22,7 @@ type Rescuer interface {
 	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 
+// client is one connection.
 type client struct {
 	conn  *net.UnixConn
 	uid   uint32
@@ -42,6 +43,7 @@ func (c *client) end(outcome guard.RescueOutcome) {
 // mostWaited is longer than any client waits for a rescue.
 const mostWaited = time.Minute
 
+// rescue answers a request for memory.
 func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	if s.options.Rescuer == nil || s.options.Identify == nil {
 		return refuse(r.ID, probe.Unsupported, "no guard acts here")
@@ -91,6 +93,7 @@ func (s *Server) identify(c *client) (process.Identity, error) {
 	return id, nil
 }
 
+// rescued takes the outcome of a rescue.
 func (s *Server) rescued(c *client, r *request) *answer {
 	if c.ended == nil {
 		return refuse(r.ID, probe.BadRequest, "there was no rescue")

@@ -19,6 +19,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Options are a Server's sources and limits.
 type Options struct {
 	Directory string
 	Share     Share
@@ -36,12 +37,14 @@ type Options struct {
 	Owner    func(pid int) quantity.Optional[uint32] // the user who owns a process
 }
 
+// Guard has the methods for requests about the guard.
 type Guard interface {
 	State() *snapshot.Guard
 	// Pause stops the guard until a time; a time in the past ends a pause.
 	Pause(until time.Time) *snapshot.Guard
 }
 
+// The limits on clients.
 const (
 	mostOwners  = 32 // connections of root and the daemon's user
 	mostOthers  = 32 // connections of all other users together
@@ -53,6 +56,7 @@ const (
 	acceptCost  = 5 * time.Microsecond // beside what admit takes
 )
 
+// Server is the daemon's end.
 type Server struct {
 	options Options
 	cache   cache

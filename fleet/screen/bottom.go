@@ -57,6 +57,7 @@ func (m *model) problems() []string {
 
 func (m *model) age() string { return quantity.Duration(m.now().Sub(m.view.Answered)) }
 
+// keys writes the last line.
 func (m *model) keys(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)

@@ -156,6 +156,7 @@ func (m *model) totals(l *cell.Line) {
 	l.Put(s.Text, figures)
 }
 
+// nothing writes why there is no line.
 func (m *model) nothing(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)

@@ -27,6 +27,7 @@ type Place struct {
 	lines  int // how many lines to ask for beyond those in view
 }
 
+// Key identifies a line: of a GPU, or of a user or a job.
 type Key struct{ Box, UUID, User, Job string }
 
 func keyOf(l *fleet.Line) Key {
@@ -65,6 +66,7 @@ type model struct {
 	shown []string // the frame, an older one where the terminal took none
 }
 
+// question is a question before an action.
 type question struct {
 	text string
 	yes  func() tea.Cmd
@@ -174,6 +176,7 @@ func (m *model) unit() fleet.Unit {
 	return m.place.Unit
 }
 
+// answered reports whether the view answers the present query.
 func (m *model) answered() bool {
 	q := &m.view.Query
 	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit

@@ -19,6 +19,7 @@ type opening struct {
 	cancel context.CancelFunc
 }
 
+// openedMsg is the result of opening a box.
 type openedMsg struct {
 	opening *opening
 	box     *fleet.Opened

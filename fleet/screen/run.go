@@ -12,6 +12,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
+// Options configure Run.
 type Options struct {
 	Poller *fleet.Poller // Run starts it
 	Name   string        // the source's name: "http://prometheus:9090", "ssh"

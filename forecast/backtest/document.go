@@ -10,6 +10,7 @@ type Document struct {
 	Series  []Summary `json:"series"`
 }
 
+// DocumentOf makes the document of a trace's scores.
 func DocumentOf(file string, bare bool, trace *Trace, scores []*Score) Document {
 	out := Document{Schema: "vramscope/backtest/1", File: file, Bare: bare, Pooled: Summarise(scores...), Skipped: append([]BadRow{}, trace.Bad...)}
 	out.Pooled.ID = ""

@@ -95,6 +95,7 @@ func stateOf(trend forecast.Trend) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
+// Close flushes and closes the files and returns the first error.
 func (d *Dump) Close() error {
 	var failed error
 	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {

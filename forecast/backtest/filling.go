@@ -79,6 +79,7 @@ func newFilling(s *Series, m Method) *filling {
 
 func isFull(s *Sample) bool { return s.Total > 0 && s.Used >= s.Total-tolerance }
 
+// observe takes the answer at sample i.
 func (f *filling) observe(i int, answer *Answer) {
 	sample := &f.series.Samples[i]
 	for f.next < len(f.fills) && f.fills[f.next] <= i {
@@ -129,6 +130,7 @@ func (f *filling) compare(left float64, answer *Answer) {
 	}
 }
 
+// close ends the score of one fill.
 func (f *filling) close() {
 	for k := range f.errors {
 		if len(f.errors[k]) > 0 {

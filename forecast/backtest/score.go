@@ -28,6 +28,7 @@ type Accuracy struct {
 	In80, In95  Bounds
 }
 
+// Bounds scores one interval.
 type Bounds struct {
 	Within         int
 	Width, Winkler float64 // sums, bytes

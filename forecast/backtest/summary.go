@@ -11,6 +11,7 @@ import (
 // Figure is a number that may be unknown: NaN, and null in JSON.
 type Figure float64
 
+// Known reports whether there is a number.
 func (f Figure) Known() bool { return !math.IsNaN(float64(f)) }
 
 // MarshalJSON writes an unknown figure as null.
@@ -42,6 +43,7 @@ type Summary struct {
 	NanosecondsPerSample Figure           `json:"nanoseconds_per_sample"`
 }
 
+// HorizonSummary scores the forecasts at one horizon.
 type HorizonSummary struct {
 	Seconds   float64         `json:"horizon_seconds"`
 	Forecasts int             `json:"forecasts"`
@@ -53,6 +55,7 @@ type HorizonSummary struct {
 	In95      IntervalSummary `json:"interval95"`
 }
 
+// IntervalSummary scores intervals.
 type IntervalSummary struct {
 	Coverage  Figure `json:"coverage"`
 	MeanWidth Figure `json:"mean_width_bytes"`
@@ -83,6 +86,7 @@ type FullSummary struct {
 	Coverage Figure  `json:"interval80_coverage"`
 }
 
+// LeakSummary scores the reported leaks.
 type LeakSummary struct {
 	Series int    `json:"series"` // series that were ever called a leak
 	Flags  int    `json:"flags"`

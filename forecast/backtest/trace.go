@@ -99,6 +99,7 @@ func Read(r io.Reader) (*Trace, error) {
 	}
 }
 
+// trace is a trace while it is read.
 type trace struct {
 	Trace
 	series map[string]*Series

@@ -21,6 +21,7 @@ type Summary struct {
 	Seconds  [2]float64 // and for how long
 }
 
+// Replay replays one policy.
 type Replay struct {
 	policy  guard.Policy
 	engine  *guard.Engine

@@ -20,6 +20,7 @@ type askers struct {
 	user   uint32
 }
 
+// rescues are the rescues of some askers.
 type rescues struct {
 	underWay bool
 	begun    []time.Time           // in the last minute

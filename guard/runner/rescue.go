@@ -25,7 +25,8 @@ const (
 	// claimSamples is how many samples a second check whether as much is free as a process failed
 	// to allocate.
 	claimSamples = 4
-	settlePause  = 50 * time.Millisecond
+	// settlePause is the time between two samples.
+	settlePause = 50 * time.Millisecond
 )
 
 // giver is a process that was flushed for another.

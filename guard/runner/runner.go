@@ -42,6 +42,7 @@ type Runner struct {
 	carried sync.WaitGroup // flushes
 }
 
+// job is a decision to carry out.
 type job struct {
 	decision guard.Decision
 	device   string
@@ -75,6 +76,7 @@ func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	return r.State()
 }
 
+// State returns the guard's state.
 func (r *Runner) State() *snapshot.Guard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,6 +199,7 @@ func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	}
 }
 
+// EventOf returns the event of a decision.
 func EventOf(d *guard.Decision) snapshot.Event {
 	kept := *d
 	e := snapshot.Event{

@@ -13,6 +13,7 @@ type Buffer struct {
 	dropped bool
 }
 
+// NewBuffer makes a Buffer that keeps up to limit bytes.
 func NewBuffer(limit int) *Buffer { return &Buffer{limit: limit} }
 
 // Write implements io.Writer. It never fails.
@@ -26,6 +27,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 // Bytes returns what was kept, until the next Write or Reset.
 func (b *Buffer) Bytes() []byte { return b.kept }
 
+// Dropped reports whether more was written than the limit.
 func (b *Buffer) Dropped() bool { return b.dropped }
 
 // Reset empties the buffer and keeps its memory.

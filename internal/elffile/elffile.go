@@ -129,6 +129,7 @@ func (f *File) bytes(offset, n uint64, limit int) ([]byte, error) {
 	return content, nil
 }
 
+// table reads n entries of a table.
 func table[T any](f *File, offset, n uint64, limit int) ([]T, error) {
 	if n > uint64(limit) {
 		return nil, errTooLarge
@@ -145,6 +146,7 @@ func table[T any](f *File, offset, n uint64, limit int) ([]T, error) {
 	return entries, nil
 }
 
+// At reads n bytes at an address of the program.
 func (f *File) At(address uint64, n int) ([]byte, error) {
 	for i := range f.Segments {
 		s := &f.Segments[i]

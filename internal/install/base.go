@@ -55,6 +55,7 @@ func Own(bases iter.Seq[string]) (string, error) {
 	return first, nil
 }
 
+// existing returns the part of a path that is there.
 func existing(path string) string {
 	for path != filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

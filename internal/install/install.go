@@ -14,6 +14,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
+// packedMost is the most that Unpack returns.
 const packedMost = 1 << 20
 
 // Unpack returns a file that is embedded as gzip wrote it.
@@ -107,6 +108,7 @@ func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.Fil
 	return err
 }
 
+// holds reports whether a file has the given content.
 func holds(path string, content []byte) bool {
 	file, err := os.Open(path)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
+// Socket is where a kubelet listens.
 const Socket = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
 const (

@@ -43,4 +43,5 @@ func (c *Caught) Again() {
 	}
 }
 
+// Error gives the panic with its stack.
 func (c *Caught) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }

@@ -17,6 +17,7 @@ type Holder struct {
 	Minors []int // of GPUs, ascending; none where it has only files that all GPUs share
 }
 
+// The bounds of a search.
 const (
 	maxFiles   = 1024 // of one process, the lowest numbers first
 	searchTime = 2 * time.Second

@@ -29,6 +29,7 @@ func (t *Table) Look(pid int) (Info, error) {
 	return info, nil
 }
 
+// Identify reads which process has a pid now.
 func (t *Table) Identify(pid int) (Identity, error) {
 	var buf [statSize]byte
 	s, err := readStat(t.directory(pid)+"/stat", buf[:])

@@ -38,6 +38,7 @@ func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	return k.now()
 }
 
+// now returns what the file says now.
 func (k oomKills) now() oomKills {
 	content, _ := ReadLimited(k.file, statSize) // a file that is not there says nothing
 	_, after, _ := strings.Cut("\n"+string(content), "\noom_kill ")

@@ -82,6 +82,7 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	return nil
 }
 
+// permit checks the identity and the owner.
 func (t *Table) permit(id Identity, self uint32) error {
 	info, err := t.Look(id.PID)
 	if err != nil {

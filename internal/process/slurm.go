@@ -130,6 +130,7 @@ func (s *slurmJobs) account(id string) string {
 	return s.answers[id].account
 }
 
+// forgetAll forgets what is known of jobs if that is of too many.
 func (s *slurmJobs) forgetAll() {
 	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
 		clear(s.numbers)

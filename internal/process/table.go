@@ -77,6 +77,7 @@ func windowFor(processes int) time.Duration {
 	return max(statWindow, max(min(n/statsASecond, maxStatAge), n/maxStatReads)-100*time.Millisecond)
 }
 
+// entry is the cache of one process.
 type entry struct {
 	info      Info
 	statPath  string

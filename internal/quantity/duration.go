@@ -31,6 +31,7 @@ func AppendDuration(dst []byte, d time.Duration) []byte {
 	}
 }
 
+// Duration returns AppendDuration as a string.
 func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
 
 // BriefDuration returns a duration's String without zero units: "5m", "2h".

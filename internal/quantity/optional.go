@@ -8,6 +8,7 @@ import (
 // Source is where a value comes from. The zero Source is Nowhere: the value is unknown.
 type Source uint8
 
+// The sources.
 const (
 	Nowhere  Source = iota // unknown
 	Driver                 // NVML, current calls
@@ -56,6 +57,7 @@ func Unknown[T any]() Optional[T] { return Optional[T]{} }
 
 func (o Optional[T]) Known() bool { return o.source != Nowhere }
 
+// Value returns the value and whether it is known.
 func (o Optional[T]) Value() (T, bool) { return o.value, o.source != Nowhere }
 
 // Or returns the value, or fallback where it is unknown.

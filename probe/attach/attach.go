@@ -53,6 +53,7 @@ type Attacher struct {
 	gdbChecks map[string]Check // the result of each gdb's version check, by path
 }
 
+// New returns an Attacher for the user that runs this program.
 func New(options Options) *Attacher {
 	options.Proc = cmp.Or(options.Proc, "/proc")
 	return &Attacher{
@@ -179,6 +180,7 @@ type givenUp struct {
 	err  error // the context's
 }
 
+// Error implements error, without the context's error.
 func (g *givenUp) Error() string { return "cancelled" + g.when }
 
 func (g *givenUp) Unwrap() error { return g.err }

@@ -68,6 +68,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	return plan
 }
 
+// allows reports whether no check has failed.
 func (p *Plan) allows() bool {
 	return !slices.ContainsFunc(p.Checks, func(c Check) bool { return !c.OK })
 }
@@ -230,6 +231,7 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 
 const hasProbe = "it has a probe already"
 
+// chooseMethod chooses the method by the interpreter's version.
 func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.Info) {
 	found := plan.python
 	switch {

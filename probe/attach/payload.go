@@ -16,6 +16,7 @@ import (
 //go:embed payload.py
 var payloadSource []byte
 
+// The files of a payload.
 const (
 	scriptName = "start.py" // for sys.remote_exec
 	imageName  = "image"    // for gdb
@@ -95,6 +96,7 @@ except BaseException:
 `
 }
 
+// pythonBytes returns a literal of Python.
 func pythonBytes(content []byte) string {
 	var b strings.Builder
 	b.WriteString("b'")
@@ -112,6 +114,7 @@ func pythonBytes(content []byte) string {
 	return b.String()
 }
 
+// begun reports whether the process has begun to start the probe.
 func (p *payload) begun() bool {
 	_, err := os.Lstat(filepath.Join(p.directory, claimName))
 	return !p.withdrawn && errors.Is(err, os.ErrNotExist)

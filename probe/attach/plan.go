@@ -31,6 +31,7 @@ type Check struct {
 	Text string
 }
 
+// Possible reports whether nothing forbids attaching.
 func (p *Plan) Possible() bool { return p.Refusal() == nil }
 
 // Refusal has every reason against attaching; it is nil if there is none.

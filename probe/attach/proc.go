@@ -141,6 +141,7 @@ func parseMaps(content string) []mapping {
 	return all
 }
 
+// spaceBelow returns the space below a stack pointer in its mapping.
 func spaceBelow(all []mapping, pointer uint64) uint64 {
 	for _, s := range all {
 		if s.start <= pointer && pointer < s.end {

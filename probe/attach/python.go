@@ -228,6 +228,7 @@ func (v version) String() string {
 	return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.micro)
 }
 
+// atLeast compares the first two numbers.
 func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }

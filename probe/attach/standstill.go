@@ -52,6 +52,7 @@ func (s *stops) add(now time.Time, state byte) {
 	s.last, s.stopped = now, state == 't' || state == 'T' && s.stopped
 }
 
+// end returns the time measured.
 func (s *standstill) end() time.Duration {
 	close(s.stop)
 	return <-s.sum

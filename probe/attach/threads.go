@@ -156,6 +156,7 @@ func (t *thread) waits(library []mapping) bool {
 	return slices.Contains(calls.others, t.call)
 }
 
+// in reports whether the program counter is in one of the mappings.
 func (t *thread) in(text []mapping) bool {
 	return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
 }

@@ -71,6 +71,7 @@ func (d *device) free() (quantity.Bytes, error) {
 	return quantity.Bytes(free), err
 }
 
+// allocateRaw allocates outside the pools.
 func (d *device) allocateRaw(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := d.check("cuMemAlloc_v2", C.driver_alloc(d.driver, &at, C.size_t(size)))
@@ -81,6 +82,7 @@ func (d *device) deallocateRaw(at address) error {
 	return d.check("cuMemFree_v2", C.driver_free(d.driver, C.CUdeviceptr(at)))
 }
 
+// fill fills an allocation with a byte, in stream order.
 func (d *device) fill(at address, value byte, size quantity.Bytes) error {
 	return d.check("cuMemsetD8Async",
 		C.driver_fill(d.driver, C.CUdeviceptr(at), C.uchar(value), C.size_t(size), d.stream))

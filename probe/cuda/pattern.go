@@ -17,6 +17,7 @@ import (
 //	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: all of it fragmented
 type Pattern string
 
+// The patterns.
 const (
 	Steady    Pattern = "steady"
 	Sawtooth  Pattern = "sawtooth"
@@ -68,6 +69,7 @@ func (p Pattern) permanent() int {
 	return 100
 }
 
+// live reports whether a block is live at a time after the start.
 func (s *timeline) live(block int, at time.Duration) bool {
 	switch s.pattern {
 	case Leak:

@@ -13,6 +13,7 @@ const (
 	rawUnit = 2 * quantity.MiB
 )
 
+// SmallestSize is the smallest size for a pattern.
 const SmallestSize = 128 * quantity.MiB
 
 // spare is always kept free for other processes.

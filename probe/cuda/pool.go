@@ -64,12 +64,14 @@ func (p *pool) stats() (poolStats, error) {
 	return s, nil
 }
 
+// allocate allocates in stream order.
 func (p *pool) allocate(size quantity.Bytes) (address, error) {
 	var at C.CUdeviceptr
 	err := p.check("cuMemAllocFromPoolAsync", C.driver_pool_alloc(p.driver, p.pool, p.stream, &at, C.size_t(size)))
 	return address(at), err
 }
 
+// deallocate frees in stream order.
 func (p *pool) deallocate(at address) error {
 	return p.check("cuMemFreeAsync", C.driver_pool_free(p.driver, C.CUdeviceptr(at), p.stream))
 }

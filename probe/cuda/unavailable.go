@@ -11,6 +11,7 @@ import (
 // methods are not called.
 type Process struct{}
 
+// Start fails with ErrNoCgo.
 func Start(context.Context, Options) (*Process, error) {
 	return nil, fmt.Errorf("cuda: start: %w", ErrNoCgo)
 }

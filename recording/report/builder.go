@@ -12,6 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// Question selects what a report covers.
 type Question struct {
 	From, To       time.Time // whole minutes
 	Oldest, Newest time.Time // the samples that there are; zero where that is not known
@@ -54,6 +55,7 @@ type Builder struct {
 	recorded  map[int64]time.Duration // by minute: the most of any GPU
 }
 
+// New begins a report.
 func New(q Question) *Builder {
 	return &Builder{
 		question: q, byUUID: map[string]*gpuSums{}, processes: map[snapshot.RowID]*processSums{}, hours: hours{q.From, make([]hour, int(math.Ceil(q.To.Sub(q.From).Hours())))},
@@ -90,6 +92,7 @@ func (b *Builder) AddProcess(p *recording.ProcessRow) {
 	b.processes[p.ID] = sums
 }
 
+// AddMinute adds a minute of a GPU.
 func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g := b.byUUID[m.GPUUUID]
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
@@ -215,4 +218,5 @@ func perHour(count *int64, over time.Duration) *float64 {
 	return new(float64(*count) / over.Hours())
 }
 
+// Empty reports whether nothing was recorded.
 func (b *Builder) Empty() bool { return len(b.recorded) == 0 }

@@ -23,6 +23,7 @@ type Table struct {
 	Rows    []Row
 }
 
+// Column is a column of a table.
 type Column struct {
 	Title string
 	Short string // in text, without a blank
@@ -52,6 +53,7 @@ type List struct {
 	Items []Item
 }
 
+// Item is a line of a list.
 type Item struct{ Name, Value string }
 
 // layouter writes cells; dash stands for an unknown value.

@@ -43,6 +43,7 @@ func New(low float64, history snapshot.History) *Evaluator {
 	}
 }
 
+// candidate is what a rule finds in one snapshot.
 type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert

@@ -12,6 +12,7 @@ import (
 // alone raised the same alert up to ten times in six minutes.
 var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 
+// fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
 		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
@@ -44,6 +45,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	return append(found, c)
 }
 
+// announce writes when the place will be full.
 func (c *candidate) announce(full *snapshot.FullIn) {
 	text := full.Words("–")
 	words := text
@@ -97,6 +99,7 @@ func (e *Evaluator) grower(where place) snapshot.RowID {
 	return fastest.ID
 }
 
+// leaks alerts for each process that leaks.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 	for p := range e.at(place{gpuUUID: g.UUID}) {
 		if p.Trend != snapshot.TrendLeak {

@@ -10,6 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
+// driver alerts if the driver cannot be read.
 func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candidate {
 	if !driverAway(snap) {
 		return found

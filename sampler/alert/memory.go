@@ -78,6 +78,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 	return append(found, candidate{hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
 }
 
+// strain is the reason why little free memory is dangerous.
 type strain struct {
 	severity snapshot.Severity
 	words    string // for the note

@@ -16,6 +16,7 @@ func (p place) key(kind snapshot.AlertKind) snapshot.AlertKey {
 	return snapshot.AlertKey{Kind: kind, GPUUUID: p.gpuUUID, Instance: p.instance}
 }
 
+// at returns the rows of a place in this snapshot.
 func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 	return e.snap.PlaceRows(where.gpuUUID, where.instance)
 }

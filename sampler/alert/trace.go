@@ -54,6 +54,7 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 // forecast takes five more minutes to forget that.
 const warmUp = 10 * time.Minute
 
+// trace adds a snapshot to the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for _, g := range e.gpus {
 		g.young = false
@@ -89,6 +90,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	g.young = g.young || t.young(now)
 }
 
+// young reports whether a process has just started, or may have.
 func (t *rowTrace) young(now time.Time) bool {
 	if t.row.Started.IsZero() {
 		return now.Sub(t.since) < warmUp

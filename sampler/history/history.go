@@ -108,6 +108,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	h.forgetGPUs(now)
 }
 
+// forgetGPUs drops the records of the GPUs not seen for the longest time.
 func (h *History) forgetGPUs(now time.Time) {
 	var away []string
 	for uuid, r := range h.gpus {
@@ -122,6 +123,7 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
+// NoteAlerts records from when until when each alert stood.
 func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,6 +148,7 @@ func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	}
 }
 
+// Span returns the time that the history covers; both are zero while it is empty.
 func (h *History) Span() (oldest, newest time.Time) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -160,6 +163,7 @@ func (h *History) Append(event snapshot.Event) {
 	}
 }
 
+// Events returns the newest events first, at most limit of them (0: all).
 func (h *History) Events(limit int) []snapshot.Event {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -181,6 +185,7 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	return snapshot.Points(from, to, buckets)
 }
 
+// find looks a series up; nil if there is none.
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	if key.Row != (snapshot.RowID{}) {
 		if r := h.rows[key.Row]; r != nil {
@@ -206,6 +211,7 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	return g.metrics.of(key.Metric)
 }
 
+// At rebuilds the moment at or just before t.
 func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

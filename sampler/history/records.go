@@ -49,6 +49,7 @@ func (m metrics) close() {
 	}
 }
 
+// value returns a metric at a moment, unknown if not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)
 	if series == nil {
@@ -61,6 +62,7 @@ func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	return quantity.From(float64(v), metric.Table[id].Source)
 }
 
+// rowRecord is a row while the history remembers it.
 type rowRecord struct {
 	Process *snapshot.Process // as last seen
 	First   time.Time
@@ -94,6 +96,7 @@ type spans[T any] []span[T]
 
 const maxSpans = 1000
 
+// add adds a value that applies from now on.
 func (s *spans[T]) add(now time.Time, value T) {
 	if len(*s) == maxSpans {
 		*s = slices.Delete(*s, 0, maxSpans/2)
@@ -111,6 +114,7 @@ func (s spans[T]) at(t time.Time) (value T, from time.Time) {
 	return value, from
 }
 
+// noteDriver adds the driver's state when it changes.
 func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	if n := len(h.drivers); n > 0 {
 		was := &h.drivers[n-1].Value

@@ -49,6 +49,7 @@ func (m *Monitor) Observe(t time.Time, used int64) {
 
 func (m *Monitor) gpu() *snapshot.GPU { return &m.snap.GPUs[0] }
 
+// Forecasts appends the GPU's forecasts.
 func (m *Monitor) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	for _, p := range m.gpu().Predicted {
 		dst = append(dst, forecast.Interval{
@@ -72,10 +73,12 @@ func (m *Monitor) Trend() forecast.Trend {
 	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
 
+// Alarm reports whether the alert that the GPU will be full stands.
 func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }
 
+// Within returns the time to full below which the alert of Alarm is raised.
 func (m *Monitor) Within() time.Duration { return alert.FullWithin }
 
 func bytesOf(v int64) quantity.Optional[quantity.Bytes] {

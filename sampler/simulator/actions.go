@@ -65,6 +65,7 @@ func (b *Box) Retry(id process.Identity) bool {
 	return !t.failed
 }
 
+// find returns the task with that identity. The lock must be held.
 func (b *Box) find(id process.Identity) (*task, error) {
 	b.advance()
 	t := b.tasks[id.PID]

@@ -204,6 +204,7 @@ func (f *frame) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
+// Release frees size.
 func (f *frame) Release(size quantity.Bytes) {
 	f.used -= size
 	if f.whole != nil {

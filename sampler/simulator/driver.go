@@ -10,6 +10,7 @@ import (
 	"vramscope/nvml"
 )
 
+// Open lists the GPUs, including lost ones.
 func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

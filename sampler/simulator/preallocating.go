@@ -24,8 +24,10 @@ type preallocating struct {
 // cached: any one request up to that size succeeds. Free blocks between parameters are fragmented.
 type region struct{ stats allocator.Stats }
 
+// Flush frees nothing: the region stays until the process ends.
 func (*region) Flush() quantity.Bytes { return 0 }
 
+// Stats returns the stats.
 func (r *region) Stats() allocator.Stats { return r.stats }
 
 func (p *preallocating) resume(t *task, now time.Duration) error {

@@ -63,6 +63,7 @@ func (t *task) takeReport(now time.Duration) {
 // Unasked implements sampler.ProbeReader: every probe answers at once.
 func (b *Box) Unasked() int { return 0 }
 
+// Answers returns the last answer of each probe.
 func (b *Box) Answers() []probe.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,6 +179,7 @@ func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	}, nil
 }
 
+// uuid returns the UUID of the task's GPU or MIG instance.
 func (t *task) uuid() string {
 	if t.instance != nil {
 		return t.instance.uuid

@@ -27,6 +27,7 @@ func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	}
 }
 
+// Alive reports whether the process runs.
 func (b *Box) Alive(id process.Identity) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,6 +71,7 @@ func (b *Box) resident(t *task) quantity.Bytes {
 	return quantity.Bytes(share*float64(t.role.host)) / page * page
 }
 
+// Host returns the machine.
 func (b *Box) Host(_ time.Time) process.Host {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -82,6 +82,7 @@ func (r role) costs(gigabytes, cpu float64) role {
 	return r
 }
 
+// comes makes a role start and end again and again.
 func (r role) comes(first time.Duration, life, pause span) role {
 	r.first, r.life, r.pause = first, life, pause
 	return r

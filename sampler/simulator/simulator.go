@@ -20,6 +20,7 @@ const (
 	tick   = 10 * time.Millisecond // of the kernel's clock, USER_HZ = 100
 )
 
+// MaxGPUs is the number of GPUs of the largest box.
 const MaxGPUs = 8
 
 // Options choose a box. The zero value is the demo's.
@@ -53,6 +54,7 @@ type Box struct {
 	nextJob int
 }
 
+// New builds a box and begins its story.
 func New(options Options) (*Box, error) {
 	if options.GPUs == 0 {
 		options.GPUs = MaxGPUs

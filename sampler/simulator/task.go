@@ -85,6 +85,7 @@ func (t *task) run(now time.Duration) {
 	}
 }
 
+// release frees all memory, as the driver does when a process exits.
 func (t *task) release() {
 	t.frame.Release(t.used())
 	t.memory, t.cache, t.plain = nil, nil, 0

@@ -13,6 +13,7 @@ const (
 	gib = quantity.GiB
 )
 
+// batch holds blocks that a program frees together.
 type batch []*allocator.Block
 
 func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
@@ -150,6 +151,7 @@ func (l *ladder) backward(c *allocator.Caching, keep int) {
 	l.live = l.live[:min(keep, len(l.live))]
 }
 
+// finish frees the last step's remaining activations.
 func (l *ladder) finish(c *allocator.Caching) {
 	c.Settle()
 	l.backward(c, 0)

@@ -13,6 +13,7 @@ import (
 // minWatched is how long a process is watched before its demand is estimated.
 const minWatched = 20 * time.Second
 
+// DemandTimes are the times for which a demand is estimated.
 var DemandTimes = [...]time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
 
 // Demand is how much more memory than now a process will have allocated at its highest.
@@ -213,6 +214,7 @@ func (k *Peaks) middle(number int64) quantity.Bytes {
 // Demands estimate the demands of recorded rows. They take each snapshot in turn.
 type Demands map[RowID]*Peaks
 
+// Estimate sets the demand of every row.
 func (d Demands) Estimate(s *Snapshot) {
 	maps.DeleteFunc(d, func(_ RowID, k *Peaks) bool { return s.Time.Sub(k.seen) > peakWindow })
 	for i := range s.Rows {
@@ -268,6 +270,7 @@ func (s Lasting) AtMost(freed quantity.Bytes) string {
 	return s.Max.About()
 }
 
+// AtLeast returns Min as text.
 func (s Lasting) AtLeast() string {
 	if s.Min <= 0 {
 		return "none"

@@ -65,6 +65,7 @@ func (b Bound) Amount(amount quantity.Bytes) string {
 // Unlimited reports whether a flush may free more than the amount.
 func (b Bound) Unlimited() bool { return b == Least || b == About }
 
+// And returns the bound of a sum.
 func (b Bound) And(other Bound) Bound {
 	switch {
 	case b == other || other == Exactly:
@@ -76,6 +77,7 @@ func (b Bound) And(other Bound) Bound {
 	}
 }
 
+// ReturnableBound returns how exact Returnable is.
 func (p *Process) ReturnableBound() Bound {
 	bound := Exactly
 	for i := range p.Allocators {

@@ -8,14 +8,17 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// GuardMode is what a guard may do.
 type GuardMode string
 
+// The modes.
 const (
 	GuardOff    GuardMode = "off"
 	GuardDryRun GuardMode = "dry-run" // it reports what it would do
 	GuardAct    GuardMode = "act"
 )
 
+// Guard is the state of this box's guard.
 type Guard struct {
 	Mode      GuardMode // GuardDryRun where it is to act, and cannot
 	Cannot    string    // why it cannot act though it is to; "" else
@@ -32,6 +35,7 @@ type GuardRule struct {
 	Reached time.Time // since when its condition has held somewhere; zero where it does not
 }
 
+// GuardStanding is a row's standing with the guard.
 type GuardStanding struct {
 	Row        RowID
 	Importance int
@@ -43,6 +47,7 @@ type GuardStanding struct {
 
 type GuardDecisionKind string
 
+// The kinds of decision.
 const (
 	GuardActs     GuardDecisionKind = "act"       // a flush is to be done now
 	GuardWould    GuardDecisionKind = "would"     // in dry-run: it would be done
@@ -115,6 +120,7 @@ func amount(b Bytes) string {
 	return "an unknown amount"
 }
 
+// ofRule returns " [name]".
 func (d *GuardDecision) ofRule() string {
 	if d.Rule == "" {
 		return ""

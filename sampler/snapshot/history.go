@@ -30,10 +30,12 @@ type SeriesKey struct {
 	Row      RowID
 }
 
+// Point is one bucket of a series.
 type Point = metric.Point
 
 type EventKind string
 
+// The kinds of event.
 const (
 	EventStarted     EventKind = "started"
 	EventEnded       EventKind = "ended"
@@ -65,6 +67,7 @@ func Points(from, to time.Time, buckets int) []Point {
 	return points
 }
 
+// Event is one line of the event log.
 type Event struct {
 	Time     time.Time
 	Kind     EventKind

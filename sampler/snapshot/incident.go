@@ -49,6 +49,7 @@ func (i *Incident) Key() string {
 	return fmt.Sprintf("%s %s %d.%d%s", i.Kind, gpu, i.Row.Process.PID, i.Row.Process.StartTime, rule)
 }
 
+// About reports whether an alert is about the incident.
 func (i *Incident) About(a *Alert) bool {
 	switch a.Kind {
 	case AlertOutOfMemory:

@@ -16,6 +16,7 @@ func (s *Snapshot) GPU(uuid string) *GPU {
 	return Find(s.GPUs, func(g *GPU) bool { return g.UUID == uuid })
 }
 
+// Find returns the first element that is wanted, or nil.
 func Find[T any](all []T, wanted func(*T) bool) *T {
 	for i := range all {
 		if wanted(&all[i]) {
@@ -55,6 +56,7 @@ func (s *Snapshot) DeviceUUID(id RowID) string {
 	return id.GPUUUID
 }
 
+// Instance finds a MIG instance by its ID, or returns nil.
 func (g *GPU) Instance(id InstanceID) *Instance {
 	return Find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
@@ -73,6 +75,7 @@ func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }
 
+// Row finds a live row, or returns nil.
 func (s *Snapshot) Row(id RowID) *Process {
 	if s == nil {
 		return nil
@@ -86,6 +89,7 @@ func (s *Snapshot) Own(p *Process) bool {
 	return user == "root" || user != "" && user == p.User
 }
 
+// EndedRow finds the row of a process that has exited, or returns nil.
 func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	if s == nil {
 		return nil
@@ -93,6 +97,7 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	return Find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
+// AnyRow finds the row of a process that lives or has exited, or returns nil.
 func (s *Snapshot) AnyRow(id RowID) *Process {
 	if p := s.Row(id); p != nil {
 		return p

@@ -26,6 +26,7 @@ func (g *GPU) Value(id metric.ID) Float {
 	}
 }
 
+// Value returns a metric of the memory.
 func (m *Memory) Value(id metric.ID) Float {
 	switch id {
 	case metric.Used:

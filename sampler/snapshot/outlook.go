@@ -21,6 +21,7 @@ type Outlook struct {
 // Doubt is why a forecast is withheld or not believed.
 type Doubt string
 
+// The doubts.
 const (
 	Believed   Doubt = ""
 	Young      Doubt = "young"      // too few samples
@@ -79,6 +80,7 @@ func (f *FullIn) Words(dash string) string {
 	return f.Brief() + " (" + strconv.Itoa(min(earliest, open)) + "m" + end + ")"
 }
 
+// Prediction is a forecast of used memory at one horizon.
 type Prediction struct {
 	Horizon                                    time.Duration
 	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes

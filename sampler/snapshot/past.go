@@ -25,6 +25,7 @@ func (p *Process) WithoutFigures() Process {
 	return out
 }
 
+// ClearParts makes the parts unknown.
 func (p *Process) ClearParts() {
 	p.Allocated, p.Cached, p.Fragmented = Bytes{}, Bytes{}, Bytes{}
 	p.Returnable, p.Asleep, p.Other = Bytes{}, Bytes{}, Bytes{}

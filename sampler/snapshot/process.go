@@ -16,6 +16,7 @@ type RowID struct {
 	Instance InstanceID
 }
 
+// Trend is the behaviour of a process's memory.
 type Trend uint8
 
 // The trends; Steady shows as a blank.
@@ -132,6 +133,7 @@ func (p *Process) Kept() Bytes {
 	return quantity.From(max(allocated-freed, 0), quantity.Computed)
 }
 
+// ProbeState is the age of a probe's stats.
 type ProbeState string
 
 // The states. Stale stats are shown with their age; a silent probe's are not shown.
@@ -141,6 +143,7 @@ const (
 	ProbeSilent ProbeState = "silent"
 )
 
+// Probe is the probe of a process.
 type Probe struct {
 	State            ProbeState
 	Age              time.Duration // time since its last report, or since its silence began
@@ -174,6 +177,7 @@ type Served struct {
 	IdleSince   time.Time // it has had no request since, and the driver reports no work; zero where that is not so
 }
 
+// ServedPart is a part of a server's memory, by its own report.
 type ServedPart struct {
 	Name  string         `json:"name"`
 	Bytes quantity.Bytes `json:"bytes"`
@@ -223,6 +227,7 @@ type Evictable struct {
 	Bytes    Bytes // as the program reports it
 }
 
+// Pool is a part of an allocator, "small" or "large".
 type Pool struct {
 	Name       string
 	Reserved   Bytes
@@ -239,6 +244,7 @@ type Allocation struct {
 	Library string
 }
 
+// EndedProcess is a process that has ended.
 type EndedProcess struct {
 	Last             Process // as it was last seen
 	Ended            time.Time

@@ -15,6 +15,7 @@ type SegmentMap struct {
 	Left int
 }
 
+// Size returns the sum of the segments.
 func (m *SegmentMap) Size() quantity.Bytes {
 	var sum quantity.Bytes
 	for i := range m.Segments {
@@ -33,11 +34,13 @@ type Segment struct {
 	Blocks     []Block // in order; their sizes add up to Size
 }
 
+// Block is a stretch of a segment in one state.
 type Block struct {
 	Size  quantity.Bytes
 	State BlockState
 }
 
+// BlockState is the state of a block's memory.
 type BlockState uint8
 
 // The states. Fragmented is free, but in a segment with live blocks; Cached is free and would be

@@ -11,6 +11,7 @@ import (
 	"vramscope/metric"
 )
 
+// Shorthand for the optional values that fill a snapshot.
 type (
 	Bytes = quantity.Optional[quantity.Bytes]
 	Int   = quantity.Optional[int]
@@ -53,6 +54,7 @@ type Snapshot struct {
 	RecordingPaused string
 }
 
+// Host is the machine that the GPUs are in.
 type Host struct {
 	Name        string
 	User        string // who runs vramscope
@@ -61,6 +63,7 @@ type Host struct {
 	Load        Float // one-minute load average
 }
 
+// DriverState is the state of the driver.
 type DriverState string
 
 // The states; every one but OK has a Message.
@@ -73,6 +76,7 @@ const (
 	DriverStarting  DriverState = "starting"   // it has not answered yet
 )
 
+// Driver is the driver as a whole.
 type Driver struct {
 	Version     string
 	CUDAVersion string
@@ -90,8 +94,10 @@ type Driver struct {
 	Failures int
 }
 
+// GPUState is the state of one GPU.
 type GPUState string
 
+// The states of a GPU.
 const (
 	GPUOK      GPUState = "ok"
 	GPULost    GPUState = "lost"    // the driver reports it as lost
@@ -144,6 +150,7 @@ type GPU struct {
 	Holders []Holder
 }
 
+// JobAllocation is a job to which a scheduler has given a GPU.
 type JobAllocation struct {
 	Job   process.Job
 	User  string    // "" while unknown
@@ -209,11 +216,13 @@ type Parts struct {
 	Other, Unknown, Allocated, Fragmented, Returnable Bytes
 }
 
+// XID is a critical error that the driver reported.
 type XID struct {
 	Code uint64
 	Time time.Time
 }
 
+// Instance is one MIG device of a GPU.
 type Instance struct {
 	ID           InstanceID
 	UUID         string
@@ -229,8 +238,10 @@ type Instance struct {
 // InstanceID identifies a MIG instance; its zero value is the whole GPU.
 type InstanceID = metric.InstanceID
 
+// Severity orders alerts.
 type Severity uint8
 
+// The severities.
 const (
 	Notice Severity = iota // to know: yellow
 	Urgent                 // act now: red, reversed
@@ -267,8 +278,10 @@ func (a *Alert) Key() AlertKey {
 	return key
 }
 
+// AlertKind names a rule.
 type AlertKind string
 
+// The rules.
 const (
 	AlertLost        AlertKind = "lost"
 	AlertHanging     AlertKind = "hanging"

@@ -1,5 +1,6 @@
 package snapshot
 
+// XIDMeaning is the meaning of a critical error.
 type XIDMeaning struct {
 	Urgent bool   // memory or the GPU itself is at stake, not a program alone
 	Words  string // at most 22 cells with "Xid NN " before it; "" where unknown

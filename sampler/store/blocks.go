@@ -13,6 +13,7 @@ type blocks struct {
 
 const blockPlaces = 128
 
+// push appends a block that begins at ordinal start.
 func (b *blocks) push(start int64, f frame) {
 	if len(b.data) == 0 {
 		b.first, b.end = start, start
@@ -35,6 +36,7 @@ func (b *blocks) pop() (start int64, f frame) {
 	return b.end, f
 }
 
+// forget drops the blocks that lie wholly before an ordinal.
 func (b *blocks) forget(before int64) {
 	for len(b.data) > 0 && b.first+blockPlaces <= before {
 		_, rest, _ := takeFrame(b.data)

@@ -29,6 +29,7 @@ func newColumns(s *Store, from, to time.Time, n int) *columns {
 	return c
 }
 
+// end returns the last moment of column i.
 func (c *columns) end(i int) int64 {
 	k := int64(i + 1)
 	return c.from + c.quotient*k + c.rest*k/int64(len(c.out))

@@ -7,6 +7,7 @@ import (
 	"vramscope/metric"
 )
 
+// Series is one time series.
 type Series struct {
 	store   *Store
 	head    head

@@ -1,5 +1,6 @@
 package store
 
+// BlockTicks is how many ticks a Block covers.
 const BlockTicks = blockTicks
 
 // Block holds a series' samples at up to BlockTicks ticks, for a recording. A tick without a
@@ -9,15 +10,19 @@ type Block struct {
 	values  [blockTicks]int64
 }
 
+// Set sets the sample at place i.
 func (b *Block) Set(i int, v int64) {
 	b.present.set(i)
 	b.values[i] = v
 }
 
+// At returns the sample at place i; false for a gap.
 func (b *Block) At(i int) (int64, bool) { return b.values[i], b.present.has(i) }
 
+// Count returns the number of samples.
 func (b *Block) Count() int { return b.present.count() }
 
+// Reset makes all places gaps.
 func (b *Block) Reset() { b.present = mask{} }
 
 // Append appends the block's encoding, in the codec of the live store: the kind of a frame and

@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// Store has the series of a box.
 type Store struct {
 	full  int64 // ticks kept in full resolution, a multiple of 128, and up to 127 more
 	width int64 // of a bucket, ns
@@ -27,6 +28,7 @@ type scratch struct {
 	buckets bucketBlock
 }
 
+// New makes an empty store.
 func New() *Store { return newStore(3600, 15*time.Second, 24*time.Hour) }
 
 func newStore(full int64, width, span time.Duration) *Store {
@@ -76,6 +78,7 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	return true
 }
 
+// Commit ends the tick.
 func (s *Store) Commit() {
 	if !s.open {
 		return
@@ -89,6 +92,7 @@ func (s *Store) Commit() {
 	s.buckets.forget(s.oldestBucket())
 }
 
+// oldestBucket returns the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
 // Span returns the time that the store covers; both are zero while it is empty.
@@ -104,8 +108,10 @@ func (s *Store) Span() (oldest, newest time.Time) {
 // two fits an int64 of nanoseconds.
 const reach = 1 << 32
 
+// shift returns the store's time minus the wall clock's.
 func (s *Store) shift() int64 { return s.now - s.clock.UnixNano() }
 
+// wall converts the store's time to the wall clock's.
 func (s *Store) wall(t int64) time.Time { return time.Unix(0, t-s.shift()) }
 
 // local converts a wall-clock time to the store's. A time beyond 64 bits of nanoseconds becomes

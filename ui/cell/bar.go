@@ -39,6 +39,7 @@ func ProcessParts(p *snapshot.Process) Parts {
 	}, p.Used)
 }
 
+// Piece is a stretch of a bar.
 type Piece struct {
 	Ink    Span // one glyph
 	Amount quantity.Bytes

@@ -27,6 +27,7 @@ type Glyphs struct {
 	ASCII                                                   bool
 }
 
+// UnicodeGlyphs are for a terminal with UTF-8.
 func UnicodeGlyphs() Glyphs {
 	return Glyphs{
 		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Solid: "▇", Swatch: "■", Hatch: "▚", Pending: "▅",
@@ -38,6 +39,7 @@ func UnicodeGlyphs() Glyphs {
 	}
 }
 
+// ASCIIGlyphs are for a terminal without UTF-8.
 func ASCIIGlyphs() Glyphs {
 	return Glyphs{
 		Other: "x", Unknown: "o", Allocated: "#", Fragmented: "=", Returnable: "-", Free: ".", Pending: "%",

@@ -27,10 +27,12 @@ func (l *Line) Width() int { return l.width }
 // Scratch returns an empty buffer for the next figure.
 func (l *Line) Scratch() []byte { return l.scratch[:0] }
 
+// Unpadded returns what was written, without padding.
 func (l *Line) Unpadded() string { return string(l.buf) }
 
 func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), width: width} }
 
+// Reset empties the line, to be used for the next row.
 func (l *Line) Reset(width int) {
 	l.buf, l.style, l.used, l.width, l.marks = l.buf[:0], themes.Style{}, 0, width, l.marks[:0]
 }
@@ -77,6 +79,7 @@ func (l *Line) Right(style themes.Style, s string, cells int) {
 	l.Put(style, s)
 }
 
+// RightFigure does what Right does, for a figure.
 func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.Skip(cells - cellsOfFigure(figure))
 	l.putFigure(style, figure)

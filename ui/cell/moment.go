@@ -11,6 +11,7 @@ func (m Moment) Since(t time.Time) time.Duration {
 	return time.Duration(max(time.Time(m).Unix()-t.Unix(), 0)) * time.Second
 }
 
+// Clock returns the time of t, with the day if that is not today.
 func (m Moment) Clock(t time.Time) string {
 	now := time.Time(m)
 	t = t.In(now.Location())

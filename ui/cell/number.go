@@ -112,6 +112,7 @@ func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 	return append(strconv.AppendFloat(dst, min(upper/1000, 9.9), 'f', 1, 64), 'k')
 }
 
+// AppendInt appends a number without a unit.
 func AppendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
 
 // AppendPercentOf writes per cent of one core, which may be over 999, in at most 4 cells.

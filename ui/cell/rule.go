@@ -47,4 +47,5 @@ func Fill(lines []string, width, height int) []string {
 	return lines
 }
 
+// Blank returns height blank lines.
 func Blank(width, height int) []string { return Fill(nil, width, height) }

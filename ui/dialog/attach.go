@@ -26,6 +26,7 @@ func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log st
 	return Attach{subject: newSubject(lk, now, id), home: home, log: log}
 }
 
+// Fill returns the question with the plan.
 func (d Attach) Fill(plan attach.Plan) Attach {
 	d.plan, d.looked = plan, true
 	return d
@@ -55,6 +56,7 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	}
 }
 
+// refusals returns the reasons why no probe can be attached.
 func (d Attach) refusals() []string {
 	var reasons []string
 	switch {
@@ -101,6 +103,7 @@ func (d Attach) where(inner int) []cell.Span {
 	return []cell.Span{{d.look.Styles.Text, cell.Fitting(wordings, inner)}}
 }
 
+// facts returns GPU, memory, interpreter and start of the process.
 func (d Attach) facts(path string) string {
 	p := &d.target
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
@@ -132,6 +135,7 @@ func (d Attach) wait(out *form, inner int) {
 	out.buttons = []button{{"Esc", "cancel"}}
 }
 
+// ask says what will be done, and what was checked.
 func (d Attach) ask(out *form, inner int) {
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target), d.where(inner), nil}
 	out.add(d.what(inner), inner)
@@ -160,6 +164,7 @@ func (d Attach) ask(out *form, inner int) {
 // narrowDialog is the minimum width for whole sentences.
 const narrowDialog = 50
 
+// what says what is done to the process.
 func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
 		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, which pauses it briefly"}[d.plan.Method == attach.RemoteExec] + ")."
@@ -176,6 +181,7 @@ func (d Attach) what(inner int) string {
 		" briefly and starts one thread there. The pause is usually under 0.1 s."
 }
 
+// logged says where the action is logged.
 func (d Attach) logged() string {
 	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {
@@ -198,6 +204,7 @@ const (
 	checkColumn = 33
 )
 
+// checks lists what was checked.
 func (d Attach) checks(inner int) [][]cell.Span {
 	s := &d.look.Styles
 	columns := 2
@@ -225,6 +232,7 @@ func (d Attach) checks(inner int) [][]cell.Span {
 	return lines
 }
 
+// refuse lists the reasons, and what can be done instead.
 func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target)}

@@ -25,8 +25,10 @@ func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
 	return Environment{page: page{look: lk, opener: "e"}, target: *p}
 }
 
+// Process returns the process that has the environment.
 func (e Environment) Process() process.Identity { return e.target.ID.Process }
 
+// Fill returns the panel with the answer.
 func (e Environment) Fill(lines []string, err error) Environment {
 	e.lines, e.err, e.read = slices.Clone(lines), err, true
 	return e

@@ -119,12 +119,14 @@ func (e Events) Click(line, width, height int) (Overlay, Outcome) {
 	return e, Handled
 }
 
+// why explains the event under the cursor.
 func (e Events) why() Why {
 	w := NewWhy(e.look, e.log[e.at])
 	w.list = &e
 	return w
 }
 
+// NewestIncident returns the newest incident of the list, nil where it has none.
 func (e Events) NewestIncident() *snapshot.Incident {
 	for i := range e.log {
 		if incident, is := snapshot.IncidentOf(e.log[i]); is {
@@ -134,6 +136,7 @@ func (e Events) NewestIncident() *snapshot.Incident {
 	return nil
 }
 
+// On returns the list with the cursor on an event.
 func (e Events) On(event *snapshot.Event) Events {
 	e.at = max(slices.Index(e.log, *event), 0)
 	return e

@@ -26,6 +26,7 @@ func eventCells(width int) eventColumns {
 	}
 }
 
+// write lays out the columns before the message.
 func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) string {
 	const gpuCells = 3
 	l := cell.NewLine(c.clock + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)

@@ -28,6 +28,7 @@ type Flush struct {
 	notes   []string    // of the server
 }
 
+// flushTarget is a row whose cached memory is to be freed.
 type flushTarget struct {
 	row    snapshot.Process // as last seen
 	device string           // UUID of the row's GPU or MIG instance
@@ -158,6 +159,7 @@ func (d Flush) gentlest() flush.Level {
 	return level
 }
 
+// Willing returns the number of targets that can be flushed.
 func (d Flush) Willing() int {
 	n := 0
 	for i := range d.targets {

@@ -57,6 +57,7 @@ func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
 
+// flushLabel is the width of the labels.
 const flushLabel = 12
 
 func (d Flush) who(t *flushTarget) [][]cell.Span {
@@ -211,6 +212,7 @@ func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 	return text
 }
 
+// listedAtMost is how many of the tagged processes are listed.
 const listedAtMost = 4
 
 // list returns a line for each of the processes, and their sum.

@@ -35,10 +35,12 @@ type form struct {
 	aside   []cell.Span // text before the buttons, which then stand at the right
 }
 
+// choice is one way to act.
 type choice struct {
 	key, name, text string
 }
 
+// button is a key and what it does.
 type button struct {
 	key, does string
 }
@@ -49,6 +51,7 @@ func nameOf(lk *cell.Appearance, p *snapshot.Process) []cell.Span {
 	}
 }
 
+// startAndJob say when a process was started, and its job.
 func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 	var facts []string
 	if !p.Started.IsZero() {
@@ -96,6 +99,7 @@ func (f form) Render(width, height int) []string {
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
 }
 
+// fit lays the parts out in a number of rows and cells.
 func (f form) fit(rows, cells int) [][]cell.Span {
 	choices, keys := f.choiceLines(), f.buttonLine(cells)
 	needed := len(choices) + 1

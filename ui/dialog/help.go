@@ -17,8 +17,10 @@ type Help struct {
 	at      int // the page, from 0
 }
 
+// helpTitles are the titles of the pages.
 var helpTitles = [...]string{"keys and signs", "all keys and signs", "columns and marks"}
 
+// Section is a part of the third page.
 type Section struct {
 	Title string
 	Items []Item
@@ -140,6 +142,7 @@ func (h Help) keyColumns(width int) [][]cell.Span {
 	return lines
 }
 
+// entryLine adds an entry of cells cells to a line.
 func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	s := &h.look.Styles
 	switch {

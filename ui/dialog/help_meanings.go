@@ -15,6 +15,7 @@ func (h Help) head(words string) cell.Span {
 
 func (h Help) words(words string) cell.Span { return cell.Span{h.look.Styles.Text, words} }
 
+// parts explain the bars.
 func (h Help) parts() [][]cell.Span {
 	head, words := h.head, h.words
 	cached := ": F frees it"
@@ -30,6 +31,7 @@ func (h Help) parts() [][]cell.Span {
 	}
 }
 
+// signs explain rows and figures.
 func (h Help) signs() [][]cell.Span {
 	s, g, head, words := &h.look.Styles, &h.look.Glyphs, h.head, h.words
 	return [][]cell.Span{
@@ -92,6 +94,7 @@ func sideBySide(lines [][]cell.Span, n, cells int) [][]cell.Span {
 	return out
 }
 
+// marks explain the bars, the marks of rows, and how figures are written.
 func (h Help) marks() []Section {
 	g := &h.look.Glyphs
 	part := h.look.Swatches()

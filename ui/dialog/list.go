@@ -16,6 +16,7 @@ type Menu interface {
 	MenuHints() []keys.Hint
 }
 
+// Clickable is an overlay whose lines take clicks.
 type Clickable interface {
 	Overlay
 	// Click takes a click on a line of the overlay, counted from its upper edge.
@@ -38,6 +39,7 @@ func (l list) moved(name string, total, rows int) (list, bool) {
 	return l.inView(total, rows), moved
 }
 
+// inView scrolls until the cursor is in view.
 func (l list) inView(total, rows int) list {
 	rows = max(rows, 1)
 	l.at = min(max(l.at, 0), max(total-1, 0))
@@ -55,6 +57,7 @@ func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
 	return lines
 }
 
+// marked returns a line in one style.
 func marked(style themes.Style, line []cell.Span) []cell.Span {
 	var words strings.Builder
 	for _, span := range line {

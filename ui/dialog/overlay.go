@@ -19,6 +19,7 @@ type Overlay interface {
 	Size(width int) int
 }
 
+// Follower is an overlay that shows the newest figures.
 type Follower interface {
 	// Follow returns the overlay with the figures of now.
 	Follow(now *Screen) Overlay
@@ -36,6 +37,7 @@ type Screen struct {
 // Outcome is the effect of a key.
 type Outcome uint8
 
+// The outcomes.
 const (
 	Ignored   Outcome = iota // the key has no meaning for the overlay: ui may use it
 	Handled                  // the overlay has changed, or the key does nothing
@@ -54,6 +56,7 @@ const allLines = 1 << 16
 // MinLines is the minimum height of a question. Below it the question closes unanswered.
 const MinLines = 6
 
+// Overlaid draws an overlay over the middle of lines.
 func Overlaid(lines []string, o Overlay, width int) []string {
 	height := min(o.Size(width), len(lines))
 	if height <= 0 {

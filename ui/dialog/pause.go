@@ -19,6 +19,7 @@ type Pause struct {
 	now   time.Time
 }
 
+// NewPause asks about the guard that runs now.
 func NewPause(lk *cell.Appearance, now *Screen) Pause { return Pause{look: lk}.following(now) }
 
 func (d Pause) following(now *Screen) Pause {
@@ -37,6 +38,7 @@ func (d Pause) For() time.Duration {
 	return PauseTime
 }
 
+// ByDaemon reports whether the question is about the daemon's guard.
 func (d Pause) ByDaemon() bool { return d.guard != nil && d.guard.ByDaemon }
 
 func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.now) }
@@ -59,6 +61,7 @@ func (d Pause) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
+// form says what a pause means.
 func (d Pause) form(width int) form {
 	f := form{look: d.look, title: "Pause the guard"}
 	inner := min(width, dialogWidth) - 4

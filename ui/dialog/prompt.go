@@ -24,11 +24,13 @@ type Prompt struct {
 // maxPrompt is the maximum number of runes, also of a paste.
 const maxPrompt = 200
 
+// NewPrompt returns a prompt with a text that may be edited.
 func NewPrompt(lk *cell.Appearance, label, text string) Prompt {
 	p := Prompt{look: lk, label: label}
 	return p.Insert(text)
 }
 
+// Value returns the typed text.
 func (p Prompt) Value() string { return string(p.text) }
 
 // Insert inserts the printable part of the first line of a text.

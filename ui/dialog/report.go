@@ -18,6 +18,7 @@ type Report struct {
 // NewReport waits for the report, which Fill brings.
 func NewReport(lk *cell.Appearance) Report { return Report{page: page{look: lk, opener: "d"}} }
 
+// Fill returns the panel with the report.
 func (r Report) Fill(lines []string) Report {
 	r.lines, r.read = lines, true
 	return r

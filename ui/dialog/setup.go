@@ -10,6 +10,7 @@ import (
 	"vramscope/ui/keys"
 )
 
+// Settings are what the setup changes.
 type Settings struct {
 	Theme    string
 	Interval time.Duration // 0: nothing is sampled
@@ -22,6 +23,7 @@ type Settings struct {
 	Columns  []string // of the table, in this order; nil: as many as fit, by importance
 }
 
+// Choices are the possible values of the settings.
 type Choices struct {
 	Intervals, Windows []time.Duration
 	Sort               []Item
@@ -45,11 +47,13 @@ type Setup struct {
 	columns  []shownColumn // in the user's order
 }
 
+// shownColumn is a line of the chooser.
 type shownColumn struct {
 	Item
 	shown bool
 }
 
+// NewSetup shows the settings in force.
 func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	d := Setup{list: list{look: lk}, settings: now, choices: choices}
 	d.columns = d.columnsOf(now.Columns)
@@ -76,6 +80,7 @@ func (d Setup) columnsOf(names []string) []shownColumn {
 	return slices.Concat(first, named, others)
 }
 
+// Settings returns the settings as they are now.
 func (d Setup) Settings() Settings {
 	s := d.settings
 	s.Columns = nil
@@ -128,6 +133,7 @@ func (d Setup) count() int { return len(d.rows()) + len(d.columns) }
 // column returns the one under the cursor, -1 for a setting.
 func (d Setup) column() int { return max(d.at-len(d.rows()), -1) }
 
+// change changes the setting under the cursor, or shows or hides the column.
 func (d Setup) change(by int) (Overlay, Outcome) {
 	i := d.column()
 	if i < 0 {
@@ -154,6 +160,7 @@ func (d Setup) shift(by, height int) (Overlay, Outcome) {
 	return d.shown(height), Changed
 }
 
+// Click changes the setting or column of a line.
 func (d Setup) Click(line, _, height int) (Overlay, Outcome) {
 	at := d.shown(height).top + line - 1
 	if line < 1 || line > height-2 {
@@ -196,6 +203,7 @@ func (d Setup) Render(width, height int) []string {
 	return box{look: d.look, title: "Setup", right: right, lines: lines, skip: d.top, snug: true}.Render(width, height)
 }
 
+// shown scrolls until the line of the cursor is in view.
 func (d Setup) shown(height int) Setup {
 	at := d.at
 	d.at = d.lineOf(at)

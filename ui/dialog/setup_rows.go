@@ -10,6 +10,7 @@ import (
 
 const valueCells = 18
 
+// row is a setting: its name, its value and how it is changed.
 type row struct {
 	name, value, help string
 	change            func(s *Settings, by int)

@@ -18,6 +18,7 @@ type Signal struct {
 	chosen int
 }
 
+// signalChoice is a signal and what it will do.
 type signalChoice struct {
 	signal syscall.Signal
 	choice
@@ -36,10 +37,12 @@ func signalChoices() []signalChoice {
 	}
 }
 
+// NewSignal asks about the process of a row.
 func NewSignal(lk *cell.Appearance, now *Screen, id snapshot.RowID) Signal {
 	return Signal{subject: newSubject(lk, now, id)}
 }
 
+// Signal returns the chosen signal.
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
 func (d Signal) Follow(now *Screen) Overlay {
@@ -67,6 +70,7 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
+// refusals returns the reasons why no signal can be sent.
 func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {

@@ -88,4 +88,5 @@ func (d SortBy) lines() [][]cell.Span {
 	return lines
 }
 
+// nameCells is the width of the name of a column in a menu.
 const nameCells = 10

@@ -23,8 +23,10 @@ func NewWhy(lk *cell.Appearance, event snapshot.Event) Why {
 	return Why{page: page{look: lk}, event: event}
 }
 
+// Event returns the event that it explains.
 func (w Why) Event() *snapshot.Event { return &w.event }
 
+// Fill returns the panel with the explanation.
 func (w Why) Fill(e *why.Evidence, v why.Verdict) Why {
 	w.evidence, w.verdict = e, v
 	return w

@@ -21,6 +21,7 @@ const (
 	figureCells = 39
 )
 
+// grid puts figures into columns, filled one after the other.
 func (p *Page) grid(figures []figure, width int) []string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	columns := max(width/figureCells, 1)
@@ -46,6 +47,7 @@ func (p *Page) grid(figures []figure, width int) []string {
 	return lines
 }
 
+// measured returns the figures of the whole GPU.
 func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
 	slow, slows := gpu.TemperatureSlowdown.Value()
@@ -118,6 +120,7 @@ func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
 	return w.unit(v, "") + " of " + w.unit(limit, unit)
 }
 
+// pair returns two values, the dash where both are unknown.
 func (w words) pair(one, between, other, end string) string {
 	if one == w.dash && other == w.dash {
 		return w.dash

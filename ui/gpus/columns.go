@@ -128,6 +128,7 @@ func (p *Panel) mixed() bool {
 	return len(names) > 1
 }
 
+// Columns returns the titles of a GPU's figures, each with its meaning.
 func Columns() [][2]string {
 	return [][2]string{
 		{"USED/TOTAL", "used memory, and all of it"},

@@ -64,6 +64,7 @@ func VerdictWords(v headroom.Verdict) string {
 	return string(v)
 }
 
+// more returns what the line adds to the verdict on a place.
 func (f *Fit) more(i int, amounts bool) string {
 	p := &f.Places[i]
 	s := ""
@@ -100,6 +101,7 @@ func (p *Panel) need(line Line) []cell.Piece {
 	return []cell.Piece{{Ink: cell.Span{Style: style, Text: "+"}, Amount: p.Fit.Question.Need}}
 }
 
+// fits returns the verdict as a note.
 func (p *Panel) fits(line Line) string {
 	place := p.place(line)
 	switch {

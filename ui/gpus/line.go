@@ -30,6 +30,7 @@ func (line Line) free() snapshot.Bytes {
 	return line.memory().Free
 }
 
+// flush returns what flushes of all processes there would free.
 func (line Line) flush() snapshot.Bytes {
 	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
 		return snapshot.Bytes{}

@@ -113,6 +113,7 @@ func (p *Panel) alarmed(gpu *snapshot.GPU) bool {
 	})
 }
 
+// write writes one line into the next width cells of l.
 func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	start := l.Used()

@@ -107,6 +107,7 @@ func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
 
+// write writes a run of cells with one mark.
 func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	column := l.Used() - leftCells
 	style, glyph, cells := themes.Style{}, "", 0
@@ -239,6 +240,7 @@ func (a *area) at(column int) (themes.Style, string) {
 	}
 }
 
+// behind returns the style of the layer in the middle of the cell.
 func (a *area) behind(column int) themes.Style {
 	if k := a.middle(column); k >= 0 {
 		return a.inks[k]

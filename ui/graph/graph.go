@@ -39,6 +39,7 @@ const (
 	around     = 3
 )
 
+// The minimum height, and a good one.
 const (
 	MinHeight  = around + 4
 	GoodHeight = around + 7
@@ -146,6 +147,7 @@ func (g Graph) title(width int, forecast bool, unit string) string {
 	return cell.TitledRule(g.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
 }
 
+// legend returns the right end of the title, at most room cells wide.
 func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span {
 	s := &g.Appearance.Styles
 	var used []cell.Span

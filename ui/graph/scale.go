@@ -61,6 +61,7 @@ func (s yAxis) row(amount float64) float64 {
 	return min(max(r, 0), float64(s.rows-1))
 }
 
+// below reports whether an amount is under the bottom row.
 func (s yAxis) below(amount float64) bool {
 	return amount/float64(s.unit) < s.floor-s.step/2
 }

@@ -16,6 +16,7 @@ type stack []column
 
 type column [5]float64
 
+// parts of a stack, in its order.
 const (
 	partOther = iota
 	partUnknown
@@ -85,6 +86,7 @@ type frameKey struct {
 	curvesAlone   bool
 }
 
+// past reads the history.
 func (g Graph) past(columns int) past {
 	p := past{history: g.series(g.Subject.Key, columns, most)}
 	if g.area() {

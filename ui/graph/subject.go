@@ -23,6 +23,7 @@ type Subject struct {
 	Rows      []snapshot.RowID // the processes that the memory belongs to
 }
 
+// UsedBy returns the series of a row's used memory.
 func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }

@@ -106,6 +106,7 @@ const (
 	CanConfigure   // write the configuration file
 )
 
+// AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanHolders | CanSave |
 	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanPauseGuard | CanSample | CanConfigure
 
@@ -137,6 +138,7 @@ const (
 	GroupSet  Group = "SET"
 )
 
+// binding is an entry of the table.
 type binding struct {
 	key.Binding // its Help is empty where another binding's line covers it
 

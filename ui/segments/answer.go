@@ -58,8 +58,10 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 	return lines
 }
 
+// adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
 
+// frees says what a flush frees, and why.
 func (p Panel) frees(m *Map) (strong, why string) {
 	cached := m.sums[snapshot.BlockCached]
 	if private := m.ofFate(fatePrivate); private != nil {
@@ -85,6 +87,7 @@ func (p Panel) frees(m *Map) (strong, why string) {
 	}
 }
 
+// keeps says what no flush frees, and why.
 func keeps(m *Map, fragmented *band) (strong, why string) {
 	free, held := fragmented.sums[snapshot.BlockFragmented], fragmented.sums.held()
 	count := len(fragmented.segments)

@@ -19,6 +19,7 @@ const cellGap mapCell = 255
 // apartFrom is how many cells a segment must have on average for gaps to separate segments.
 const apartFrom = 4
 
+// apart reports whether gaps separate the segments of a band.
 func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
@@ -164,6 +165,7 @@ func unitFor(bands []band, strip, rows int) quantity.Bytes {
 	return unit
 }
 
+// The minimum and the maximum size of a cell.
 const (
 	minUnit = 256 * quantity.KiB
 	maxUnit = 1 << 50

@@ -44,6 +44,7 @@ func chosen(names []string) []columnID {
 	return append(missing, ids...)
 }
 
+// order returns the columns from left to right, without the command.
 func (b box) order() []columnID {
 	if b.chosen != nil {
 		return b.chosen
@@ -60,6 +61,7 @@ func sortable(id columnID) bool {
 	return id != columnSpark && id != columnBar && id != columnTrend
 }
 
+// SortTitles returns the titles of the sortable columns at a width.
 func (t *Table) SortTitles(width int) []string {
 	var titles []string
 	for _, c := range columnsAt(width, t.box()) {

@@ -146,6 +146,7 @@ type box struct {
 	chosen []columnID // the user's columns in their order; nil: all, by importance
 }
 
+// CommandCells returns how wide the COMMAND column of a table of this width is.
 func (t *Table) CommandCells(width int) int {
 	columns := columnsAt(width, t.box())
 	return columns[len(columns)-1].cells
@@ -184,6 +185,7 @@ func (b box) cells(id columnID) int {
 	return allColumns[id].cells
 }
 
+// SortTitleAt returns the sortable title at a cell of the title line.
 func (t *Table) SortTitleAt(width, x int) (string, bool) {
 	start := 1 // after the mark
 	for _, c := range columnsAt(width, t.box()) {

@@ -36,6 +36,7 @@ type Focus struct {
 	Instance snapshot.InstanceID
 }
 
+// Order is the table's sort key and direction.
 type Order struct {
 	Column   string // a column's title: "USED", "PID", …
 	Reversed bool

@@ -72,6 +72,7 @@ func (t *Table) List() []Row {
 	return rows
 }
 
+// Recent returns the number of rows that did not end long ago.
 func Recent(rows []Row) int {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.old }); i >= 0 {
 		return i
@@ -79,6 +80,7 @@ func Recent(rows []Row) int {
 	return len(rows)
 }
 
+// lists reports whether focus, mine and filter leave a process in the table.
 func (t *Table) lists(p *snapshot.Process) bool {
 	if f := t.Focus; f != nil {
 		if p.ID.GPUUUID != f.GPUUUID || f.Instance.MIG && p.ID.Instance != f.Instance {
@@ -180,6 +182,7 @@ func compareIdentity(a, b *snapshot.Process) int {
 	)
 }
 
+// keyOf returns what a column shows of a process, as something to sort by.
 func keyOf(p *snapshot.Process, column columnID) sortKey {
 	switch column {
 	case columnGPU:

@@ -170,6 +170,7 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 	}
 }
 
+// lastPart returns the last column that words can replace.
 func (t *Table) lastPart(from int) int {
 	last := from
 	for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
@@ -178,6 +179,7 @@ func (t *Table) lastPart(from int) int {
 	return last
 }
 
+// span returns the cells from one column to another with the blanks between them.
 func (t *Table) span(from, to int) int {
 	cells := to - from
 	for i := from; i <= to; i++ {
@@ -242,6 +244,7 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	}
 }
 
+// names reports whether a column identifies the process.
 func names(id columnID) bool {
 	return id == columnGPU || id == columnPID || id == columnUser || id == columnCommand
 }

@@ -70,6 +70,7 @@ func underParents(rows []Row) {
 	copy(rows, t.ordered)
 }
 
+// place appends a row and, below it, its children.
 func (t *tree) place(i, depth int) {
 	if t.placed[i] {
 		return
@@ -83,6 +84,7 @@ func (t *tree) place(i, depth int) {
 	}
 }
 
+// placeGroup appends the rows of one launcher, joined by a bracket.
 func (t *tree) placeGroup(group []int) {
 	from, last := len(t.ordered), 0
 	for _, i := range group {

@@ -31,6 +31,7 @@ type styles struct {
 	turns map[[2]styleID]string // the sequences from one style to another
 }
 
+// id returns the number of the style that sequences set.
 func (s *styles) id(sequences string) styleID {
 	if id, ok := s.ids[sequences]; ok {
 		return id
@@ -51,6 +52,7 @@ func (s *styles) id(sequences string) styleID {
 	return id
 }
 
+// turn returns the sequence that turns a style into another.
 func (s *styles) turn(from, to styleID) string {
 	sequence, ok := s.turns[[2]styleID{from, to}]
 	if !ok {
@@ -108,6 +110,7 @@ func (s *styles) read(line string, row []cell) {
 	}
 }
 
+// sequenceLength returns the length of the escape sequence that a line starts with.
 func sequenceLength(line string) int {
 	if len(line) < 2 || line[1] != '[' {
 		return min(2, len(line))

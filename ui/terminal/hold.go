@@ -24,6 +24,7 @@ type (
 	endMsg       struct{}
 )
 
+// Hold is what a Model gets from its Program.
 type Hold struct {
 	Traits  Traits
 	Asked   time.Time      // when it was asked; zero: no answer is expected (any more)
@@ -50,4 +51,5 @@ func (h *Hold) Quit(now time.Time) tea.Cmd {
 	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
 }
 
+// quitTimeout is how long quitting waits for the answers of the terminal.
 const quitTimeout = 300 * time.Millisecond

@@ -72,6 +72,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// readAhead reads until a read fails.
 func (i *input) readAhead() {
 	buffer := make([]byte, 4096)
 	for {
@@ -120,6 +121,7 @@ func (i *input) release() {
 
 func (i *input) Fd() uintptr { return i.file.Fd() }
 
+// Write implements term.File; nothing is written to the keyboard.
 func (i *input) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
 // Close implements term.File; the file belongs to the caller of open.

@@ -93,6 +93,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Stalled reports whether the terminal is not taking what is written to it.
 func (o *output) Stalled() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,6 +153,7 @@ func (o *output) run() {
 	}
 }
 
+// drain writes until nothing is pending, and reports whether the output was stopped.
 func (o *output) drain() (stopped bool) {
 	for {
 		o.mu.Lock()
@@ -198,6 +200,7 @@ func (o *output) settle() {
 
 func (o *output) Fd() uintptr { return o.file.Fd() }
 
+// Read implements term.File; nothing is read from the output.
 func (o *output) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close implements term.File; the file belongs to the caller of open.

@@ -33,6 +33,7 @@ func (t Traits) questions() string {
 	return ask + ansi.RequestPrimaryDeviceAttributes
 }
 
+// answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
 // Expect notes that the questions have been written. For a while answers may come that the shell

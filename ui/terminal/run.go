@@ -155,6 +155,7 @@ func (p *Program) noteDrained(lost bool) {
 	}
 }
 
+// obey handles the signals, and an output that was drained.
 func (p *Program) obey(ctx context.Context) {
 	for {
 		select {
@@ -240,6 +241,7 @@ func (p *Program) align() {
 	}
 }
 
+// suspend restores the terminal until the program is continued.
 func (p *Program) suspend() tea.Cmd {
 	release := tea.Exec(suspension{p}, func(err error) tea.Msg { return ResumedMsg{err} })
 	return func() tea.Msg {
@@ -261,6 +263,7 @@ func (p painted) Init() tea.Cmd {
 
 func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
 
+// take calls Update and catches its panics.
 func (p painted) take(msg tea.Msg) tea.Cmd {
 	defer p.crashes.caught()
 	switch msg.(type) {

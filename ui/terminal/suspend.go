@@ -71,6 +71,7 @@ func (s suspension) Run() error {
 	return err
 }
 
+// SetStdin, SetStdout and SetStderr implement tea.ExecCommand: nothing is run that needs them.
 func (s suspension) SetStdin(io.Reader)  {}
 func (s suspension) SetStdout(io.Writer) {}
 func (s suspension) SetStderr(io.Writer) {}

@@ -184,8 +184,10 @@ func (t *terminal) enterAgain() {
 	t.Send(t.modesOn())
 }
 
+// flushTimeout is how long the end of the program waits for the terminal.
 const flushTimeout = 250 * time.Millisecond
 
+// Close leaves the terminal after an orderly end.
 func (t *terminal) Close() {
 	t.leave(false)
 	if !t.Output.Flush(flushTimeout) {

@@ -38,6 +38,7 @@ type Stats struct {
 	Small, Large Pool // what it is divided into; empty where it is not
 }
 
+// Pool is a part of an allocator.
 type Pool struct {
 	Reserved, Allocated, Fragmented quantity.Bytes
 	Segments                        int

@@ -47,6 +47,7 @@ type Caching struct {
 	stats        Stats
 }
 
+// NewCaching returns an empty allocator.
 func NewCaching(device Device) *Caching {
 	return &Caching{device: device, segments: map[*Block]struct{}{}, nextAddress: firstAddress}
 }
@@ -181,6 +182,7 @@ func (c *Caching) Stats() Stats {
 	return s
 }
 
+// Segments describes every segment, in the order of their addresses.
 func (c *Caching) Segments() []probe.Segment {
 	segments := make([]probe.Segment, 0, len(c.segments))
 	for b := range c.segments {

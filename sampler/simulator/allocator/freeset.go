@@ -11,6 +11,7 @@ import (
 // block that is large enough. A sorted slice beats a tree for the few hundred blocks of a process.
 type freeSet []*Block
 
+// position finds the place of a block of that size and address.
 func (s freeSet) position(size quantity.Bytes, address uint64) int {
 	at, _ := slices.BinarySearchFunc(s, size, func(b *Block, size quantity.Bytes) int {
 		return cmp.Or(cmp.Compare(b.size, size), cmp.Compare(b.address, address))
