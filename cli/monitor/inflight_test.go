@@ -8,12 +8,20 @@ import (
 	"time"
 )
 
+func do(t *testing.T, f *inflight, act func(context.Context)) error {
+	_, err := during(f, func(ctx context.Context, _ struct{}) (struct{}, error) {
+		act(ctx)
+		return struct{}{}, nil
+	})(t.Context(), struct{}{})
+	return err
+}
+
 func TestEndWaitsForActions(t *testing.T) {
 	f := newInflight()
 	var tidied atomic.Bool
 	begun, returned := make(chan struct{}), make(chan error)
 	go func() {
-		returned <- f.do(t.Context(), func(ctx context.Context) {
+		returned <- do(t, f, func(ctx context.Context) {
 			close(begun)
 			<-ctx.Done()
 			time.Sleep(10 * time.Millisecond) // tidying up takes a moment
@@ -28,7 +36,7 @@ func TestEndWaitsForActions(t *testing.T) {
 	if err := <-returned; err != nil {
 		t.Errorf("the action returns %v", err)
 	}
-	if err := f.do(t.Context(), func(context.Context) { t.Error("an action begins after the end") }); !errors.Is(err, context.Canceled) {
+	if err := do(t, f, func(context.Context) { t.Error("an action begins after the end") }); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end it returns %v", err)
 	}
 }
@@ -36,7 +44,7 @@ func TestEndWaitsForActions(t *testing.T) {
 func TestEndWaitsNoLongerThanItsTimeout(t *testing.T) {
 	f := newInflight()
 	begun, let, returned := make(chan struct{}), make(chan struct{}), make(chan error)
-	go func() { returned <- f.do(t.Context(), func(context.Context) { close(begun); <-let }) }()
+	go func() { returned <- do(t, f, func(context.Context) { close(begun); <-let }) }()
 	<-begun
 	f.end(time.Millisecond) // returns, or the test never ends
 	close(let)

@@ -291,8 +291,7 @@ type inflight struct {
 	ctx  context.Context // ends when all of them shall
 	stop context.CancelFunc
 
-	mu    sync.Mutex // guards ended, and that nothing begins once it is set
-	ended bool
+	mu    sync.Mutex // no action begins once ctx has ended
 	calls sync.WaitGroup
 }
 
@@ -302,39 +301,28 @@ func newInflight() *inflight {
 	return f
 }
 
-// do calls act with a context that ends with ctx or with end; after end it does
-// nothing and returns context.Canceled.
-func (f *inflight) do(ctx context.Context, act func(context.Context)) error {
-	f.mu.Lock()
-	if f.ended {
-		f.mu.Unlock()
-		return context.Canceled
-	}
-	f.calls.Add(1)
-	f.mu.Unlock()
-	defer f.calls.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(f.ctx, cancel)()
-	act(ctx)
-	return nil
-}
-
 // end cancels all actions and waits for them, at most for the timeout.
 func (f *inflight) end(timeout time.Duration) {
 	f.mu.Lock()
-	f.ended = true
-	f.mu.Unlock()
 	f.stop()
+	f.mu.Unlock()
 	bounded.Wait(&f.calls, timeout)
 }
 
-// during returns an action that the program's end waits for.
+// during returns an action that the program's end cancels and waits for; after that it does nothing.
 func during[Request, Result any](f *inflight, run func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, r Request) (result Result, err error) {
-		if ended := f.do(ctx, func(ctx context.Context) { result, err = run(ctx, r) }); ended != nil {
-			return result, ended
+		f.mu.Lock()
+		if err := f.ctx.Err(); err != nil {
+			f.mu.Unlock()
+			return result, err
 		}
-		return result, err
+		f.calls.Add(1)
+		f.mu.Unlock()
+		defer f.calls.Done()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(f.ctx, cancel)()
+		return run(ctx, r)
 	}
 }

@@ -22,12 +22,14 @@ func (src *Set) LookOnce() {
 		src.Table.Timeout = onceNaming
 	}
 	if src.Probes != nil {
-		src.Options.Probes = &settled{ProbeReader: src.Options.Probes, settle: func(ctx context.Context) {
+		src.Options.Probes = &settled{src.Options.Probes, sync.OnceFunc(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), OnceProbing)
+			defer cancel()
 			src.Probes.Settle(ctx)
 			if src.Daemon != nil {
 				src.Daemon.Settle(ctx)
 			}
-		}}
+		})}
 	}
 }
 
@@ -96,8 +98,7 @@ const OnceProbing = OnceReading
 // settled is a reader that waits first until all probes have been asked.
 type settled struct {
 	sampler.ProbeReader
-	settle func(context.Context)
-	first  sync.Once
+	wait func()
 }
 
 func (s *settled) Unasked() int {
@@ -108,14 +109,6 @@ func (s *settled) Unasked() int {
 func (s *settled) Answers() []probe.Answer {
 	s.wait()
 	return s.ProbeReader.Answers()
-}
-
-func (s *settled) wait() {
-	s.first.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), OnceProbing)
-		defer cancel()
-		s.settle(ctx)
-	})
 }
 
 // Observe takes a snapshot after watching. It leaves the driver open: the program ends.
