@@ -98,7 +98,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
 		return
 	}
-	if g.used.known && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
+	if g.parts[used].Known() && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
 		m = &recording.GPUMinute{Time: m.Time, Subject: m.Subject, Covered: m.Covered, Utilization: m.Utilization, Energy: m.Energy}
 	}
 	g.add(m)
@@ -113,11 +113,11 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	if p == nil || f.Covered <= 0 || share <= 0 {
 		return
 	}
-	used := useOf(f, share)
-	p.use.join(&used)
+	taken := useOf(f, share)
+	p.use.join(&taken)
 	some := *f
 	some.Covered = time.Duration(share * float64(f.Covered))
-	if p.used.known && !f.Used.Mean.Known() {
+	if p.parts[used].Known() && !f.Used.Mean.Known() {
 		some.Allocated, some.Cached, some.Fragmented, some.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
 	}
 	retried, stepped := p.add(&some, steps, b.byUUID[f.Row.GPUUUID])

@@ -64,23 +64,20 @@ func (h *hours) values(value func(*hour) float64) []float64 {
 // Compare compares this period, the second, with the first.
 func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	out := &schema.ReportComparison{First: first.period(), Lines: []schema.ReportCompared{}}
-	percentOf := func(p func(*hour) *part) func(*hour) float64 {
-		return func(h *hour) float64 {
-			if !p(h).known || h.capacity.gibHours == 0 {
-				return math.NaN()
-			}
-			return 100 * p(h).gibHours / h.capacity.gibHours
-		}
-	}
 	line := func(name, unit string, of func(*hour) float64) {
 		if l, ok := compared(name, unit, first.hours.values(of), b.hours.values(of)); ok {
 			out.Lines = append(out.Lines, l)
 		}
 	}
-	line("used", "percent", percentOf(func(h *hour) *part { return &h.used }))
-	line("allocated", "percent", percentOf(func(h *hour) *part { return &h.allocated }))
-	line("cached", "percent", percentOf(func(h *hour) *part { return &h.cached }))
-	line("fragmented", "percent", percentOf(func(h *hour) *part { return &h.fragmented }))
+	for part, name := range [...]string{used: "used", allocated: "allocated", cached: "cached", fragmented: "fragmented"} {
+		line(name, "percent", func(h *hour) float64 {
+			hours, known := h.parts[part].Value()
+			if whole := h.parts[capacity].Or(0); known && whole != 0 {
+				return 100 * hours / whole
+			}
+			return math.NaN()
+		})
+	}
 	line("utilization", "percent", func(h *hour) float64 { return h.load.busy / h.load.over.Hours() })
 	out.Lines = append(out.Lines, rates("out of memory", first.allOOMs(), b.allOOMs(), first.recordedTime(), b.recordedTime()))
 	line("alloc retries", "per_hour", func(h *hour) float64 {

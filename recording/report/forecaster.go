@@ -156,7 +156,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 			}
 		}
 	}
-	if b.allOOMs() != nil || slices.ContainsFunc(b.gpus, func(g *gpuSums) bool { return g.used.known }) {
+	if b.allOOMs() != nil || slices.ContainsFunc(b.gpus, func(g *gpuSums) bool { return g.parts[used].Known() }) {
 		out.Fills, out.Missed, out.Sudden = &all, &missed, &sudden
 	}
 	out.MedianLead, out.MedianError = median(leads), median(errors)

@@ -19,56 +19,46 @@ const (
 	idleLonger = 10 * time.Minute
 )
 
-// part is an amount over time. It is unknown until the first known amount.
-type part struct {
-	gibHours float64
-	known    bool
-}
+// parts are amounts of memory over time, in GiB·h. Each is unknown until its first known amount.
+type parts [partCount]snapshot.Float
 
-func (p *part) add(mean snapshot.Bytes, over time.Duration) {
-	if v, ok := mean.Value(); ok {
-		p.gibHours += gibHours(v, over)
-		p.known = true
+const (
+	used = iota
+	allocated
+	cached
+	fragmented
+	other
+	unknown
+	free
+	capacity
+	partCount
+)
+
+// add adds the first parts' means over a time; an unknown one changes nothing.
+func (p *parts) add(over time.Duration, means ...snapshot.Bytes) {
+	for i, mean := range means {
+		p[i] = quantity.Sum(p[i], figure(gibHours(mean.Or(0), over), mean.Known()))
 	}
 }
 
-func (p *part) join(other *part) {
-	p.gibHours += other.gibHours
-	p.known = p.known || other.known
+func (p *parts) join(more *parts) {
+	for i := range p {
+		p[i] = quantity.Sum(p[i], more[i])
+	}
 }
 
-// hoursOrNil returns the amount in GiB·h.
-func (p *part) hoursOrNil() *float64 {
-	if !p.known {
+func figure(v float64, known bool) snapshot.Float {
+	if !known {
+		return snapshot.Float{}
+	}
+	return quantity.From(v, quantity.Computed)
+}
+
+func orNil(v snapshot.Float) *float64 {
+	if !v.Known() {
 		return nil
 	}
-	return new(p.gibHours)
-}
-
-func (p *part) amount(whole float64) *schema.ReportAmount {
-	if !p.known {
-		return nil
-	}
-	return &schema.ReportAmount{GiBHours: p.gibHours, Percent: share(p.gibHours, whole)}
-}
-
-// parts are the parts of memory over time.
-type parts struct{ used, allocated, cached, fragmented, other part }
-
-func (p *parts) add(used, allocated, cached, fragmented, other snapshot.Bytes, over time.Duration) {
-	p.used.add(used, over)
-	p.allocated.add(allocated, over)
-	p.cached.add(cached, over)
-	p.fragmented.add(fragmented, over)
-	p.other.add(other, over)
-}
-
-func (p *parts) join(other *parts) {
-	p.used.join(&other.used)
-	p.allocated.join(&other.allocated)
-	p.cached.join(&other.cached)
-	p.fragmented.join(&other.fragmented)
-	p.other.join(&other.other)
+	return new(v.Or(0))
 }
 
 type load struct {
@@ -99,24 +89,21 @@ func (l *load) mean() *float64 {
 type memory struct {
 	recorded time.Duration
 	measured time.Duration // the part of it with known used memory
-	capacity part
 	parts
-	unknown, free part
-	load          load
-	idleTime      time.Duration
-	energy        *float64 // kWh
+	load     load
+	idleTime time.Duration
+	energy   *float64 // kWh
 }
 
 // add adds a minute of a GPU. A lost GPU has minutes, too.
-func (m *memory) add(minute *recording.GPUMinute, capacity snapshot.Bytes) {
+func (m *memory) add(minute *recording.GPUMinute, whole snapshot.Bytes) {
 	m.recorded += minute.Covered
 	if minute.Used.Mean.Known() {
 		m.measured += minute.Covered
-		m.capacity.add(capacity, minute.Covered)
+	} else {
+		whole = snapshot.Bytes{}
 	}
-	m.parts.add(minute.Used.Mean, minute.Allocated, minute.Cached, minute.Fragmented, minute.Other, minute.Covered)
-	m.unknown.add(minute.Unknown, minute.Covered)
-	m.free.add(minute.Free, minute.Covered)
+	m.parts.add(minute.Covered, minute.Used.Mean, minute.Allocated, minute.Cached, minute.Fragmented, minute.Other, minute.Unknown, minute.Free, whole)
 	m.load.add(minute.Utilization.Mean, minute.Covered)
 	if joules, ok := minute.Energy.Value(); ok {
 		m.energy = sumOf(m.energy, new(float64(joules)/3.6e6))
@@ -125,26 +112,29 @@ func (m *memory) add(minute *recording.GPUMinute, capacity snapshot.Bytes) {
 
 func (m *memory) join(g *memory) {
 	m.recorded += g.recorded
-	m.capacity.join(&g.capacity)
 	m.parts.join(&g.parts)
-	m.unknown.join(&g.unknown)
-	m.free.join(&g.free)
 	m.load.join(&g.load)
 	m.idleTime += g.idleTime
 	m.energy = sumOf(m.energy, g.energy)
 }
 
 func (m *memory) document() schema.ReportMemory {
-	whole := m.capacity.gibHours
+	amount := func(part int) *schema.ReportAmount {
+		hours, known := m.parts[part].Value()
+		if !known {
+			return nil
+		}
+		return &schema.ReportAmount{GiBHours: hours, Percent: share(hours, m.parts[capacity].Or(0))}
+	}
 	return schema.ReportMemory{
-		Used: m.used.amount(whole), Allocated: m.allocated.amount(whole), Cached: m.cached.amount(whole), Fragmented: m.fragmented.amount(whole),
-		Other: m.other.amount(whole), Unknown: m.unknown.amount(whole), Free: m.free.amount(whole),
+		Used: amount(used), Allocated: amount(allocated), Cached: amount(cached), Fragmented: amount(fragmented),
+		Other: amount(other), Unknown: amount(unknown), Free: amount(free),
 	}
 }
 
 // idleHours returns the time of idle holding, nil if unknown.
 func (m *memory) idleHours() *float64 {
-	if m.load.over == 0 || !m.used.known {
+	if m.load.over == 0 || !m.parts[used].Known() {
 		return nil
 	}
 	return new(m.idleTime.Hours())
@@ -286,16 +276,17 @@ func (l *timeline) document() []schema.ReportPoint {
 		if b.recorded == 0 {
 			continue
 		}
-		mean := func(p *part) snapshot.Bytes {
-			if !p.known {
+		mean := func(part int) snapshot.Bytes {
+			hours, known := b.parts[part].Value()
+			if !known {
 				return snapshot.Bytes{}
 			}
-			return quantity.From(quantity.Bytes(math.Round(p.gibHours/cmp.Or(b.measured, b.recorded).Hours()*float64(quantity.GiB))), quantity.Computed)
+			return quantity.From(quantity.Bytes(math.Round(hours/cmp.Or(b.measured, b.recorded).Hours()*float64(quantity.GiB))), quantity.Computed)
 		}
 		points = append(points, schema.ReportPoint{
 			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.recorded.Seconds(),
-			UsedBytes: mean(&b.used), UsedMaxBytes: b.usedMax, AllocatedBytes: mean(&b.allocated), CachedBytes: mean(&b.cached),
-			FragmentedBytes: mean(&b.fragmented), OtherBytes: mean(&b.other), UnknownBytes: mean(&b.unknown), UtilizationPercent: b.load.mean(),
+			UsedBytes: mean(used), UsedMaxBytes: b.usedMax, AllocatedBytes: mean(allocated), CachedBytes: mean(cached),
+			FragmentedBytes: mean(fragmented), OtherBytes: mean(other), UnknownBytes: mean(unknown), UtilizationPercent: b.load.mean(),
 		})
 	}
 	return points

@@ -17,10 +17,10 @@ type processSums struct {
 	parts
 
 	idle     idleRun
-	idleHeld part    // GiB·h held idle
-	pending  float64 // GiB·h of a run that may turn out to be idle
-	doubtful float64 // the part that is wasted only if it is idle
-	wasted   part    // known where a probe reported, or the process was idle
+	idleHeld snapshot.Float // GiB·h held idle
+	pending  float64        // GiB·h of a run that may turn out to be idle
+	doubtful float64        // the part that is wasted only if it is idle
+	wasted   snapshot.Float // known where a probe reported, or the process was idle
 	peak     snapshot.Bytes
 
 	retries, steps counter
@@ -103,7 +103,7 @@ func (c *counter) add(count Count, covered time.Duration) (increase int64) {
 // add adds five minutes on a GPU. It returns the growth of the counters.
 func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (retried, stepped int64) {
 	p.recorded += f.Covered
-	p.parts.add(f.Used.Mean, f.Allocated, f.Cached, f.Fragmented, f.Other, f.Covered)
+	p.parts.add(f.Covered, f.Used.Mean, f.Allocated, f.Cached, f.Fragmented, f.Other)
 	if highest, ok := f.Used.Max.Value(); ok && highest >= p.peak.Or(0) {
 		p.peak = f.Used.Max
 	}
@@ -126,8 +126,8 @@ func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 		share = float64(g.idleAt.count(f.Time, 5)) / 5
 	}
 	watched := g != nil && g.load.over > 0 || f.Utilization.Max.Known()
-	p.idleHeld.join(&part{share * held, watched && f.Used.Mean.Known()})
-	p.wasted.join(&part{share*held + (1-share)*unused, share*held > 0 || f.Cached.Known() || f.Fragmented.Known()})
+	p.idleHeld = quantity.Sum(p.idleHeld, figure(share*held, watched && f.Used.Mean.Known()))
+	p.wasted = quantity.Sum(p.wasted, figure(share*held+(1-share)*unused, share*held > 0 || f.Cached.Known() || f.Fragmented.Known()))
 
 	if !f.Time.Equal(p.idle.next) {
 		p.pending, p.doubtful = 0, 0
@@ -141,8 +141,8 @@ func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 	p.pending += (1 - share) * held
 	p.doubtful += (1 - share) * max(held-unused, 0)
 	if turned > 0 {
-		p.idleHeld.gibHours += p.pending
-		p.wasted.join(&part{p.doubtful, true})
+		p.idleHeld = quantity.Sum(p.idleHeld, figure(p.pending, true))
+		p.wasted = quantity.Sum(p.wasted, figure(p.doubtful, true))
 		p.pending, p.doubtful = 0, 0
 	}
 }

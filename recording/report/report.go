@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -40,11 +41,11 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: b.failures("", b.recordedTime()),
 	}
 	out.Total.UtilizationPercent, out.Total.IdleHours = all.load.mean(), all.idleHours()
-	var wasted part
+	var wasted snapshot.Float
 	for _, p := range b.processes {
-		wasted.join(&p.wasted)
+		wasted = quantity.Sum(wasted, p.wasted)
 	}
-	out.Total.WastedGiBHours, out.Total.EnergyKWh = wasted.hoursOrNil(), all.energy
+	out.Total.WastedGiBHours, out.Total.EnergyKWh = orNil(wasted), all.energy
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.shownEvents())
 	sorted.Stable(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
@@ -162,7 +163,7 @@ type group struct {
 	stepping   int
 
 	parts
-	idling, wasted part
+	idling, wasted snapshot.Float
 	use            use
 	jobs           map[string]bool
 }
@@ -238,8 +239,7 @@ func (b *Builder) groupOf(p *processSums) (key any, name string) {
 func (g *group) add(p *processSums) {
 	g.recorded += p.recorded
 	g.join(&p.parts)
-	g.idling.join(&p.idleHeld)
-	g.wasted.join(&p.wasted)
+	g.idling, g.wasted = quantity.Sum(g.idling, p.idleHeld), quantity.Sum(g.wasted, p.wasted)
 	g.use.join(&p.use)
 	if p.job != "" {
 		g.jobs[p.job] = true
@@ -265,9 +265,9 @@ func (g *group) document() schema.ReportGroup {
 	out.Processes = len(g.identities)
 	slices.Sort(out.GPUs)
 	out.RecordedSeconds = g.recorded.Seconds()
-	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.used.hoursOrNil(), g.allocated.hoursOrNil(), g.cached.hoursOrNil()
-	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.fragmented.hoursOrNil(), g.other.hoursOrNil(), g.idling.hoursOrNil()
-	out.WastedGiBHours = g.wasted.hoursOrNil()
+	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = orNil(g.parts[used]), orNil(g.parts[allocated]), orNil(g.parts[cached])
+	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = orNil(g.parts[fragmented]), orNil(g.parts[other]), orNil(g.idling)
+	out.WastedGiBHours = orNil(g.wasted)
 	out.Failures.Retries = g.retries
 	setRates(&out.Failures, g.recorded)
 	g.use.document(&out)
