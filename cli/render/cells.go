@@ -127,10 +127,7 @@ func (t *table) users(uuid string, instance snapshot.InstanceID) string {
 //	415/637G  8 GPUs  fullest 3: 72.9/79.6G  ! 6 lost           several
 func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 	t := table{snap: snap, signs: SignsFor(ascii)}
-	var parts []string
-	if snap.Simulated {
-		parts = append(parts, "SIMULATED")
-	}
+	parts := simulated(snap.Simulated)
 	switch len(snap.GPUs) {
 	case 0:
 		parts = append(parts, "no GPU")

@@ -35,11 +35,7 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	if pic.Unit.OfProcesses() {
 		g = shareGrid(pic, signs)
 	}
-	var lines []string
-	if pic.Simulated {
-		lines = append(lines, "SIMULATED")
-	}
-	lines = append(lines, fleetSums(t, signs), "")
+	lines := append(simulated(pic.Simulated), fleetSums(t, signs), "")
 	switch {
 	case len(g.rows) > 0:
 		lines = append(lines, g.lines()...)
@@ -51,10 +47,7 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	if pic.Queries == fleet.Raw && pic.Unit.OfProcesses() {
 		lines = append(lines, "", "by raw queries: the engine lacks the rules of contrib/prometheus/rules.yml")
 	}
-	for _, problem := range pic.Problems {
-		lines = append(lines, "! "+text.Clean(problem))
-	}
-	return cutLines(lines, width, signs.Ellipsis)
+	return cutLines(marked(lines, "! ", pic.Problems, signs), width, signs.Ellipsis)
 }
 
 // shareGrid returns the table of what users or jobs use.
@@ -152,11 +145,7 @@ func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 	sentence := map[headroom.Verdict]string{
 		headroom.Yes: "yes: " + what, headroom.AfterFlush: "after a flush: " + what, headroom.No: "no: " + what, headroom.Unknown: "unknown: " + q.Unjudged(r),
 	}[verdict]
-	var lines []string
-	if r.Simulated {
-		lines = append(lines, "SIMULATED")
-	}
-	lines = append(lines, sentence)
+	lines := append(simulated(r.Simulated), sentence)
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPUS", true, 4}, {"FITS", false, 5}}}
 	for i, boxes := range [][]fleet.RoomyBox{r.Now, r.AfterFlush} {
 		for _, b := range boxes {
@@ -175,10 +164,7 @@ func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 	if len(g.rows) > 0 {
 		lines = append(append(lines, ""), g.lines()...)
 	}
-	for _, problem := range r.Problems {
-		lines = append(lines, "! "+text.Clean(problem))
-	}
-	return cutLines(lines, width, signs.Ellipsis)
+	return cutLines(marked(lines, "! ", r.Problems, signs), width, signs.Ellipsis)
 }
 
 // missing says what a box lacks for the job.

@@ -33,18 +33,12 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 			notes = append(notes, "the driver does not report the process's memory: its figures are the whole GPU's")
 		}
 	}
-	var lines []string
-	if before.Simulated {
-		lines = append(lines, "SIMULATED")
-	}
+	lines := simulated(before.Simulated)
 	if len(g.rows) > 0 {
 		lines = append(lines, g.lines()...)
 	}
 	lines = append(lines, signs.Words(r.Sentence(strconv.Itoa(target.ID.Process.PID))))
-	for _, note := range append(notes, r.Notes...) {
-		lines = append(lines, "note  "+signs.Words(note))
-	}
-	return cutLines(lines, 0, "")
+	return cutLines(marked(lines, "note  ", append(notes, r.Notes...), signs), 0, "")
 }
 
 // FlushQuestion returns what is asked before a flush.

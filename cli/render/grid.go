@@ -110,6 +110,22 @@ func (g *grid) lines() []string {
 	return lines
 }
 
+// simulated returns the mark of a simulated box, nothing for a real one.
+func simulated(is bool) []string {
+	if is {
+		return []string{"SIMULATED"}
+	}
+	return nil
+}
+
+// marked adds a line for each text, with a mark before it.
+func marked[T ~string](lines []string, mark string, texts []T, signs Signs) []string {
+	for _, s := range texts {
+		lines = append(lines, mark+signs.Words(string(s)))
+	}
+	return lines
+}
+
 // cutLines joins lines, each cut to width cells; 0 leaves them whole.
 func cutLines(lines []string, width int, ellipsis string) string {
 	var b strings.Builder

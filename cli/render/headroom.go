@@ -33,11 +33,7 @@ func HeadroomText(r *headroom.Report, signs Signs, width int) string {
 		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.Dash}[h.Verdict]
 		g.rows = append(g.rows, append(row, word, signs.Words(h.Why())))
 	}
-	var lines []string
-	if r.Snapshot.Simulated {
-		lines = append(lines, "SIMULATED")
-	}
-	lines = append(lines, r.Sentence())
+	lines := append(simulated(r.Snapshot.Simulated), r.Sentence())
 	if len(g.rows) > 0 {
 		lines = append(append(lines, ""), g.lines()...)
 	}

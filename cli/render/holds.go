@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -38,8 +37,5 @@ func Holds(h *schema.Holds, snap *snapshot.Snapshot, signs Signs) string {
 	if len(lines) == 0 {
 		lines = []string{"PyTorch has allocated nothing in PID " + strconv.Itoa(h.PID)}
 	}
-	for _, note := range h.Notes {
-		lines = append(lines, "note  "+signs.Words(text.Clean(string(note))))
-	}
-	return cutLines(lines, 0, "")
+	return cutLines(marked(lines, "note  ", h.Notes, signs), 0, "")
 }

@@ -24,10 +24,7 @@ func Lines(doc *memoryviz.Document, signs Signs) string {
 	}
 	first := fmt.Sprintf("recorded %.1f s, %d steps; %s allocated; CHURN: allocated in the last %.1f s", l.Seconds, l.Steps, l.Allocated, l.History)
 	lines := append([]string{first}, withRest(&g, len(l.Lines))...)
-	for _, note := range l.Notes {
-		lines = append(lines, "note  "+signs.Words(text.Clean(string(note))))
-	}
-	return cutLines(lines, 0, "")
+	return cutLines(marked(lines, "note  ", l.Notes, signs), 0, "")
 }
 
 // Growth returns which lines have more live memory than before.

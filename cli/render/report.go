@@ -28,10 +28,8 @@ func Report(r *schema.Report, signs Signs, width int) string {
 	if r.Host != "" {
 		head = append(head, text.Clean(string(r.Host)))
 	}
-	if r.Simulated {
-		head = append(head, "SIMULATED")
-	}
-	lines := []string{strings.Join(append(head, l.Period), "  "), l.Recorded}
+	head = append(append(head, simulated(r.Simulated)...), l.Period)
+	lines := []string{strings.Join(head, "  "), l.Recorded}
 	for i := range l.Tables {
 		t := &l.Tables[i]
 		lines = append(lines, "", heading(t.Title, t.Note))

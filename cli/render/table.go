@@ -126,10 +126,7 @@ func (t *table) box(width int, names bool) string {
 		people += fmt.Sprintf(", %d with a probe", len(probed))
 	}
 	head := []string{oneWord(cmp.Or(s.Host.Name, "?"))}
-	if s.Simulated {
-		head = append(head, "SIMULATED")
-	}
-	head = append(head, s.Time.Format("2006-01-02 15:04:05"))
+	head = append(append(head, simulated(s.Simulated)...), s.Time.Format("2006-01-02 15:04:05"))
 	count := text.Plural(len(s.GPUs), "GPU", "GPUs")
 	if kind := t.kind(); names && kind != "" {
 		count = strconv.Itoa(len(s.GPUs)) + "x " + kind

@@ -39,8 +39,5 @@ func WhatIf(doc *whatif.Document, signs Signs) string {
 		lines = append(append(lines, g.lines()...), signs.Words(text.Clean(fmt.Sprintf(
 			"replayed %d events of cuda:%d, %s, through PyTorch %s's own allocator", d.Events, d.Ordinal, how, doc.Torch))))
 	}
-	for _, note := range doc.Notes {
-		lines = append(lines, "note  "+signs.Words(text.Clean(note)))
-	}
-	return cutLines(lines, 0, "")
+	return cutLines(marked(lines, "note  ", doc.Notes, signs), 0, "")
 }
