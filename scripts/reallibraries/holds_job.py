@@ -53,7 +53,8 @@ def of_model(*models):
 
 
 def state_of(*optimizers):
-    return [t for o in optimizers for s in o.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda]
+    kept = [t for o in optimizers if hasattr(o, "momentum") for t in o.momentum + o.groups["master"]["fp32"]]
+    return kept + [t for o in optimizers for s in o.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda]
 
 
 class Training(threading.Thread):
@@ -192,6 +193,25 @@ def foreach(t):
     plain(t, make=lambda model: torch.optim.Adam(model.parameters(), foreach=True, amsgrad=True))
 
 
+def attributes(t):
+    """An optimizer that keeps its state in attributes, and in no state, as those with master weights do."""
+
+    class Own(torch.optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, {"lr": 0.1})
+            self.momentum = [torch.zeros_like(p) for p in self.param_groups[0]["params"]]
+            self.groups = {"master": {"fp32": [p.detach().clone() for p in self.param_groups[0]["params"]]}}
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for p, moment in zip(self.param_groups[0]["params"], self.momentum):
+                if p.grad is not None:
+                    moment.add_(p.grad)
+                    p.sub_(moment, alpha=0.1)
+
+    plain(t, make=lambda model: Own(model.parameters()))
+
+
 def distributed(t):
     """DDP of one process, over gloo: gradients are views of its buckets, which stay."""
     import inspect
@@ -216,7 +236,7 @@ def many(t):
         probe._HOLD_MOST = 0.005
 
 
-CASES = (plain, accumulating, tied, view, averaged, two_optimizers, adapter, foreach, distributed, many)
+CASES = (plain, accumulating, tied, view, averaged, two_optimizers, adapter, foreach, attributes, distributed, many)
 
 
 def ask():

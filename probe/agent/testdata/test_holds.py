@@ -38,8 +38,9 @@ class Holds(Case):
 
     def test_optimizers_hold_state_and_parameters_of_no_module(self):
         job, monitor = self.begin("w = m._parameters['w']; own = torch.empty(2 << 20)", "a = o.Optimizer([w, own])",
-                                  "a.state[w] = {'step': 7, 'exp_avg': torch.empty(3 << 20), 'more': [{'deep': torch.empty(1 << 20)}]}")
-        self.assertEqual(self.by_class(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 4 * MIB, "buffers": 512})
+                                  "a.state[w] = {'step': 7, 'exp_avg': torch.empty(3 << 20), 'more': [{'deep': torch.empty(1 << 20)}]}",
+                                  "a.master = {'fp32': [torch.empty(5 << 20)]}; a.parameters, a.model = [w], m")
+        self.assertEqual(self.by_class(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 9 * MIB, "buffers": 512})
 
     def test_variables_and_what_nobody_names(self):
         class_ = "class Hidden:\n __slots__ = 'tensor'\nh = Hidden(); h.tensor = torch.empty(7 << 20)"
