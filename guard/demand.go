@@ -97,6 +97,7 @@ type demand struct {
 	whose      program        // the one program that needs it; none: several do
 	importance int
 	owner      uint32
+	lease      bool // a claim that waits needs it
 }
 
 // demandOn returns how much should be free on a device beyond what programs hold. It covers the
@@ -111,7 +112,7 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 		if key.device != v.device || missing <= 0 || !e.forAll(rule) && r.owner != e.owner.UID && !v.snap.Simulated {
 			continue
 		}
-		d := demand{missing, r.importance > 0, key, r.importance, r.owner}
+		d := demand{missing, r.importance > 0, key, r.importance, r.owner, false}
 		if each = append(each, d); d.important {
 			all.bytes += missing
 		}
@@ -120,19 +121,49 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.user+a.whose.name, b.whose.user+b.whose.name))
 	})
 	for _, d := range slices.Insert(each, 0, all) {
-		spare := v.free
-		for p := range v.snap.GPURows(v.uuid) {
-			if p.ID.Instance == v.instance && e.givesFor(&d, p, Gradual) {
-				if spare += given(p, Urgent); e.stayAwake(rule, v.snap, p) == "" {
-					spare += expected(p, Sleep) - given(p, Urgent)
-				}
-			}
-		}
-		if d.bytes > v.free && d.bytes <= spare {
+		if d.bytes > v.free && d.bytes <= e.spare(rule, v, &d) {
 			return d
 		}
 	}
 	return demand{}
+}
+
+// spare returns how much could be free on a device for a demand.
+func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
+	spare := v.free
+	for p := range v.snap.GPURows(v.uuid) {
+		switch {
+		case p.ID.Instance != v.instance || !e.givesFor(d, p, Gradual):
+		case e.stayAwake(rule, v.snap, p) == "":
+			spare += expected(p, Sleep)
+		case !d.lease || e.allowed(v.snap, p, rule) && e.exclusion(v.snap, p, e.importanceOf(p)) == "" && e.policy.Rules[rule].Steps[0] != Sleep:
+			spare += given(p, Urgent)
+		}
+	}
+	return spare
+}
+
+// leaseOn sets what the first claim that waits for a lease demands, on one device at a time: the nearest of those that could
+// have it, if these are as many as it needs.
+func (e *Engine) leaseOn(rule int, views []*view) {
+	var can []*view
+	for _, v := range views {
+		d := demand{lease: true, bytes: e.wanted[v.snap.DeviceUUID(snapshot.RowID{GPUUUID: v.uuid, Instance: v.instance})]}
+		switch {
+		case e.now.Before(e.picked): // the release there, and the next reading of the leases, are waited for
+			if v.device == e.pick {
+				v.demand = d
+			}
+		case d.bytes > v.free && d.bytes <= e.spare(rule, v, &d):
+			v.demand, can = d, append(can, v)
+		}
+	}
+	sorted.Stable(can, func(a, b *view) int { return cmp.Compare(a.demand.bytes-a.free, b.demand.bytes-b.free) })
+	for i, v := range can {
+		if i > 0 || len(can) < e.devices {
+			v.demand = demand{}
+		}
+	}
 }
 
 // givesFor reports whether a row frees memory for a demand. Every process that is not important
@@ -143,7 +174,7 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	switch {
 	case d.bytes == 0:
 		return true
-	case d.important:
+	case d.important || d.lease:
 		return importance <= 0
 	case ownerOf(p) != d.owner || programOf(p) == d.whose:
 		return false

@@ -36,6 +36,11 @@ type Engine struct {
 	began   time.Time // the time of the first snapshot
 	now     time.Time // the time of the newest snapshot
 	applied time.Time // when the rules last were
+
+	wanted  map[string]quantity.Bytes // how much the first claim for a lease wants to be free, by UUID
+	devices int                       // on how many of these
+	pick    device                    // where memory is freed for it
+	picked  time.Time                 // until then nowhere else
 	paused  time.Time
 	cannot  string // why it only reports, though it is to act
 
@@ -67,7 +72,7 @@ func New(p Policy, owner Owner) *Engine {
 			p.Rules[i].Steps = Steps()
 		}
 		when := &p.Rules[i].When
-		when.Demand = when.Demand || when.FreeBelow.Zero() // with FullWithin
+		when.Demand = when.Demand || when.FreeBelow.Zero() && !when.Lease // with FullWithin
 	}
 	e := &Engine{policy: p, owner: owner}
 	for range p.Rules {
@@ -91,6 +96,12 @@ func (e *Engine) forget() {
 	e.failing = make(map[uint32]time.Time)
 	e.standing = make(map[snapshot.RowID]*snapshot.GuardStanding)
 	e.actions, e.began, e.applied = nil, time.Time{}, time.Time{}
+}
+
+// Want takes what the first claim for a lease waits for, before Decide: how much should be free, by UUID of a GPU or
+// instance, and on how many of these.
+func (e *Engine) Want(free map[string]quantity.Bytes, devices int) {
+	e.wanted, e.devices = free, devices
 }
 
 // Decide takes the next snapshot. The caller carries out each decision that is Acts, without

@@ -55,36 +55,46 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	if !e.forAll(rule) && e.rules[rule][e.owner.UID].Off != "" {
 		return nil
 	}
+	var views []*view
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
+		add := func(where device, m *snapshot.Memory) {
+			v := &view{device: where, snap: snap, gpu: g}
+			if free, known := snapshot.FreeOf(m).Value(); known && g.State == snapshot.GPUOK {
+				v.free, v.capacity = free, m.Capacity().Or(0)
+			}
+			views = append(views, v)
+		}
 		if !r.Covers(g) {
 			continue
 		}
 		if len(g.Instances) == 0 && !g.MIG {
-			out = append(out, e.applyAt(rule, snap, g, device{uuid: g.UUID}, &g.Memory)...)
+			add(device{uuid: g.UUID}, &g.Memory)
 		}
 		for j := range g.Instances {
-			in := &g.Instances[j]
-			out = append(out, e.applyAt(rule, snap, g, device{g.UUID, in.ID}, &in.Memory)...)
+			add(device{g.UUID, g.Instances[j].ID}, &g.Instances[j].Memory)
 		}
+	}
+	if r.When.Lease {
+		e.leaseOn(rule, views)
+	}
+	for _, v := range views {
+		out = append(out, e.applyAt(rule, v)...)
 	}
 	return out
 }
 
-func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, where device, m *snapshot.Memory) []Decision {
-	key := episodeKey{rule, where}
+func (e *Engine) applyAt(rule int, v *view) []Decision {
+	key := episodeKey{rule, v.device}
 	ep := e.episodes[key]
 	if ep == nil {
 		ep = &episode{}
 		e.episodes[key] = ep
 	}
-	capacity, limited := m.Capacity().Value()
-	free, known := snapshot.FreeOf(m).Value()
-	if g.State != snapshot.GPUOK || !limited || !known || capacity <= 0 {
+	if v.capacity <= 0 {
 		ep.since = time.Time{} // nothing is known of it
 		return nil
 	}
-	v := &view{device: where, snap: snap, gpu: g, free: free, capacity: capacity}
 	r := &e.policy.Rules[rule]
 	if r.When.Demand {
 		v.demand = e.demandOn(rule, v)
@@ -97,7 +107,7 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	case !ep.active && ep.since.IsZero():
 		ep.since = e.now
 	}
-	if rests && v.demand.bytes == 0 && free < r.goal(v) {
+	if rests && v.demand.bytes == 0 && v.free < r.goal(v) {
 		ep.step, ep.done = 0, nil
 		return nil
 	}
@@ -105,7 +115,7 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 		return nil
 	}
 	ep.active = true
-	if free >= r.goal(v) {
+	if v.free >= r.goal(v) {
 		out := e.reached(r, ep, v)
 		e.episodes[key] = &episode{reported: ep.reported, reportedAt: ep.reportedAt, inherited: true}
 		return out
@@ -122,7 +132,12 @@ func (r *Rule) holds(v *view) bool {
 }
 
 // goal returns what should be free.
-func (r *Rule) goal(v *view) quantity.Bytes { return max(r.Goal.Of(v.capacity), v.demand.bytes) }
+func (r *Rule) goal(v *view) quantity.Bytes {
+	if r.When.Lease && v.demand.bytes == 0 {
+		return 0 // no claim waits
+	}
+	return max(r.Goal.Of(v.capacity), v.demand.bytes)
+}
 
 // reached ends an episode in which something was done.
 func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
@@ -260,6 +275,9 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 		}
 	}
 	ep.acted++
+	if v.demand.lease {
+		e.pick, e.picked = v.device, e.now.Add(actionTimeout)
+	}
 	if e.mode() == DryRun {
 		d.Kind = snapshot.GuardWould
 		ep.wouldFree += amount
@@ -281,6 +299,8 @@ func (r *Rule) condition(v *view) string {
 	switch d := v.demand; {
 	case d.important:
 		parts = append(parts, fmt.Sprintf("%s free, important programs will need %s", v.free, d.bytes))
+	case d.lease:
+		parts = append(parts, fmt.Sprintf("%s free, %s would have to be for a lease that waits", v.free, d.bytes))
 	case d.bytes > 0:
 		parts = append(parts, fmt.Sprintf("%s free, %s will need %s", v.free, text.Clean(d.whose.name), d.bytes))
 	case r.When.Demand:

@@ -70,6 +70,9 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	t.flight = nil
 	e.setBusy(d.Row.Process, false)
 	e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner}).until = o.Time.Add(settleTime)
+	if e.pick == (device{d.GPUUUID, d.Instance}) {
+		e.picked = o.Time.Add(settleTime)
+	}
 	if o.Refused != "" {
 		done.Kind, done.Reason = snapshot.GuardRefused, o.Refused
 		t.backsOff(o.Time, "a flush was refused")

@@ -3,6 +3,7 @@ package guard
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -133,6 +134,72 @@ func TestServersSleepForADemand(t *testing.T) {
 	})
 	if acts := of(all, snapshot.GuardActs); pids(acts) != "100 " || acts[0].Level != "sleep" {
 		t.Errorf("%+v", all)
+	}
+}
+
+// TestServersSleepForALease: for the first claim that waits, if that is enough for it, and for nothing else.
+func TestServersSleepForALease(t *testing.T) {
+	rule := sleeps(Act, "vllm*").Rules[0]
+	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}
+	if key, err := rule.Check(); err != nil {
+		t.Fatalf("%s: %v", key, err)
+	}
+	for name, c := range map[string]struct {
+		wants      quantity.Bytes
+		devices    int
+		requests   int
+		importance int
+		asks       bool
+	}{
+		"enough": {wants: 60 * gib, devices: 1, asks: true}, "nobody waits": {}, "it is free": {wants: 4 * gib, devices: 1},
+		"more than it has": {wants: 70 * gib, devices: 1}, "on two GPUs": {wants: 60 * gib, devices: 2},
+		"busy": {wants: 60 * gib, devices: 1, requests: 1}, "important": {wants: 60 * gib, devices: 1, importance: 1},
+	} {
+		server, training := serving(c.requests)
+		b := newBox(server, training)
+		e := New(Policy{Mode: Act, Rules: []Rule{rule}, Importance: []Importance{{Command: "VLLM*", Value: c.importance}}}, alice)
+		all := b.run(e, 120, func(int) {
+			if e.Want(map[string]quantity.Bytes{uuid: c.wants}, c.devices); server.allocated == 0 {
+				e.Want(nil, 0) // the claim was granted
+			}
+		})
+		acts := of(all, snapshot.GuardActs)
+		if (len(acts) == 1) != c.asks || len(acts) > 1 || c.asks && (len(of(all, snapshot.GuardReached)) != 1 || !strings.Contains(acts[0].Reason, "5.00G free, 60.0G would have to be for a lease that waits")) {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}
+
+// TestLeasesAreServedOneGPUAtATime: the nearest first, and the next only once a release was of no use.
+func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
+	rule := sleeps(Act, "vllm*").Rules[0]
+	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}
+	server, training := serving(0)
+	b, e := newBox(server, training), New(Policy{Mode: Act, Rules: []Rule{rule}}, alice)
+	var acts []Decision
+	for range 60 {
+		snap := b.snapshot()
+		other, its := snap.GPUs[0], snap.Rows[0]
+		other.UUID, its.ID = "GPU-2", snapshot.RowID{Process: process.Identity{PID: 200, StartTime: 1, Namespace: 1}, GPUUUID: "GPU-2"}
+		served := *its.Served
+		served.Process.PID, its.Served = 91, &served
+		snap.GPUs, snap.Rows = append(snap.GPUs, other), append(snap.Rows, its)
+		e.Want(map[string]quantity.Bytes{uuid: 60 * gib, "GPU-2": 50 * gib}, 1)
+		for _, d := range e.Decide(snap) {
+			if d.Kind != snapshot.GuardActs {
+				continue
+			}
+			if acts = append(acts, d); len(acts) == 1 {
+				continue // it is under way
+			}
+			e.Finished(d, b.flush(d))
+		}
+		if len(acts) == 1 && e.now.Sub(acts[0].Time) == 20*time.Second {
+			e.Finished(acts[0], Outcome{Time: e.now, Reason: "nothing freed"})
+		}
+	}
+	if len(acts) != 2 || acts[0].GPUUUID != "GPU-2" || acts[1].GPUUUID != uuid || acts[1].Time.Sub(acts[0].Time) < 20*time.Second {
+		t.Errorf("%+v", acts)
 	}
 }
 

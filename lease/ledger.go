@@ -246,6 +246,26 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 	l.change(le)
 }
 
+// Wanted returns how much would have to be free, by UUID, for the first claim of the queue, and on how many of these
+// devices. None where freed memory would not help it.
+func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
+	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
+	if at < 0 {
+		return nil, 0
+	}
+	le, room := l.queue[at], l.rooms("")
+	free, count = map[string]quantity.Bytes{}, le.Count
+	for _, d := range l.set(le) {
+		switch is := &l.reading.Devices[d]; {
+		case room[d] >= le.Need:
+			count--
+		case is.Known && (is.Exact || !l.leased(is.UUID)):
+			free[is.UUID] = is.Free + le.Need - room[d]
+		}
+	}
+	return free, count
+}
+
 // Standing returns how far a waiting claim is.
 func (l *Ledger) Standing(le *Lease) (s Standing) {
 	set := l.set(le)

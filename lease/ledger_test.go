@@ -131,6 +131,29 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 }
 
 // TestShortClaimPasses: where it ends before the head can begin.
+// TestWantedIsWhatTheHeadLacks: of free memory, with what others were promised, and on those that could have it.
+func TestWantedIsWhatTheHeadLacks(t *testing.T) {
+	b := newBox(t, 3)
+	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
+	b.is(b.claim(Claim{Need: 10 * gib, Among: []string{"GPU-0"}}), Held)
+	if free, count := b.Wanted(); len(free) > 0 || count != 0 {
+		t.Errorf("nobody waits, and wanted are %v, %d", free, count)
+	}
+	b.devices[2].Known = false
+	b.sample()
+	b.is(b.claim(Claim{Need: 40 * gib, Count: 2}), Waiting)
+	b.is(b.claim(Claim{Need: 60 * gib}), Waiting)
+	free, count := b.Wanted()
+	if len(free) != 2 || free["GPU-0"] != 50*gib+gib/2 || free["GPU-1"] != 40*gib+gib/2 || count != 2 {
+		t.Errorf("wanted are %v, %d", free, count)
+	}
+	b.devices[0].Free = 60 * gib
+	b.sample()
+	if free, count = b.Wanted(); len(free) != 1 || free["GPU-1"] == 0 || count != 1 {
+		t.Errorf("one GPU has room, and wanted are %v, %d", free, count)
+	}
+}
+
 func TestShortClaimPasses(t *testing.T) {
 	b := newBox(t, 1)
 	b.is(b.claim(Claim{Need: 50 * gib, Length: time.Hour}), Held)

@@ -27,6 +27,7 @@ func ruleOptions(r *guard.Rule) []Option {
 		{Key: "gpu", Value: gpus},
 		{Key: "when.free_below", Value: amount(&r.When.FreeBelow)},
 		{Key: "when.demand", Value: truth(&r.When.Demand)},
+		{Key: "when.lease", Value: truth(&r.When.Lease)},
 		{Key: "when.full_within", Value: duration(&r.When.FullWithin, time.Second, 24*time.Hour)},
 		{Key: "when.for", Value: duration(&r.When.For, 0, 24*time.Hour)},
 		{Key: "users", Value: choice(&r.Users, guard.Own, guard.All)},

@@ -171,6 +171,9 @@ func ruleInWords(r *guard.Rule) string {
 	if demand {
 		conditions = append(conditions, "less is free than programs will need at their next peaks, or than "+r.Goal.String())
 	}
+	if r.When.Lease {
+		conditions = append(conditions, "the first claim that waits for a lease lacks memory")
+	}
 	when := strings.Join(conditions, " and ")
 	if r.When.For > 0 {
 		when += ", for " + quantity.BriefDuration(r.When.For) + " without a break"
@@ -190,6 +193,9 @@ func ruleInWords(r *guard.Rule) string {
 	goal := r.Goal.String()
 	if demand {
 		goal = "as much, and at least " + goal + ","
+	}
+	if r.When.Lease {
+		goal = "what it lacks"
 	}
 	note := ""
 	if r.When.FullWithin > 0 {

@@ -166,7 +166,9 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 		return err
 	}
 	src.BindGuard(guarding, sampling, &o)
-	keepLeases(src, &s, sampling, &o)
+	if keeper := keepLeases(src, &s, sampling, &o); keeper != nil && guarding != nil {
+		guarding.Wanted = keeper.Wanted
+	}
 	switch {
 	case guarding == nil || previous == nil:
 	case previous.Kept != nil:
@@ -228,18 +230,19 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 }
 
 // keepLeases gives a daemon of a real box the ledger of leases.
-func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) {
+func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) *leasing.Keeper {
 	if o.Processes = src.Table; src.Table == nil {
-		return
+		return nil
 	}
 	keeper, err := leasing.Open(leasing.Options{
 		Directory: o.Directory, Reserve: s.LeaseReserve, Table: src.Table, Now: o.Now, Note: sampling.Note, Log: o.Log,
 	})
 	if err != nil {
 		o.Log.Error("no leases are given: the file with those before cannot be read", "error", err)
-		return
+		return nil
 	}
 	o.Leases = keeper
+	return keeper
 }
 
 // longPast returns what this daemon and the one before it have recorded, nil while that is

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"vramscope/internal/process"
@@ -34,7 +35,8 @@ type Options struct {
 type Keeper struct {
 	Options
 	latest chan *snapshot.Snapshot // the newest wins
-	member members                 // Run's alone
+	wanted atomic.Pointer[wanted]
+	member members // Run's alone
 
 	mu       sync.Mutex
 	ledger   lease.Ledger
@@ -126,6 +128,23 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.ledger.Advance(k.Now())
 	_ = k.settle() // it is logged, and written with the next change
 	k.noteTroubles(snap)
+	w := wanted{}
+	w.free, w.count = k.ledger.Wanted()
+	k.wanted.Store(&w)
+}
+
+// wanted is what the first claim of the queue waits for.
+type wanted struct {
+	free  map[string]quantity.Bytes
+	count int
+}
+
+// Wanted is the ledger's, by the newest snapshot. It waits for nothing.
+func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
+	if w := k.wanted.Load(); w != nil {
+		return w.free, w.count
+	}
+	return nil, 0
 }
 
 // settle writes down what has changed, and wakes who waits for it. The lock is held.

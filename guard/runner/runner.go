@@ -31,6 +31,8 @@ type Runner struct {
 	// Failed is called if the audit log cannot be written; may be nil.
 	Failed func(error)
 	Clock  func() time.Time
+	// Wanted is what the first claim of the leases waits for; nil where there are none. It must not wait.
+	Wanted func() (free map[string]quantity.Bytes, devices int)
 
 	mu     sync.Mutex
 	engine *guard.Engine
@@ -60,6 +62,9 @@ func New(engine *guard.Engine) *Runner {
 func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	r.mu.Lock()
 	r.latest = snap
+	if r.Wanted != nil {
+		r.engine.Want(r.Wanted())
+	}
 	decisions := r.engine.Decide(snap)
 	r.mu.Unlock()
 	r.publish(snap, decisions)
