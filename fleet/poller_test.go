@@ -14,6 +14,7 @@ import (
 
 // slowSource answers a look when the test allows it, or when its context ends.
 type slowSource struct {
+	Source
 	asked  chan Query
 	answer chan error
 }

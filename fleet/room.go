@@ -68,12 +68,7 @@ func (q *RoomQuery) Unjudged(r *Room) string {
 	}
 }
 
-// Rooms finds boxes with room.
-type Rooms interface {
-	Room(ctx context.Context, q RoomQuery) (Room, error)
-}
-
-// Room implements Rooms. The engine counts the GPUs. A GPU under MIG has no room as a whole: its
+// Room implements Source. The engine counts the GPUs. A GPU under MIG has no room as a whole: its
 // instances have its memory.
 func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)

@@ -18,6 +18,8 @@ type Source interface {
 	Box(ctx context.Context, box string, at time.Time) (*snapshot.Snapshot, error)
 	// Past returns the known series of a box's memory between two moments.
 	Past(ctx context.Context, box string, from, to time.Time) (Past, error)
+	// Room returns the boxes on which a job has room.
+	Room(ctx context.Context, q RoomQuery) (Room, error)
 }
 
 // Past is a box's series.

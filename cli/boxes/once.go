@@ -160,17 +160,13 @@ func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h 
 	}
 	defer end()
 	settle(ctx, source)
-	rooms, ok := source.(fleet.Rooms)
-	if !ok {
-		return command.Fail("%s cannot say where there is room", name)
-	}
 	q := fleet.RoomQuery{Need: question.Need, Count: question.Count, Filter: filter, Boxes: mostRoomyBoxes, Length: question.Length}
 	for i, horizon := range forecaster.Horizons {
 		if q.Length > 0 && (i == 0 || forecaster.Horizons[i-1] < q.Length) {
 			q.Horizons = append(q.Horizons, horizon)
 		}
 	}
-	r, err := rooms.Room(ctx, q)
+	r, err := source.Room(ctx, q)
 	if err != nil {
 		return fleetFailure(name, err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // silent is a source that is never asked.
-type silent struct{}
+type silent struct{ fleet.Source }
 
 func (silent) Look(context.Context, fleet.Query) (*fleet.Picture, error) { return nil, nil }
 func (silent) Totals(context.Context, fleet.Query) (fleet.Totals, error) { return fleet.Totals{}, nil }

@@ -236,12 +236,12 @@ func filters(t *testing.T, source fleet.Source) {
 	}
 	for words, want := range map[string]int{"user=zoe": 0, "host=box-0007": 8, "host=box-0007 box": 8, "host=box-0005": 0} { // of 0007 one is lost, 0005 is down
 		f, _ := fleet.ParseFilter(words)
-		room, err := source.(fleet.Rooms).Room(t.Context(), fleet.RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: f})
+		room, err := source.Room(t.Context(), fleet.RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: f})
 		if err != nil || room.Matched != want || room.Judged != max(want-1, 0) || slices.Contains(room.Problems, "1 box does not answer") != (words == "host=box-0005") {
 			t.Errorf("room, %s: %+v, %v", words, room, err)
 		}
 	}
-	nearest(t, source.(fleet.Rooms))
+	nearest(t, source)
 	f, _ := fleet.ParseFilter("host=box-0")
 	if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || sums.Boxes.Or(0) != 9 || sums.Down.Or(0) != 1 {
 		t.Errorf("box-0000 to box-0007, of which one is down, and the twin of one: %+v, %v", sums, err)
@@ -301,7 +301,7 @@ func oneBox(t *testing.T, source fleet.Source) {
 
 // nearest asks for what no box has: those that come nearest are named, and a GPU that fills
 // has no room for a while.
-func nearest(t *testing.T, source fleet.Rooms) {
+func nearest(t *testing.T, source fleet.Source) {
 	f, _ := fleet.ParseFilter("host=box-0003")
 	room := func(need quantity.Bytes, count int, horizons ...time.Duration) fleet.Room {
 		r, err := source.Room(t.Context(), fleet.RoomQuery{Need: need, Count: count, Boxes: 9, Filter: f, Length: time.Duration(len(horizons)) * time.Minute, Horizons: horizons})
