@@ -105,10 +105,10 @@ func (c *choice) line(s *series) *Line {
 
 func (c *choice) at(box, uuid string) *Line {
 	made := &Line{Box: box, GPU: snapshot.GPU{Index: -1, UUID: uuid, State: snapshot.GPUOK}}
-	if l, ok := c.lines[made.key()]; ok {
+	if l, ok := c.lines[made.Key()]; ok {
 		return l
 	}
-	c.lines[made.key()] = made
+	c.lines[made.Key()] = made
 	return made
 }
 
@@ -160,7 +160,7 @@ func (c *choice) judge(goOn, intervals []series) {
 }
 
 func (c *choice) stopped(box string) bool {
-	l := c.lines[(&Line{Box: box}).key()]
+	l := c.lines[(&Line{Box: box}).Key()]
 	return l != nil && l.State == Stopped
 }
 

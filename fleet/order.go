@@ -112,10 +112,10 @@ func (o *order) sort(lines []Line, by Sort) {
 	for i := range lines {
 		l := &lines[i]
 		now := l.figure(by)
-		if was, ok := o.placed[l.key()]; ok && math.Abs(now-was) < l.step(by) {
+		if was, ok := o.placed[l.Key()]; ok && math.Abs(now-was) < l.step(by) {
 			now = was
 		}
-		placed[l.key()] = now
+		placed[l.Key()] = now
 	}
 	o.placed = placed
 	sorted.Stable(lines, func(a, b Line) int {
@@ -129,7 +129,7 @@ func (o *order) sort(lines []Line, by Sort) {
 			}
 		}
 		// cmp.Compare puts NaN first, so unknown comes last.
-		return cmp.Or(cmp.Compare(placed[b.key()], placed[a.key()]), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Box, b.Box),
+		return cmp.Or(cmp.Compare(placed[b.Key()], placed[a.Key()]), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Box, b.Box),
 			cmp.Compare(a.GPU.Index, b.GPU.Index), cmp.Compare(a.GPU.UUID, b.GPU.UUID))
 	})
 }

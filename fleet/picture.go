@@ -90,8 +90,8 @@ func (l *Line) StateWord() string {
 	return [...]string{OK: "ok", Asking: "asking", Down: "down", Stopped: "stopped"}[l.State]
 }
 
-// key identifies a line.
-func (l *Line) key() string {
+// Key identifies a line: of a GPU or a box, or of a user or a job.
+func (l *Line) Key() string {
 	if l.Box == "" {
 		return l.User + "\x00" + l.Job
 	}

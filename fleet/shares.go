@@ -148,7 +148,7 @@ func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*
 	for _, label := range []string{"uuid", "instance"} {
 		var values []string
 		for i := range on {
-			if lines[shareOf(&on[i]).key()] != nil { // another user's job may have its ID
+			if lines[shareOf(&on[i]).Key()] != nil { // another user's job may have its ID
 				values = append(values, on[i].label(label))
 			}
 		}
@@ -192,8 +192,8 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	}
 	lines, names := map[string]*Line{}, []string{}
 	for _, s := range slices.Concat(ranked[idleMemory], ranked[order]) {
-		if l := shareOf(&s); lines[l.key()] == nil && len(lines) < a.query.Lines {
-			lines[l.key()] = l
+		if l := shareOf(&s); lines[l.Key()] == nil && len(lines) < a.query.Lines {
+			lines[l.Key()] = l
 			names = append(names, s.label(label))
 		}
 	}
@@ -217,7 +217,7 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	}
 	for f, list := range answers {
 		for i := range list {
-			if values := figures[shareOf(&list[i]).key()]; values != nil {
+			if values := figures[shareOf(&list[i]).Key()]; values != nil {
 				values[f] = list[i].value
 			}
 		}
@@ -261,7 +261,7 @@ func (s *SSH) shares(q Query) []Line {
 			if q.Unit == Jobs {
 				made.Job = row.Job.ID
 			}
-			key := made.key()
+			key := made.Key()
 			if lines[key] == nil {
 				lines[key] = made
 			}

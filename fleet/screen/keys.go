@@ -86,7 +86,7 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 // change asks again, from the top.
 func (m *model) change(what func(*Place)) tea.Cmd {
 	what(&m.place)
-	m.place.Cursor, m.place.top, m.place.lines = Key{}, 0, 0
+	m.place.Cursor, m.place.top, m.place.lines = "", 0, 0
 	m.ask()
 	return nil
 }
@@ -97,8 +97,8 @@ func (m *model) back() tea.Cmd {
 		m.giveUp()
 	case len(m.place.Filter) > 0:
 		return m.change(func(p *Place) { p.Filter = nil })
-	case m.place.Cursor != Key{}:
-		m.place.Cursor, m.place.top = Key{}, 0
+	case m.place.Cursor != "":
+		m.place.Cursor, m.place.top = "", 0
 	default:
 		m.say("nothing to clear: q quits")
 	}

@@ -22,19 +22,9 @@ type Place struct {
 	Unit   fleet.Unit
 	Sort   fleet.Sort
 	Filter fleet.Filter
-	Cursor Key // zero: none, the top is shown
+	Cursor string // the key of the cursor's line; "": none, the top is shown
 	top    int
 	lines  int // how many lines to ask for beyond those in view
-}
-
-// Key identifies a line: of a GPU, or of a user or a job.
-type Key struct{ Box, UUID, User, Job string }
-
-func keyOf(l *fleet.Line) Key {
-	if l.Box == "" {
-		return Key{User: l.User, Job: l.Job}
-	}
-	return Key{Box: l.Box, UUID: l.GPU.UUID}
 }
 
 // model is the tea.Model. Update draws the frame where something changed.
@@ -191,10 +181,10 @@ func (m *model) lines() []fleet.Line {
 
 // cursor returns the index of the cursor's line, -1 if there is none.
 func (m *model) cursor() int {
-	if m.place.Cursor == (Key{}) {
+	if m.place.Cursor == "" {
 		return -1
 	}
-	return slices.IndexFunc(m.lines(), func(l fleet.Line) bool { return keyOf(&l) == m.place.Cursor })
+	return slices.IndexFunc(m.lines(), func(l fleet.Line) bool { return l.Key() == m.place.Cursor })
 }
 
 // scroll keeps cursor and top within the lines.
@@ -218,7 +208,7 @@ func (m *model) move(by int) {
 		by = max(by, 1)
 	}
 	at = min(max(at+by, 0), len(lines)-1)
-	m.place.Cursor = keyOf(&lines[at])
+	m.place.Cursor = lines[at].Key()
 	m.scroll()
 	if at == len(lines)-1 && m.place.lines < mostLines {
 		m.place.lines += 2 * m.rows() // there may be more

@@ -42,7 +42,7 @@ func (m *model) open() tea.Cmd {
 	m.giveUp()
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &opening{text.Clean(l.Name()), m.now(), cancel}
-	m.place.Cursor, m.opening, m.message = keyOf(l), o, ""
+	m.place.Cursor, m.opening, m.message = l.Key(), o, ""
 	box, fetch := l.Box, m.fetch
 	return func() tea.Msg {
 		opened, err := fetch(ctx, box)
