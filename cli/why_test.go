@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,6 +44,30 @@ func recordedFailure(t *testing.T) (directory string, failed snapshot.Event) {
 		return nil
 	})
 	return directory, failed
+}
+
+// A directory of traces may have those of other processes, and older ones of this PID.
+func TestWhyRefusesAnotherTrace(t *testing.T) {
+	directory, failed := recordedFailure(t)
+	traces, pid := t.TempDir(), failed.Row.Process.PID
+	for name, c := range map[string]struct {
+		at   time.Time
+		want string
+	}{
+		"memory-1.pickle":                      {failed.Time.Add(time.Minute), "it has no trace of PID"},
+		fmt.Sprintf("memory-%d.pickle", pid):   {failed.Time.Add(-time.Minute), "it has no trace of PID"},
+		fmt.Sprintf("memory-%d-2.pickle", pid): {failed.Time.Add(time.Minute), "no Python: "},
+	} {
+		path := filepath.Join(traces, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, c.at, c.at)); err != nil {
+			t.Fatal(err)
+		}
+		_, errs, code := ran(t, "why", "--file", directory, "--trace", traces, "--python", "/nothing")
+		if code != command.ExitRefused || !strings.Contains(errs, "refused: --trace: "+c.want) {
+			t.Errorf("%s: exit code %d: %s", name, code, errs)
+		}
+		_ = os.Remove(path) // it was written
+	}
 }
 
 func TestWhyExplainsTheRecordedEvent(t *testing.T) {

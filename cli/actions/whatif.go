@@ -17,9 +17,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/memoryviz"
 	"vramscope/memoryviz/whatif"
-	"vramscope/probe"
 	"vramscope/sampler"
-	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -117,16 +115,15 @@ func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (sna
 		return nil, nil, command.Refused(err, "PID %d: %v", pid, err).Then("  --python FILE   names a Python with the same PyTorch")
 	}
 	if notNumber == nil {
-		out, err := newDraft("-", false)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer out.discard()
-		if _, err := snapshotInto(ctx, src, pid, probe.SnapshotRequest{Format: probe.PyTorchFormat}, out); err != nil {
+		if snapshot, err = src.MemoryHistory(ctx, pid); err != nil {
 			return nil, nil, probeFailure(err, pid, "write its memory history")
 		}
-		f.measure(ctx, src, pid)
-		source = out.file.Name()
+		src.LookOnce()
+		listening, end := src.ListenFor(ctx)
+		defer end()
+		room, outside := sources.RoomOf(src.Look(listening, sampler.New(src.Options)), pid)
+		f.room, f.outside = cmp.Or(f.room, room), outside
+		return snapshot, python, nil
 	}
 	if snapshot, err = process.ReadLimited(source, memoryviz.MaxFile+1); err == nil && len(snapshot) > memoryviz.MaxFile {
 		err = errors.New("it has more than 1 GiB")
@@ -135,28 +132,4 @@ func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (sna
 		return nil, nil, command.Fail("%s: %w", text.Clean(source), command.WithoutPath(err))
 	}
 	return snapshot, python, nil
-}
-
-// measure asks the driver what a process has outside of PyTorch, and what is free.
-func (f *whatIf) measure(ctx context.Context, src *sources.Set, pid int) {
-	src.LookOnce()
-	listening, end := src.ListenFor(ctx)
-	defer end()
-	snap := src.Look(listening, sampler.New(src.Options))
-	var rows []*snapshot.Process
-	for i := range snap.Rows {
-		if snap.Rows[i].ID.Process.PID == pid {
-			rows = append(rows, &snap.Rows[i])
-		}
-	}
-	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {
-		return // of several GPUs it is not known which the program counts first
-	}
-	row := rows[0]
-	f.outside = row.Other.Or(0)
-	if gpu := snap.GPU(row.ID.GPUUUID); gpu != nil && f.room == 0 {
-		if free, known := snapshot.FreeOf(gpu.MemoryOf(row.ID.Instance)).Value(); known {
-			f.room = free + row.Used.Or(0) - f.outside
-		}
-	}
 }

@@ -2,7 +2,10 @@ package past
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +14,8 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/sources"
+	"vramscope/guard/advice"
+	"vramscope/internal/text"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
 )
@@ -19,6 +24,8 @@ type whyFlags struct {
 	last   bool
 	at     string
 	file   string
+	trace  string
+	python string
 	format string
 }
 
@@ -32,24 +39,30 @@ func Why(p *command.Program) *cobra.Command {
 free, who used the rest and what they did before, the cause as far as the
 figures prove it, and what would have helped.
 
-Without PID and --at it is the last event. docs/why.md has the causes.`,
+Without PID and --at it is the last event. docs/why.md has the causes.
+
+With --trace it replays what the process allocated under run --record-memory, as
+what-if does: under which setting of PyTorch's allocator would it have fitted?`,
 		Example: `  vramscope why                     the last event
   vramscope why 4711                of this process
   vramscope why --at '03:12'        the event nearest to that time
+  vramscope why 4711 --trace DIR    as run --record-memory DIR left it
   vramscope why --format json | jq -r .verdict`,
 		Args: command.AtMostOne("PID"),
-		RunE: func(_ *cobra.Command, args []string) error { return runWhy(p, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runWhy(cmd.Context(), p, f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
 	flags.Var(command.Moment(&f.at), "at", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
 	flags.StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
+	flags.StringVar(&f.trace, "trace", "", "of run --record-memory, or its DIR: would other settings have helped?")
+	flags.StringVar(&f.python, "python", "python3", "the Python with its PyTorch, for --trace")
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	command.NameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
+	command.NameValues(cmd, map[string]string{"at": "TIME", "file": "PATH", "trace": "PATH", "python": "FILE"})
 	return cmd
 }
 
-func runWhy(p *command.Program, f whyFlags, args []string) error {
+func runWhy(ctx context.Context, p *command.Program, f whyFlags, args []string) error {
 	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
 		return command.Usage("why takes one of PID, --last and --at")
 	}
@@ -67,12 +80,39 @@ func runWhy(p *command.Program, f whyFlags, args []string) error {
 		return err
 	}
 	evidence := why.Gather(r, event)
+	if f.trace != "" {
+		if evidence.Replayed, err = replayTrace(ctx, &f, evidence); err != nil {
+			return command.Refused(err, "--trace: %v", text.Clean(err.Error()))
+		}
+	}
 	verdict := why.Judge(evidence)
 	var page strings.Builder
 	for _, line := range why.Page(evidence, &verdict, 78) {
 		page.WriteString(line.Text + "\n")
 	}
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
+}
+
+// replayTrace replays the process's trace: the file, or the one in the directory that was written after the error.
+func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Replay, error) {
+	info, err := os.Stat(f.trace)
+	if err != nil {
+		return nil, err
+	}
+	file := f.trace
+	if info.IsDir() {
+		pid := e.Event.Row.Process.PID
+		traces, err := filepath.Glob(filepath.Join(f.trace, fmt.Sprintf("memory-%d*.pickle", pid)))
+		traces = slices.DeleteFunc(traces, func(name string) bool {
+			info, err := os.Stat(name)
+			return err != nil || info.ModTime().Before(e.Event.Time)
+		})
+		if err != nil || len(traces) == 0 {
+			return nil, fmt.Errorf("it has no trace of PID %d from after the error", pid)
+		}
+		file = traces[0]
+	}
+	return sources.ReplayedError(ctx, file, f.python, e.Requested.Or(0), e.Reserved.Or(0))
 }
 
 // whichEvent returns the event to explain.

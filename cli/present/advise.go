@@ -36,7 +36,9 @@ most first: each with the figures that it follows from, the bytes that it would
 bring, its price and its documentation. It changes nothing, and advises nothing
 that is in force.
 
-With a PID it also asks PyTorch's probe what holds the memory, as holds does.
+With a PID it also asks PyTorch's probe what holds the memory, as holds does,
+and replays what a process under run --record-memory has allocated, as what-if
+does.
 
 One sample shows little: the past comes from a recording (vramscope daemon
 --record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
@@ -89,6 +91,9 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes}
 			if src.Table != nil {
 				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, where it may not be read
+			}
+			if pid != 0 {
+				in.Replayed = src.Replayed(ctx, snap, pid, in.Environment)
 			}
 			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, advice.Of(in, row.ID)))
 		}

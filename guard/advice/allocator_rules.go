@@ -24,6 +24,33 @@ func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, boo
 	return expandable.of(free, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
 }
 
+// Replay is what PyTorch's allocator does with the requests of a process under some settings.
+type Replay struct {
+	Settings string
+	Reserved quantity.Bytes // at its highest
+	Fails    bool           // one of the requests
+}
+
+// Replayed advises the settings under which the least is reserved and nothing fails. The first are in force.
+func Replayed(all []Replay) (Advice, bool) {
+	if len(all) == 0 {
+		return Advice{}, false
+	}
+	best, m, words := all[0], expandable, "replayed"
+	for _, r := range all[1:] {
+		if !r.Fails && (best.Fails || r.Reserved < best.Reserved) {
+			best = r
+		}
+	}
+	if all[0].Fails {
+		words = "it would have fitted: replayed"
+	}
+	if m.Setting = allocatorVariable + best.Settings; !sets(m.Setting, "expandable_segments:true") {
+		m.Price = ""
+	}
+	return m.of(all[0].Reserved-best.Reserved, "%s: %s, %s is reserved at most in place of %s", m.Setting, words, best.Reserved, all[0].Reserved), !best.Fails && best != all[0]
+}
+
 // failures counts the allocator's out-of-memory errors and its retries.
 func (f *facts) failures() int64 {
 	if f.process.Probe == nil {
@@ -34,7 +61,16 @@ func (f *facts) failures() int64 {
 
 func fragmentation(f *facts) []Advice {
 	a := f.allocator
-	if a == nil || f.failures() == 0 || f.unexpandable() {
+	if a == nil || f.unexpandable() {
+		return nil
+	}
+	if len(f.Replayed) > 0 {
+		if one, ok := Replayed(f.Replayed); ok && one.Bytes.Or(0) >= minSaving {
+			return []Advice{one}
+		}
+		return nil
+	}
+	if f.failures() == 0 {
 		return nil
 	}
 	free, reserved := a.Fragmented.Or(0), a.Reserved.Or(0)

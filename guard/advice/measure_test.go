@@ -37,13 +37,13 @@ func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
 	if len(spelled) != len(settings()) {
 		t.Errorf("%d settings are spelled, and there are %d", len(spelled), len(settings()))
 	}
-	// Each setting of a story is one of these, but for its figure.
+	// Each setting of a story is one of these, but for its figure. One that was replayed has been parsed.
 	figure := regexp.MustCompile(`[0-9]*\.?[0-9]+`)
 	for _, c := range stories {
 		b := newBox()
 		c.set(b)
 		for _, a := range b.advice() {
-			if a.Setting != "" && !slices.ContainsFunc(spelled, func(s string) bool {
+			if a.Setting != "" && b.Replayed == nil && !slices.ContainsFunc(spelled, func(s string) bool {
 				return figure.ReplaceAllString(s, "N") == figure.ReplaceAllString(a.Setting, "N")
 			}) {
 				t.Errorf("%s advises %q, which is not among the settings", a.Rule, a.Setting)

@@ -22,6 +22,7 @@ type Input struct {
 	History     snapshot.History
 	Environment []process.Variable   // of the process
 	Held        []snapshot.HeldClass // what holds its memory on that device, as its probe reports it
+	Replayed    []Replay             // its requests; its own settings first
 }
 
 // Of returns the advice for a row, best first.

@@ -41,6 +41,15 @@ var stories = []story{
 		"a rejected probe":     func(b *box) { b.p.Probe.Rejected = "reports 512T" },
 		"a lost GPU":           func(b *box) { b.gpu.State = snapshot.GPULost },
 	}},
+	{Fragmentation, replays, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", ": it would have fitted: replayed, 20.0G is reserved at most in place of 29.0G", 9 * gib, map[string]func(*box){
+		"it fails, too":     func(b *box) { b.Replayed[2].Fails = true },
+		"little is saved":   func(b *box) { b.Replayed[2].Reserved = 29*gib - 100*mib },
+		"vLLM's sleep mode": func(b *box) { b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"} },
+	}},
+	{Fragmentation, func(b *box) {
+		replays(b)
+		b.Replayed[0].Fails, b.Replayed[1].Fails, b.Replayed[1].Reserved = false, false, 19*gib
+	}, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", "64: replayed, 19.0G is reserved at most in place of 29.0G", 10 * gib, nil},
 	{CachedLong, func(b *box) {
 		b.p.Cached, b.p.Returnable = amount(20*gib), amount(20*gib)
 		b.p.Allocators[0].PeakAllocated = amount(32 * gib)
@@ -258,6 +267,12 @@ func snapshotSteps() quantity.Optional[int64] { return quantity.Optional[int64]{
 func fragments(b *box) {
 	b.p.Fragmented, b.p.Probe.AllocRetries = amount(6*gib), count(3)
 	b.p.Allocators[0].Fragmented = amount(6 * gib)
+}
+
+// replays has figures of which the rule of thumb makes something else.
+func replays(b *box) {
+	fragments(b)
+	b.Replayed = []Replay{{"", 29 * gib, true}, {"max_split_size_mb:64", 28 * gib, true}, {"expandable_segments:True", 20 * gib, false}}
 }
 
 func preallocates(b *box, kind string) {

@@ -40,7 +40,7 @@ class Trace:
             raise Refusal("part of it is in a private pool, as CUDA graphs have one")
         self.begin = now = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
         noted = emptied is not None and not self.begin  # else it is not known what they count from
-        self.events, self.room, count, live, lived = [], 0, 0, {}, {}
+        self.events, self.room, self.asked, count, live, lived = [], 0, None, 0, {}, {}
         for index, entry in enumerate(history):
             action, address = entry["action"], entry.get("addr")
             now += grown(entry)
@@ -54,7 +54,7 @@ class Trace:
                     lived[address] = (ALLOCATE, live[address], entry["size"], entry["stream"])
                 self.events.append((FREE, live.pop(address), 0, 0))
             elif action == "oom":
-                self.room = now + entry.get("device_free", address or 0)
+                self.room, self.asked = now + entry.get("device_free", address or 0), entry["size"]
                 if not noted and self.events[-1:] == [EMPTIED]:
                     self.events.pop()  # the allocator has, for this allocation
                 self.events.append((ALLOCATE, index, entry["size"], entry["stream"]))
@@ -216,6 +216,7 @@ def main():
                 devices.append({
                     "ordinal": ordinal, "events": len(trace.events), "estimate": replay.estimate(own),
                     "recorded_reserved_bytes": trace.reserved, "recorded_out_of_memory": trace.room > 0,
+                    "recorded_failed_bytes": trace.asked,
                     "settings": [replay.measure(one, memory or trace.room, sizes) for one in dict.fromkeys([own, *asked["settings"]])],
                 })
         print(json.dumps({"torch": torch.__version__, "devices": devices}))

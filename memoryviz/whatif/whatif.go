@@ -46,12 +46,13 @@ type Document struct {
 
 // Device is the replay of one GPU's trace.
 type Device struct {
-	Ordinal  int            `json:"ordinal"` // as the program counts
-	Events   int            `json:"events"`
-	Estimate *schema.Text   `json:"estimate"` // why it is no more than that, null if it is exact
-	Recorded quantity.Bytes `json:"recorded_reserved_bytes"`
-	Failed   bool           `json:"recorded_out_of_memory"`
-	Results  []Result       `json:"settings"` // the program's own first
+	Ordinal  int             `json:"ordinal"` // as the program counts
+	Events   int             `json:"events"`
+	Estimate *schema.Text    `json:"estimate"` // why it is no more than that, null if it is exact
+	Recorded quantity.Bytes  `json:"recorded_reserved_bytes"`
+	Failed   bool            `json:"recorded_out_of_memory"`
+	Asked    *quantity.Bytes `json:"recorded_failed_bytes"` // what that asked for
+	Results  []Result        `json:"settings"`              // the program's own first
 }
 
 // Result is what the allocator does under some settings.

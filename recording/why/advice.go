@@ -49,7 +49,9 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	if v.Cause == Leak || v.Cause == OwnGrowth {
 		add(ofKeeper(e))
 	}
-	if f := e.Event.OutOfMemory; f != nil && e.Reserved.Known() && e.Allocated.Known() {
+	if len(e.Replayed) > 0 {
+		add(advice.Replayed(e.Replayed))
+	} else if f := e.Event.OutOfMemory; f != nil && e.Reserved.Known() && e.Allocated.Known() {
 		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0)))
 	}
 	if tooth := toothOf(e); tooth >= lacking && (v.Cause == OwnGrowth || v.Cause == NeighbourTook) {

@@ -1,11 +1,41 @@
 package why
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"vramscope/guard/advice"
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
+
+// What was replayed takes the place of the rule of thumb, also where it says that nothing helps.
+func TestReplayTakesTheRulesPlace(t *testing.T) {
+	replayed := func(other advice.Replay) []advice.Replay {
+		other.Settings = "expandable_segments:True"
+		return []advice.Replay{{Reserved: 98 * gib, Fails: true}, other}
+	}
+	s := (&story{from: time.Hour, own: func(float64) (reserved, allocated quantity.Bytes) { return 78 * gib, 30 * gib }}).asked(20 * gib)
+	for name, c := range map[string]struct {
+		replayed []advice.Replay
+		want     string
+	}{
+		"the rule":            {nil, "48.0G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 48.0G that is free between its blocks becomes usable. Price"},
+		"replayed, it fitted": {replayed(advice.Replay{Reserved: 55 * gib}), "43.0G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it would have fitted: replayed, 55.0G is reserved at most in place of 98.0G. Price"},
+		"replayed in vain":    {replayed(advice.Replay{Reserved: 78 * gib, Fails: true}), ""},
+	} {
+		e := Gather(s, &snapshot.Event{Time: failedAt, Kind: snapshot.EventOutOfMemory, GPUUUID: "GPU-1", Row: id(100), OutOfMemory: s.failure})
+		e.Replayed = c.replayed
+		v, got := Judge(e), ""
+		for i := range v.Advice {
+			got += v.Advice[i].Words()
+		}
+		if !strings.HasPrefix(got, c.want) || c.want == "" && (got != "" || v.None == "") {
+			t.Errorf("%s: %q, %q", name, got, v.None)
+		}
+	}
+}
 
 // What a process has come to hold is not what a step takes and frees.
 func TestCheckpointingFreesWhatAStepTakes(t *testing.T) {

@@ -35,6 +35,7 @@ type Evidence struct {
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
 	Unequal     string                   // how much more it used than its job's other ranks, or on this GPU than on its others
+	Replayed    []advice.Replay          // of what its trace of allocations has up to the error; nil without one
 	Rescue      string                   // why the guard had no memory for it; "" where it was not asked, as far as is known
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.

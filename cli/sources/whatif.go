@@ -1,0 +1,131 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"vramscope/guard/advice"
+	"vramscope/internal/bounded"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/memoryviz"
+	"vramscope/memoryviz/whatif"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// replayTime limits a replay that a page can do without.
+const replayTime = time.Minute
+
+// MemoryHistory has a process's probe write what it allocates and has recorded, as PyTorch's pickle.
+func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
+	client, _, err := src.Connect(ctx, pid)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }() // the answer is complete
+	file, err := os.CreateTemp("", ".vramscope-history-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = file.Close(), os.Remove(file.Name()) }() // it has been read
+	written, err := client.Snapshot(ctx, probe.SnapshotRequest{Format: probe.PyTorchFormat}, file)
+	if err != nil {
+		return nil, err
+	}
+	if written.Bytes > memoryviz.MaxFile {
+		return nil, errors.New("it has more than 1 GiB")
+	}
+	return bounded.First(io.NewSectionReader(file, 0, written.Bytes), memoryviz.MaxFile)
+}
+
+// RoomOf returns what PyTorch has of a process's GPU, and what else the process has there; 0: not known, as where it
+// uses several GPUs, of which it is not known which it counts first.
+func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
+	var row *snapshot.Process
+	for i := range snap.Rows {
+		if snap.Rows[i].ID.Process.PID == pid && row != nil {
+			return 0, 0
+		} else if snap.Rows[i].ID.Process.PID == pid {
+			row = &snap.Rows[i]
+		}
+	}
+	if row == nil || row.Other.Or(0) <= 0 {
+		return 0, 0
+	}
+	outside = row.Other.Or(0)
+	if gpu := snap.GPU(row.ID.GPUUUID); gpu != nil {
+		if free, known := snapshot.FreeOf(gpu.MemoryOf(row.ID.Instance)).Value(); known {
+			room = free + row.Used.Or(0) - outside
+		}
+	}
+	return room, outside
+}
+
+// Replayed replays the requests of a process under other settings of its allocator, if it has recorded them from the
+// first on (vramscope run --record-memory). It returns nil where nothing was replayed, or no more than an estimate.
+func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int, environment []process.Variable) []advice.Replay {
+	if !slices.ContainsFunc(environment, func(v process.Variable) bool { return v.Name == "VRAMSCOPE_RECORD_MEMORY" }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	python, err := whatif.Of(pid)
+	if err != nil {
+		return nil
+	}
+	history, err := src.MemoryHistory(ctx, pid)
+	if err != nil {
+		return nil
+	}
+	room, outside := RoomOf(snap, pid)
+	doc, err := python.Replay(ctx, history, whatif.Settings, room, outside)
+	if err != nil || len(doc.Devices) != 1 || doc.Devices[0].Estimate != nil {
+		return nil
+	}
+	return replays(&doc.Devices[0])
+}
+
+// ReplayedError replays a trace that ends in an out-of-memory error: of an allocation that PyTorch reported as
+// so many bytes, with so much reserved.
+func ReplayedError(ctx context.Context, file, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	python, err := whatif.Named(ctx, interpreter)
+	if err != nil {
+		return nil, fmt.Errorf("no Python: %w", err)
+	}
+	trace, err := process.ReadLimited(file, memoryviz.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := python.Replay(ctx, trace, whatif.Settings, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	const rounded = 20 * quantity.MiB // what PyTorch asks the driver for at most beyond what the program asked for
+	for i := range doc.Devices {
+		d := &doc.Devices[i]
+		if d.Asked != nil && requested >= *d.Asked && requested <= *d.Asked+rounded {
+			if d.Estimate != nil {
+				return nil, fmt.Errorf("it is an estimate: %s", *d.Estimate)
+			}
+			all := replays(d)
+			all[0].Reserved = reserved + requested
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("it does not end in this error, of %s", requested)
+}
+
+func replays(d *whatif.Device) (all []advice.Replay) {
+	for _, r := range d.Results {
+		all = append(all, advice.Replay{Settings: r.Settings, Reserved: r.Reserved, Fails: r.Failed != nil && *r.Failed})
+	}
+	return all
+}
