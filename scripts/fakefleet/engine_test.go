@@ -310,7 +310,7 @@ func nearest(t *testing.T, source fleet.Source) {
 		}
 		return r
 	}
-	box, err := source.(fleet.Source).Box(t.Context(), "box-0003:9841", time.Time{})
+	box, err := source.Box(t.Context(), "box-0003:9841", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
