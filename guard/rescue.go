@@ -68,18 +68,15 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		return refuse("the GPU is not known, or does not answer")
 	}
 	d.GPU = g.Index
-	where, m := device{uuid: g.UUID}, &g.Memory
+	where := device{uuid: g.UUID}
 	var asker *snapshot.Process
 	for p := range snap.ProcessRows(ask.Process) {
 		if p.ID.GPUUUID == g.UUID {
 			asker, where.instance = p, p.ID.Instance
 		}
 	}
-	if in := g.Instance(where.instance); where.instance.MIG && in != nil {
-		m = &in.Memory
-	}
-	free, known := snapshot.FreeOf(m).Value()
-	d.Instance, d.Free = where.instance, snapshot.FreeOf(m)
+	d.Instance, d.Free = where.instance, snapshot.FreeOf(g.MemoryOf(where.instance))
+	free, known := d.Free.Value()
 	switch {
 	case e.mode() != Act:
 		return refuse("the guard does not act: its mode is %s", e.mode())

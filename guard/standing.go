@@ -167,10 +167,7 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		where := device{p.ID.GPUUUID, p.ID.Instance}
 		minimum := minFlush
 		if g := snap.GPU(where.uuid); g != nil {
-			minimum = minFlushOn(g.Memory.Capacity().Or(0))
-			if in := g.Instance(where.instance); in != nil {
-				minimum = minFlushOn(in.Memory.Capacity().Or(0))
-			}
+			minimum = minFlushOn(g.MemoryOf(where.instance).Capacity().Or(0))
 		}
 		excluded := e.exclusion(snap, p, imp)
 		if excluded == "" && expected(p, Urgent) >= minimum && e.permitted(snap, p, imp) {
