@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"iter"
 	"strconv"
 
 	"vramscope/internal/quantity"
@@ -63,7 +64,7 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	if g.State != snapshot.GPUOK {
 		return
 	}
-	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
+	sums := sumOf(snap.GPURows(g.UUID))
 	for id := range metric.Count {
 		if metric.Table[id].Of&metric.GPU != 0 {
 			w.measured(metric.GPU, id, subject, g.Value(id))
@@ -103,7 +104,7 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
 	subject := labelsOf(metric.Instance, strconv.Itoa(g.Index), g.UUID, instanceName(in.ID))
 	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
-	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == in.ID })
+	sums := sumOf(snap.PlaceRows(g.UUID, in.ID))
 	for id := range metric.FirstSensor {
 		if metric.Table[id].Of&metric.GPU != 0 {
 			w.measured(metric.Instance, id, subject, in.Memory.Value(id))
@@ -124,12 +125,10 @@ func instanceName(id snapshot.InstanceID) string {
 	return strconv.Itoa(int(id.GPU)) + "/" + strconv.Itoa(int(id.Compute))
 }
 
-func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figures {
+func sumOf(rows iter.Seq[*snapshot.Process]) *figures {
 	var sums figures
-	for i := range snap.Rows {
-		if p := &snap.Rows[i]; wanted(p) {
-			sums.add(p.Value)
-		}
+	for p := range rows {
+		sums.add(p.Value)
 	}
 	return &sums
 }
