@@ -15,13 +15,18 @@ import (
 // change is advised.
 const fragmentedShare = 0.1
 
-// Fragmented advises a process whose allocator has much free memory between its blocks. It
+// expandablePage is the page of an expandable segment: one that is partly allocated stays. Where less than
+// this is free beyond what is lacking, the replay of real programs runs out of memory, too.
+const expandablePage = 20 * quantity.MiB
+
+// Fragmented advises a process whose allocator has much free memory between its blocks, or as much as it lacks. It
 // returns false if there is too little of it, or if the advice is followed already.
-func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, bool) {
-	if kind != "pytorch" || float64(free) < fragmentedShare*float64(reserved) || sets(config, "expandable_segments:true") {
+func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Advice, bool) {
+	little := float64(free) < fragmentedShare*float64(reserved) && free-expandablePage < lacking
+	if kind != "pytorch" || little || sets(config, "expandable_segments:true") {
 		return Advice{}, false
 	}
-	return expandable.of(free, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
+	return expandable.of(free-expandablePage, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
 }
 
 // Replay is what PyTorch's allocator does with the requests of a process under some settings.
@@ -74,7 +79,7 @@ func fragmentation(f *facts) []Advice {
 		return nil
 	}
 	free, reserved := a.Fragmented.Or(0), a.Reserved.Or(0)
-	one, ok := Fragmented(a.Kind, f.config, free, reserved)
+	one, ok := Fragmented(a.Kind, f.config, free, reserved, reserved)
 	if !ok || free < minSaving {
 		return nil
 	}

@@ -26,7 +26,7 @@ type story struct {
 }
 
 var stories = []story{
-	{Fragmentation, fragments, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the 6.00G that is free between its blocks becomes usable; 3 allocations had", 6 * gib, map[string]func(*box){
+	{Fragmentation, fragments, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the 6.00G that is free between its blocks becomes usable; 3 allocations had", 6*gib - 20*mib, map[string]func(*box){
 		"in force": func(b *box) { b.p.Allocators[0].Config = "expandable_segments:True" },
 		"in force by the environment": func(b *box) {
 			b.Environment = []process.Variable{{Name: "PYTORCH_CUDA_ALLOC_CONF", Value: "max_split_size_mb:64, expandable_segments:True"}}
@@ -326,6 +326,23 @@ func TestStepsEndLeavesTheStartOut(t *testing.T) {
 	}
 	if a := of(b.advice(), Activations); a == nil || !strings.Contains(a.Text, "of the 44.0G that it takes") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// What real programs lacked that ran out of memory, and whether the replay under expandable segments went on.
+func TestFragmentedBringsWhatTheReplayDoes(t *testing.T) {
+	for _, c := range []struct {
+		program                 string
+		free, reserved, lacking quantity.Bytes
+		enough                  bool
+	}{
+		{"a transformer", 38, 280, 24, false}, {"the same on a larger GPU", 74, 316, 2, true}, {"a GAN", 27, 470, 20, false},
+		{"the same on a larger GPU", 53, 470, 4, true}, {"a notebook", 44, 152, 20, true}, {"a Llama", 27, 318, 2, true}, {"a loader", 23, 4229, 12, false},
+	} {
+		a, ok := Fragmented("pytorch", "", c.free*mib, c.reserved*mib, c.lacking*mib)
+		if enough := ok && a.Bytes.Or(0) >= c.lacking*mib; enough != c.enough {
+			t.Errorf("%s: %+v, %t", c.program, a, ok)
+		}
 	}
 }
 

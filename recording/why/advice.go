@@ -52,7 +52,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	if len(e.Replayed) > 0 {
 		add(advice.Replayed(e.Replayed))
 	} else if f := e.Event.OutOfMemory; f != nil && e.Reserved.Known() && e.Allocated.Known() {
-		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0)))
+		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0), lacking))
 	}
 	if tooth := toothOf(e); tooth >= lacking && (v.Cause == OwnGrowth || v.Cause == NeighbourTook) {
 		add(advice.Checkpointing(tooth), true)
