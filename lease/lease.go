@@ -112,7 +112,7 @@ type Standing struct {
 func (s Standing) Words(c *Claim) string {
 	what := "needs " + c.Need.String()
 	if c.Count > 1 {
-		what = fmt.Sprintf("needs %dx%s, %d of them are there", c.Count, c.Need, s.Fits)
+		what = fmt.Sprintf("needs %dx%s, room for %d of them", c.Count, c.Need, s.Fits)
 	}
 	switch {
 	case s.Nearest == "" && s.Reason != "":
@@ -123,7 +123,10 @@ func (s Standing) Words(c *Claim) string {
 			what += " (" + s.Reason + ")"
 		}
 	}
-	return what + fmt.Sprintf("; %d before you", s.Before)
+	if s.Before > 0 {
+		what += fmt.Sprintf("; %d before you", s.Before)
+	}
+	return what
 }
 
 // Refusal is why a claim was not met.

@@ -91,13 +91,13 @@ func TestUseOfOthersIsUsed(t *testing.T) {
 	b.devices[1].Free = 17 * gib
 	b.sample()
 	_, err := b.Claim(b.now, Claim{Need: 40 * gib, Count: 1}, false)
-	if want := "needs 40.0G, most free is GPU 0 with 29.5G; 0 before you"; err == nil || err.Error() != want {
+	if want := "needs 40.0G, most free is GPU 0 with 29.5G"; err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %s", err, want)
 	}
 	le := b.claim(Claim{Need: 16 * gib, Count: 2})
 	b.is(le, Held, "GPU-0", "GPU-1")
 	_, err = b.Claim(b.now, Claim{Need: 10 * gib, Count: 2}, false)
-	if want := "needs 2x10.0G, 1 of them are there, most free is GPU 1 with 512M; 0 before you"; err == nil || err.Error() != want {
+	if want := "needs 2x10.0G, room for 1 of them, most free is GPU 1 with 512M"; err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %s", err, want)
 	}
 }

@@ -148,5 +148,5 @@ func demoLease(ctx context.Context, p *command.Program) error {
 		style := t.look.Styles.Text
 		err = t.scene(scene.title, spelled(bar.Spans(&t.look, gpuSize, 2*t.column+len(columnGap))...)+"\n"+t.beside(t.words(style, left), t.words(style, right)))
 	}
-	return p.Print([]byte(t.legend([6]string{2: "server", 3: "training", 4: "held for the server", 5: "free"})))
+	return p.Print([]byte("\n" + t.legend([6]string{2: "server", 3: "training", 4: "held for the server", 5: "free"})))
 }
