@@ -81,23 +81,15 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	}
 	const all = 1 << 20
 	page := max(rows-1, 1)
-	switch id {
-	case keys.Up:
-		return move(-1), true
-	case keys.Down:
-		return move(1), true
-	case keys.PageUp:
-		return move(-page), true
-	case keys.PageDown:
-		return move(page), true
-	case keys.Home:
-		return move(-all), true
-	case keys.End:
-		return move(all), true
-	case keys.Left:
-		return m.scrollColumns(-scrollStep), true
-	case keys.Right:
-		return m.scrollColumns(scrollStep), true
+	by, moves := map[keys.ID]int{
+		keys.Up: -1, keys.Down: 1, keys.PageUp: -page, keys.PageDown: page, keys.Home: -all, keys.End: all,
+		keys.Left: -scrollStep, keys.Right: scrollStep,
+	}[id]
+	switch {
+	case id == keys.Left || id == keys.Right:
+		return m.scrollColumns(by), true
+	case moves:
+		return move(by), true
 	}
 	return false, false
 }

@@ -21,22 +21,7 @@ const (
 
 // String returns the name of the source in JSON and in doctor.
 func (s Source) String() string {
-	switch s {
-	case Driver:
-		return "driver"
-	case DriverV1:
-		return "driver-v1"
-	case System:
-		return "system"
-	case Probe:
-		return "probe"
-	case Computed:
-		return "computed"
-	case Forecast:
-		return "forecast"
-	default:
-		return "unknown"
-	}
+	return [...]string{"unknown", "driver", "driver-v1", "system", "probe", "computed", "forecast"}[s]
 }
 
 // Optional is a value that may be unknown, as its zero value is. It is comparable when T is.

@@ -9,7 +9,6 @@ import (
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 	"vramscope/ui/cell"
 )
 
@@ -61,8 +60,8 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 	case columnPredicted:
 		t.writePrediction(l, p, c.cells)
 	case columnTrend:
-		text, style := t.trend(p)
-		l.Put(style, text)
+		trend := t.trend(p)
+		l.Put(trend.Style, trend.Text)
 	case columnSpark:
 		t.writeSpark(l, p, c.cells)
 	case columnTime:
@@ -132,22 +131,13 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 }
 
 // trend returns the trend in one cell; blank where it is steady.
-func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
+func (t *Table) trend(p *snapshot.Process) cell.Span {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
-	switch p.Trend {
-	case snapshot.TrendYoung:
-		return ".", s.Dim
-	case snapshot.TrendGrowing:
-		return g.Up, s.Text
-	case snapshot.TrendShrinking:
-		return g.Down, s.Text
-	case snapshot.TrendSawtooth:
-		return g.Sawtooth, s.Text
-	case snapshot.TrendLeak:
-		return g.Leak, s.Leak
-	default:
-		return " ", s.Text
-	}
+	return [...]cell.Span{
+		snapshot.TrendUnknown: {s.Text, " "}, snapshot.TrendYoung: {s.Dim, "."}, snapshot.TrendSteady: {s.Text, " "},
+		snapshot.TrendGrowing: {s.Text, g.Up}, snapshot.TrendShrinking: {s.Text, g.Down},
+		snapshot.TrendSawtooth: {s.Text, g.Sawtooth}, snapshot.TrendLeak: {s.Leak, g.Leak},
+	}[p.Trend]
 }
 
 // sparkWindow is the time that the column LAST 10m shows.
