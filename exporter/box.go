@@ -104,7 +104,7 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
 	subject := labelsOf(metric.Instance, strconv.Itoa(g.Index), g.UUID, instanceName(in.ID))
 	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
-	sums := sumOf(snap.PlaceRows(g.UUID, in.ID))
+	sums := sumOf(snap.PlaceRows(snapshot.Place{GPUUUID: g.UUID, Instance: in.ID}))
 	for id := range metric.FirstSensor {
 		if metric.Table[id].Of&metric.GPU != 0 {
 			w.measured(metric.Instance, id, subject, in.Memory.Value(id))

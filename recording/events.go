@@ -139,10 +139,8 @@ func (d *day) writeForecasts(alert, now int64, a *snapshot.Alert, snap *snapshot
 	var predicted []snapshot.Prediction
 	var full *snapshot.FullIn
 	if g := snap.GPU(a.GPUUUID); g != nil {
-		predicted, full = g.Predicted, g.FullIn
-		if in := g.Instance(a.Instance); a.Instance.MIG && in != nil {
-			predicted, full = in.Predicted, in.FullIn
-		}
+		outlook := g.OutlookOf(a.Instance)
+		predicted, full = outlook.Predicted, outlook.FullIn
 	}
 	if row := snap.Row(a.Row); row != nil && a.Kind == snapshot.AlertLeak {
 		predicted, full = row.Predicted, nil

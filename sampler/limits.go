@@ -15,13 +15,8 @@ type limits struct {
 	sampler   *Sampler
 	now       time.Time
 	rows      []snapshot.Process // the driver's; for caches also those that probes add
-	devices   map[place]*deviceLimit
+	devices   map[snapshot.Place]*deviceLimit
 	processes map[process.Identity]quantity.Bytes // on all devices together
-}
-
-type place struct {
-	uuid     string
-	instance snapshot.InstanceID
 }
 
 type deviceLimit struct {
@@ -43,7 +38,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 		l.sampler.reports[p.ID] = r
 	}
 	r.seen = l.sampler.sequence
-	on, size := l.device(place{p.ID.GPUUUID, p.ID.Instance}), l.size(p, d)
+	on, size := l.device(snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}), l.size(p, d)
 	now := bound{limit: unlimited, at: l.now}
 	used, known := p.Used.Value()
 	switch {
@@ -77,32 +72,32 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 
 // size returns a device's size by the driver or by the probe itself; 0 if unknown.
 func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
-	return l.device(place{p.ID.GPUUUID, p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
+	return l.device(snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
 }
 
-func (l *limits) device(where place) *deviceLimit {
+func (l *limits) device(where snapshot.Place) *deviceLimit {
 	if on := l.devices[where]; on != nil {
 		return on
 	}
 	on := &deviceLimit{at: l.now}
-	if g := l.sampler.driver.find(where.uuid); g != nil && g.last != nil {
-		on.total = memoryOf(g.last, where.instance).Total
+	if g := l.sampler.driver.find(where.GPUUUID); g != nil && g.last != nil {
+		on.total = memoryOf(g.last, where.Instance).Total
 		if g.fresh != nil {
-			on.used, on.at = memoryOf(g.fresh, where.instance).Used, g.fresh.Time
+			on.used, on.at = memoryOf(g.fresh, where.Instance).Used, g.fresh.Time
 		}
 	}
 	for i := range l.rows {
-		if p := &l.rows[i]; p.ID.GPUUUID == where.uuid && p.ID.Instance == where.instance {
+		if p := &l.rows[i]; p.ID.GPUUUID == where.GPUUUID && p.ID.Instance == where.Instance {
 			on.listed += p.Used.Or(0)
 		}
 	}
 	for id, r := range l.sampler.reports {
-		if r.unlisted && id.GPUUUID == where.uuid && id.Instance == where.instance && l.sampler.mayLive(id) {
+		if r.unlisted && id.GPUUUID == where.GPUUUID && id.Instance == where.Instance && l.sampler.mayLive(id) {
 			on.unlisted += r.shown.held
 		}
 	}
 	if l.devices == nil {
-		l.devices = make(map[place]*deviceLimit)
+		l.devices = make(map[snapshot.Place]*deviceLimit)
 	}
 	l.devices[where] = on
 	return on

@@ -82,14 +82,8 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
-		full, g := s.alerts.FullIn(a), snap.GPU(a.GPUUUID)
-		if full == nil || g == nil {
-			continue
-		}
-		if in := g.Instance(a.Instance); in != nil {
-			in.FullIn = full
-		} else {
-			g.FullIn = full
+		if full, g := s.alerts.FullIn(a), snap.GPU(a.GPUUUID); full != nil && g != nil {
+			g.OutlookOf(a.Instance).FullIn = full
 		}
 	}
 	for i := range snap.GPUs {
@@ -103,10 +97,7 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
 		if g := snap.GPU(p.ID.GPUUUID); g != nil {
-			m := g.Memory
-			if in := g.Instance(p.ID.Instance); in != nil {
-				m = in.Memory
-			}
+			m := *g.MemoryOf(p.ID.Instance)
 			m.Used = p.Used
 			p.Agree(&m)
 		}

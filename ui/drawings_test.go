@@ -13,7 +13,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
-	"vramscope/ui/table"
 )
 
 // TestDrawings lays what is rendered beside the drawings of the screen, line
@@ -60,7 +59,7 @@ func TestDrawings(t *testing.T) {
 }
 
 func focused(st *state, gpu int) *state {
-	st.Focus = &table.Focus{GPUUUID: st.shown.GPUs[gpu].UUID}
+	st.Focus = &snapshot.Place{GPUUUID: st.shown.GPUs[gpu].UUID}
 	return st
 }
 

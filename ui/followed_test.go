@@ -5,7 +5,6 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
-	"vramscope/ui/table"
 )
 
 // An alarm about an instance takes the graph to that instance.
@@ -37,7 +36,7 @@ func TestGraphFollowsTheUser(t *testing.T) {
 	if got := followed(st); got.Row != st.Cursor.ID {
 		t.Errorf("with a cursor it shows %+v", got)
 	}
-	st.Focus = &table.Focus{GPUUUID: uuid(5)}
+	st.Focus = &snapshot.Place{GPUUUID: uuid(5)}
 	if got := followed(st); got.GPUUUID != uuid(5) || got.Row != (snapshot.RowID{}) {
 		t.Errorf("with a focus it shows %+v", got)
 	}

@@ -1,13 +1,14 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/gpupage"
-	"vramscope/ui/table"
+	"vramscope/ui/gpus"
 )
 
 // fills reports whether the detail or a GPU's page replaces header, GPU lines and table.
@@ -16,7 +17,7 @@ func (st *state) fills() bool { return st.detail || st.page != nil }
 func (st *state) gpuPage(lk *cell.Appearance) gpupage.Page {
 	page := st.page
 	return gpupage.Page{
-		Appearance: lk, Snapshot: st.shown, GPUUUID: page.GPUUUID, Instance: page.Instance, Now: cell.Moment(st.moment()), Top: st.pageTop,
+		Appearance: lk, Snapshot: st.shown, Place: *page, Now: cell.Moment(st.moment()), Top: st.pageTop,
 		Graph: graphAbout(st, lk, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: page.GPUUUID, Instance: page.Instance}),
 	}
 }
@@ -46,10 +47,10 @@ func (m *model) togglePage() bool {
 		return m.back()
 	}
 	key := followedUnpinned(&m.st)
-	focus := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
+	focus := snapshot.Place{GPUUUID: key.GPUUUID, Instance: key.Instance}
 	if m.st.detail {
 		id := detailed(&m.st, m.table().Rows)
-		focus = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
+		focus = snapshot.Place{GPUUUID: id.GPUUUID, Instance: id.Instance}
 	}
 	if m.st.shown.GPU(focus.GPUUUID) == nil {
 		return m.say("no GPU to show")
@@ -59,25 +60,13 @@ func (m *model) togglePage() bool {
 }
 
 func (m *model) walkPages(by int) bool {
-	var all []table.Focus
-	at := 0
-	for i := range m.st.shown.GPUs {
-		gpu := &m.st.shown.GPUs[i]
-		all = append(all, table.Focus{GPUUUID: gpu.UUID})
-		for j := range gpu.Instances {
-			all = append(all, table.Focus{GPUUUID: gpu.UUID, Instance: gpu.Instances[j].ID})
-		}
-	}
+	panel := gpus.Panel{Snapshot: m.st.shown, Instances: true}
+	all := panel.List()
 	if len(all) == 0 {
 		return false
 	}
-	for i := range all {
-		if all[i] == *m.st.page {
-			at = i
-		}
-	}
-	next := all[(at+by+len(all))%len(all)]
-	m.st.page, m.st.pageTop = &next, 0
+	at := max(slices.IndexFunc(all, func(line gpus.Line) bool { return line.Place() == *m.st.page }), 0)
+	m.st.page, m.st.pageTop = new(all[(at+by+len(all))%len(all)].Place()), 0
 	return true
 }
 

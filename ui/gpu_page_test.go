@@ -18,7 +18,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
-	"vramscope/ui/table"
 )
 
 func c[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
@@ -61,7 +60,7 @@ func pagedBox() *snapshot.Snapshot {
 // pageOf is a screen with the page of a GPU or instance open.
 func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
 	st := screenOf(s, width, height)
-	st.page = &table.Focus{GPUUUID: s.GPUs[gpu].UUID}
+	st.page = &snapshot.Place{GPUUUID: s.GPUs[gpu].UUID}
 	if instance > 0 {
 		st.page.Instance = s.GPUs[gpu].Instances[instance-1].ID
 	}

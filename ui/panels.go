@@ -9,7 +9,6 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/gpus"
-	"vramscope/ui/table"
 )
 
 // Tab switches the movement keys between the table and the GPUs, where they move the focus.
@@ -26,23 +25,15 @@ func (m *model) nextPanel() bool {
 	return true
 }
 
-func focusOn(line gpus.Line) *table.Focus {
-	f := &table.Focus{GPUUUID: line.GPU.UUID}
-	if line.Instance != nil {
-		f.Instance = line.Instance.ID
-	}
-	return f
-}
-
 // setFocus sets the focus, or removes it where it is on that GPU already.
-func (m *model) setFocus(f *table.Focus) bool {
+func (m *model) setFocus(f *snapshot.Place) bool {
 	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil
 	}
 	return m.moveFocus(f)
 }
 
-func (m *model) moveFocus(f *table.Focus) bool {
+func (m *model) moveFocus(f *snapshot.Place) bool {
 	m.st.Focus = f
 	m.st.setAnew(settingFocus)
 	m.seeFocus()
@@ -55,7 +46,7 @@ func (m *model) focusGPU(index int) bool {
 	if at < 0 {
 		return m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
 	}
-	focus := &table.Focus{GPUUUID: m.st.shown.GPUs[at].UUID}
+	focus := &snapshot.Place{GPUUUID: m.st.shown.GPUs[at].UUID}
 	if m.st.page == nil {
 		return m.setFocus(focus)
 	}
@@ -71,17 +62,12 @@ func (m *model) walkGPUs(by int) bool {
 		return false
 	}
 	stops := m.st.gpus(&m.look, &layout{}).Lines
-	at := -1
-	for i := range stops {
-		if m.st.Focus != nil && *focusOn(stops[i]) == *m.st.Focus {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(stops, func(line gpus.Line) bool { return m.st.Focus != nil && line.Place() == *m.st.Focus })
 	to := min(max(at+by, 0), len(stops)-1)
 	if to == at {
 		return false
 	}
-	return m.moveFocus(focusOn(stops[to]))
+	return m.moveFocus(new(stops[to].Place()))
 }
 
 // seeFocus scrolls the GPU lines until the focus is in view.
@@ -94,12 +80,7 @@ func (m *model) seeFocus() {
 	panel := m.st.gpus(&m.look, &lay)
 	seen := func() bool {
 		panel.Top = m.st.gpuTop
-		for _, line := range panel.Visible(lay.gpuLines()) {
-			if *focusOn(line) == *m.st.Focus {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(panel.Visible(lay.gpuLines()), func(line gpus.Line) bool { return line.Place() == *m.st.Focus })
 	}
 	for m.st.gpuTop = min(m.st.gpuTop, len(panel.Lines)); m.st.gpuTop > 0 && !seen(); m.st.gpuTop-- {
 	}

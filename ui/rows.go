@@ -103,11 +103,11 @@ func (m *model) click(x, y int) bool {
 		return m.clickRow(t.Rows[at].Process.ID, y-lay.table.top-1)
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(&lay, x, y)
-		return ok && m.setFocus(focusOn(line))
+		return ok && m.setFocus(new(line.Place()))
 	case y >= lay.tiles.top && y < lay.tiles.top+lay.tiles.rows:
 		across, height := lay.tilesOf(len(m.st.shown.GPUs))
 		at := (y-lay.tiles.top)/height*across + x*across/lay.width
-		return at < len(m.st.shown.GPUs) && m.setFocus(&table.Focus{GPUUUID: m.st.shown.GPUs[at].UUID})
+		return at < len(m.st.shown.GPUs) && m.setFocus(&snapshot.Place{GPUUUID: m.st.shown.GPUs[at].UUID})
 	}
 	return false
 }

@@ -196,7 +196,7 @@ func (st *state) box() box {
 	b.gpus, b.running = len(st.shown.GPUs), len(st.shown.Rows)
 	if f := st.Focus; f != nil {
 		b.focused = true
-		for range st.shown.PlaceRows(f.GPUUUID, f.Instance) {
+		for range st.shown.PlaceRows(*f) {
 			b.inFocus++
 		}
 	}

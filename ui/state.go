@@ -50,8 +50,8 @@ type state struct {
 	stacks *graph.Stacks       // the parts in the graph
 	lines  bool                // Z: the graph has curves alone, no areas
 
-	page    *table.Focus // i: the GPU whose page fills the screen above the alert line; nil: none
-	pageTop int          // lines of the page that are scrolled away
+	page    *snapshot.Place // i: the GPU whose page fills the screen above the alert line; nil: none
+	pageTop int             // lines of the page that are scrolled away
 
 	detail  bool           // Enter: the detail fills the screen above the alert line
 	advised advised        // the best advice for the process of the detail
@@ -86,7 +86,7 @@ func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 		p.Fit = &st.fit.Report
 	}
 	if st.Focus != nil {
-		p.FocusGPU, p.FocusInstance = st.Focus.GPUUUID, st.Focus.Instance
+		p.Focus = *st.Focus
 	}
 	p.Lines = p.List()
 	return p

@@ -107,7 +107,7 @@ func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, num
 
 // users lists who is on a GPU, or on one of its instances, the biggest first.
 func (t *table) users(uuid string, instance snapshot.InstanceID) string {
-	rows := slices.Collect(t.snap.PlaceRows(uuid, instance))
+	rows := slices.Collect(t.snap.PlaceRows(snapshot.Place{GPUUUID: uuid, Instance: instance}))
 	sorted.Stable(rows, bySize)
 	var names []string
 	for _, p := range rows {

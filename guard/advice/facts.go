@@ -46,10 +46,7 @@ func gather(in Input, id snapshot.RowID) *facts {
 	if f.gpu == nil || f.gpu.State != snapshot.GPUOK {
 		return nil
 	}
-	f.capacity = f.gpu.Memory.Capacity()
-	if instance := f.gpu.Instance(id.Instance); id.Instance.MIG && instance != nil {
-		f.capacity = instance.Memory.Capacity()
-	}
+	f.capacity = f.gpu.MemoryOf(id.Instance).Capacity()
 	for row := range in.Snapshot.GPURows(id.GPUUUID) {
 		if row.ID.Instance == id.Instance && row.ID.Process != id.Process {
 			f.neighbours = append(f.neighbours, row)

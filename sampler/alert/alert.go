@@ -98,15 +98,15 @@ func (e *Evaluator) Stands(a *snapshot.Alert) bool {
 // withoutRepetition drops the alerts low memory and leak if the same GPU or MIG instance has the
 // alert full-in.
 func withoutRepetition(standing []candidate) []candidate {
-	filling := make(map[place]bool)
+	filling := make(map[snapshot.Place]bool)
 	for i := range standing {
 		if a := &standing[i].alert; a.Kind == snapshot.AlertFullIn {
-			filling[place{a.GPUUUID, a.Instance}] = true
+			filling[snapshot.Place{GPUUUID: a.GPUUUID, Instance: a.Instance}] = true
 		}
 	}
 	return slices.DeleteFunc(standing, func(c candidate) bool {
 		a := &c.alert
-		return (a.Kind == snapshot.AlertLowMemory || a.Kind == snapshot.AlertLeak) && filling[place{a.GPUUUID, a.Instance}]
+		return (a.Kind == snapshot.AlertLowMemory || a.Kind == snapshot.AlertLeak) && filling[snapshot.Place{GPUUUID: a.GPUUUID, Instance: a.Instance}]
 	})
 }
 

@@ -15,18 +15,18 @@ var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 // fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
-		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
+		found = e.fullPlace(found, g, snapshot.Place{GPUUUID: g.UUID}, g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
 	}
 	for i := range g.Instances {
 		if in := &g.Instances[i]; in.FullIn != nil {
-			where := place{gpuUUID: g.UUID, instance: in.ID}
+			where := snapshot.Place{GPUUUID: g.UUID, Instance: in.ID}
 			found = e.fullPlace(found, g, where, in.FullIn, number(g.Index)+":"+number(i+1), refutedBelow(&in.Memory, in.Predicted))
 		}
 	}
 	return found
 }
 
-func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full *snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
+func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where snapshot.Place, full *snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
 	if full.Median >= FullWithin {
 		return found
 	}
@@ -37,7 +37,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		refuted:    refuted,
 		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
-			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where),
+			GPU: g.Index, GPUUUID: g.UUID, Instance: where.Instance, Row: e.grower(where),
 			Advice: e.remedy(where),
 		},
 	}
@@ -79,13 +79,13 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 
 // grower returns the process that the alert of a GPU filling up names: the one it named before, else
 // the fastest growing, else the most returnable.
-func (e *Evaluator) grower(where place) snapshot.RowID {
-	if row := e.named(where.key(snapshot.AlertFullIn)); row != (snapshot.RowID{}) {
+func (e *Evaluator) grower(where snapshot.Place) snapshot.RowID {
+	if row := e.named(keyOf(snapshot.AlertFullIn, where)); row != (snapshot.RowID{}) {
 		return row
 	}
 	var fastest *snapshot.Process
 	var rate quantity.Bytes
-	for p := range e.at(where) {
+	for p := range e.snap.PlaceRows(where) {
 		if r, ok := p.GrowthPerSecond.Value(); ok && r > rate {
 			fastest, rate = p, r
 		}
@@ -101,7 +101,7 @@ func (e *Evaluator) grower(where place) snapshot.RowID {
 
 // leaks alerts for each process that leaks.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
-	for p := range e.at(place{gpuUUID: g.UUID}) {
+	for p := range e.snap.GPURows(g.UUID) {
 		if p.Trend != snapshot.TrendLeak {
 			continue
 		}

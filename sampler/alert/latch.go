@@ -116,9 +116,6 @@ func (e *Evaluator) unfounded(k snapshot.AlertKey, l *latch, g *snapshot.GPU) bo
 
 // withheld reports whether a GPU or MIG instance no longer has a forecast.
 func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
-	doubt := g.Doubt
-	if in := g.Instance(instance); in != nil {
-		doubt = in.Doubt
-	}
+	doubt := g.OutlookOf(instance).Doubt
 	return doubt == snapshot.Young || doubt == snapshot.Rebuilding
 }

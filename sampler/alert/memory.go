@@ -23,7 +23,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
 				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.outOfMemory.risen,
 				Note: note("out of memory" + times), Message: message,
-				Advice: e.remedy(place{gpuUUID: id.GPUUUID, instance: id.Instance}),
+				Advice: e.remedy(snapshot.Place{GPUUUID: id.GPUUUID, Instance: id.Instance}),
 			},
 		})
 	}
@@ -40,23 +40,23 @@ const (
 // normal: servers preallocate.
 func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if !g.MIG || len(g.Instances) == 0 {
-		return e.lowPlace(found, snap.Time, g, place{gpuUUID: g.UUID}, &g.Memory, number(g.Index))
+		return e.lowPlace(found, snap.Time, g, snapshot.Place{GPUUUID: g.UUID}, &g.Memory, number(g.Index))
 	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
-		where := place{gpuUUID: g.UUID, instance: in.ID}
+		where := snapshot.Place{GPUUUID: g.UUID, Instance: in.ID}
 		found = e.lowPlace(found, snap.Time, g, where, &in.Memory, number(g.Index)+":"+number(i+1))
 	}
 	return found
 }
 
-func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, where place, m *snapshot.Memory, label string) []candidate {
+func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, where snapshot.Place, m *snapshot.Memory, label string) []candidate {
 	capacity, limited := m.Capacity().Value()
 	free, known := snapshot.FreeOf(m).Value()
 	if !limited || !known || capacity <= 0 {
 		return found
 	}
-	k := where.key(snapshot.AlertLowMemory)
+	k := keyOf(snapshot.AlertLowMemory, where)
 	limit := e.low * float64(capacity)
 	if l := e.latches[k]; l != nil && l.standing {
 		limit *= lowReleased
@@ -70,7 +70,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 	}
 	a := snapshot.Alert{
 		Kind: snapshot.AlertLowMemory, Severity: s.severity,
-		GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: s.row,
+		GPU: g.Index, GPUUUID: g.UUID, Instance: where.Instance, Row: s.row,
 		Note:    note(free.String() + " free, " + s.words),
 		Message: "GPU " + label + " has " + free.String() + " free of " + m.Total.Or(capacity).String() + ", " + s.sentence,
 		Advice:  e.remedy(where),
@@ -88,10 +88,10 @@ type strain struct {
 
 // strain finds the worst reason: an allocator that failed, one that had to retry, a process that
 // grows. Of several such processes it names the one that the alert named before, else the largest.
-func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) strain {
+func (e *Evaluator) strain(now time.Time, where snapshot.Place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false
-	for p := range e.at(where) {
+	for p := range e.snap.PlaceRows(where) {
 		t := e.rows[p.ID]
 		if p.Used.Known() {
 			anyKnown = true
@@ -114,8 +114,8 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 	case grown != nil:
 		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
 	}
-	gpu := e.gpus[where.gpuUUID]
-	if !anyKnown && !where.instance.MIG && within(now, gpu.grew, growthRemembered) {
+	gpu := e.gpus[where.GPUUUID]
+	if !anyKnown && !where.Instance.MIG && within(now, gpu.grew, growthRemembered) {
 		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
 	}
 	return strain{}

@@ -1,24 +1,9 @@
 package alert
 
-import (
-	"iter"
+import "vramscope/sampler/snapshot"
 
-	"vramscope/sampler/snapshot"
-)
-
-// place is a GPU, or a MIG instance of one.
-type place struct {
-	gpuUUID  string
-	instance snapshot.InstanceID
-}
-
-func (p place) key(kind snapshot.AlertKind) snapshot.AlertKey {
-	return snapshot.AlertKey{Kind: kind, GPUUUID: p.gpuUUID, Instance: p.instance}
-}
-
-// at returns the rows of a place in this snapshot.
-func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
-	return e.snap.PlaceRows(where.gpuUUID, where.instance)
+func keyOf(kind snapshot.AlertKind, where snapshot.Place) snapshot.AlertKey {
+	return snapshot.AlertKey{Kind: kind, GPUUUID: where.GPUUUID, Instance: where.Instance}
 }
 
 func (e *Evaluator) present(id snapshot.RowID) bool {
@@ -35,9 +20,9 @@ func (e *Evaluator) named(k snapshot.AlertKey) snapshot.RowID {
 }
 
 // mostReturnable returns the row of a place whose flush frees most, nil if none frees anything.
-func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
+func (e *Evaluator) mostReturnable(where snapshot.Place) *snapshot.Process {
 	var best *snapshot.Process
-	for p := range e.at(where) {
+	for p := range e.snap.PlaceRows(where) {
 		if frees(p) && (best == nil || p.Returnable.Or(0) > best.Returnable.Or(0)) {
 			best = p
 		}
@@ -53,10 +38,10 @@ func frees(p *snapshot.Process) bool {
 }
 
 // remedy returns the flush in a place that is likely to keep most memory free; "" if none is worth it.
-func (e *Evaluator) remedy(where place) string {
+func (e *Evaluator) remedy(where snapshot.Place) string {
 	var best *snapshot.Process
 	var lasts snapshot.Lasting
-	for p := range e.at(where) {
+	for p := range e.snap.PlaceRows(where) {
 		if !frees(p) || best != nil && p.Frees() <= lasts.Min {
 			continue
 		}

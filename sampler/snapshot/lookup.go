@@ -26,6 +26,12 @@ func Find[T any](all []T, wanted func(*T) bool) *T {
 	return nil
 }
 
+// Place is a GPU, or a MIG instance of one.
+type Place struct {
+	GPUUUID  string
+	Instance InstanceID
+}
+
 // Device finds a GPU or a MIG instance by its UUID. The instance is nil if the device is a whole
 // GPU; both are nil if the device is unknown.
 func (s *Snapshot) Device(uuid string) (*GPU, *Instance) {
@@ -67,6 +73,14 @@ func (g *GPU) MemoryOf(id InstanceID) *Memory {
 		return &in.Memory
 	}
 	return &g.Memory
+}
+
+// OutlookOf returns the outlook of a MIG instance, or the GPU's if it has none of that ID.
+func (g *GPU) OutlookOf(id InstanceID) *Outlook {
+	if in := g.Instance(id); in != nil {
+		return &in.Outlook
+	}
+	return &g.Outlook
 }
 
 // InstanceNumber returns the place of a MIG instance among those of its GPU, from 1; 0 if the GPU
@@ -114,12 +128,12 @@ func (s *Snapshot) ProcessRows(id process.Identity) iter.Seq[*Process] {
 }
 
 // GPURows returns the live rows of a GPU, including its MIG instances'.
-func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] { return s.PlaceRows(uuid, InstanceID{}) }
+func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] { return s.PlaceRows(Place{GPUUUID: uuid}) }
 
 // PlaceRows returns the live rows of a MIG instance, or of a whole GPU.
-func (s *Snapshot) PlaceRows(uuid string, instance InstanceID) iter.Seq[*Process] {
+func (s *Snapshot) PlaceRows(at Place) iter.Seq[*Process] {
 	return s.rows(func(p *Process) bool {
-		return p.ID.GPUUUID == uuid && (!instance.MIG || p.ID.Instance == instance)
+		return p.ID.GPUUUID == at.GPUUUID && (!at.Instance.MIG || p.ID.Instance == at.Instance)
 	})
 }
 

@@ -67,11 +67,7 @@ func New(in Input) Panel {
 	if gpu := s.GPU(id.GPUUUID); gpu != nil {
 		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
 		d.gpuFull = reachable(gpu, d.process).Or(0)
-		if d.fullIn = gpu.FullIn; d.process.ID.Instance.MIG {
-			if in := gpu.Instance(d.process.ID.Instance); in != nil {
-				d.fullIn = in.FullIn
-			}
-		}
+		d.fullIn = gpu.OutlookOf(id.Instance).FullIn
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
 	d.guard = guardWords(s.Guard, id)

@@ -65,7 +65,7 @@ func (p *Page) instances(target *subject, width int) []string {
 
 func (p *Page) processes(target *subject, width int) []string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
-	rows := slices.Collect(p.Snapshot.PlaceRows(target.gpu.UUID, p.Instance))
+	rows := slices.Collect(p.Snapshot.PlaceRows(p.Place))
 	slices.SortStableFunc(rows, func(a, b *snapshot.Process) int { return cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)) })
 	lines := []string{p.rule(width, text.Plural(len(rows), "process", "processes"))}
 	if a := target.gpu.Allocation; a != nil {

@@ -17,11 +17,10 @@ import (
 type Page struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot // never nil
-	GPUUUID    string
-	Instance   snapshot.InstanceID
-	Now        cell.Moment
-	Graph      graph.Graph // of its memory
-	Top        int         // lines that are scrolled away
+	snapshot.Place
+	Now   cell.Moment
+	Graph graph.Graph // of its memory
+	Top   int         // lines that are scrolled away
 }
 
 type subject struct {
@@ -79,13 +78,12 @@ func (p *Page) head(target *subject, width int) string {
 	l := cell.NewLine(width)
 	l.Skip(1)
 	l.Put(s.Strong, "GPU "+target.index)
-	memory, outlook := target.gpu.MemoryOf(p.Instance), &target.gpu.Outlook
+	memory, outlook := target.gpu.MemoryOf(p.Instance), target.gpu.OutlookOf(p.Instance)
 	l.Skip(2)
 	used := cell.AppendUsedTotal(nil, memory.Used, memory.Total, g.Dash)
 	name := text.Clean(target.gpu.Name)
 	if target.instance != nil {
 		name = text.Clean(target.instance.Profile) + " of " + name
-		outlook = &target.instance.Outlook
 	}
 	right := []cell.Span{{Style: s.Text, Text: string(used)}}
 	if target.gpu.State != snapshot.GPUOK {

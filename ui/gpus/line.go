@@ -8,6 +8,14 @@ type Line struct {
 	number   int                // of the instance, from 1
 }
 
+func (line Line) Place() snapshot.Place {
+	at := snapshot.Place{GPUUUID: line.GPU.UUID}
+	if line.Instance != nil {
+		at.Instance = line.Instance.ID
+	}
+	return at
+}
+
 func (line Line) memory() *snapshot.Memory {
 	if line.Instance != nil {
 		return &line.Instance.Memory

@@ -41,7 +41,7 @@ func (p *Panel) note(line Line, c columns) note {
 		if fits := p.fits(line); fits != "" {
 			return note{text: fits}
 		}
-		owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false)
+		owner := p.owner(line.Place(), true, false)
 		if owner == "" && line.Instance.ProcessCount.Known() {
 			owner = "empty"
 		}
@@ -66,7 +66,7 @@ func (p *Panel) note(line Line, c columns) note {
 				n.text = rule.brief
 			}
 			if c.note >= maxNote {
-				n.owner = p.owner(line.GPU.UUID, snapshot.InstanceID{}, false, true)
+				n.owner = p.owner(line.Place(), false, true)
 			}
 			return n
 		}
@@ -128,7 +128,7 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	if gpu.MIG || len(gpu.Instances) > 0 {
 		return migNote(gpu)
 	}
-	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= maxNote || !p.idle(gpu))
+	owner := p.owner(snapshot.Place{GPUUUID: gpu.UUID}, true, c.note >= maxNote || !p.idle(gpu))
 	switch a := gpu.Allocation; {
 	case len(gpu.Throttled) > 0:
 		return "throttled: " + text.Clean(gpu.Throttled[0])
@@ -200,8 +200,8 @@ func migNote(gpu *snapshot.GPU) string {
 }
 
 // owner names the process with the most memory, and counts the others: "dave dlrm.py +1".
-func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
-	held := p.holder(place{gpuUUID, instance})
+func (p *Panel) owner(at snapshot.Place, program, count bool) string {
+	held := p.holder(at)
 	if held.process == nil {
 		return ""
 	}

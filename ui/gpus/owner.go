@@ -28,7 +28,7 @@ func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners
 	held := map[string]bool{}
-	p.holder(place{})
+	p.holder(snapshot.Place{})
 	for _, h := range p.Holders.at {
 		for name, amount := range h.owners {
 			if amount > 0 {
@@ -68,12 +68,7 @@ func (p *Panel) findOwners() owners {
 // Holders are who holds the memory of each place, kept for all frames that show one snapshot.
 type Holders struct {
 	of *snapshot.Snapshot
-	at map[place]holder
-}
-
-type place struct {
-	uuid     string
-	instance snapshot.InstanceID // zero: the GPU
+	at map[snapshot.Place]holder
 }
 
 type holder struct {
@@ -83,13 +78,13 @@ type holder struct {
 }
 
 // holder looks through the rows once for all places: a large box has ten thousand.
-func (p *Panel) holder(at place) holder {
+func (p *Panel) holder(at snapshot.Place) holder {
 	kept := p.Holders
 	if kept.of == p.Snapshot {
 		return kept.at[at]
 	}
-	*kept = Holders{p.Snapshot, make(map[place]holder)}
-	hold := func(at place, row *snapshot.Process) {
+	*kept = Holders{p.Snapshot, make(map[snapshot.Place]holder)}
+	hold := func(at snapshot.Place, row *snapshot.Process) {
 		h := kept.at[at]
 		if h.process == nil {
 			h = holder{row, -1, make(map[string]quantity.Bytes)}
@@ -105,9 +100,9 @@ func (p *Panel) holder(at place) holder {
 	}
 	for i := range p.Snapshot.Rows {
 		row := &p.Snapshot.Rows[i]
-		hold(place{uuid: row.ID.GPUUUID}, row)
+		hold(snapshot.Place{GPUUUID: row.ID.GPUUUID}, row)
 		if row.ID.Instance.MIG {
-			hold(place{row.ID.GPUUUID, row.ID.Instance}, row)
+			hold(snapshot.Place{GPUUUID: row.ID.GPUUUID, Instance: row.ID.Instance}, row)
 		}
 	}
 	return kept.at[at]
@@ -119,11 +114,7 @@ func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
 		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(line)
 	}
-	at := place{uuid: line.GPU.UUID}
-	if line.Instance != nil {
-		at.instance = line.Instance.ID
-	}
-	held, rest := p.holder(at).owners, line.memory().Used.Or(0)
+	held, rest := p.holder(line.Place()).owners, line.memory().Used.Or(0)
 	for _, amount := range held {
 		rest -= amount
 	}

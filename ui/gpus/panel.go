@@ -15,18 +15,17 @@ import (
 // Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances stand below their
 // GPU. Where not all lines fit, the lines with an alert stay on top and the others scroll.
 type Panel struct {
-	Appearance    *cell.Appearance
-	Snapshot      *snapshot.Snapshot
-	Now           time.Time
-	FocusGPU      string // its UUID; "": none is in focus
-	FocusInstance snapshot.InstanceID
-	Instances     bool          // all MIG instances have lines, not only those of the GPU in focus
-	Parts         bool          // a probe has been seen; else bars are divided by owner
-	IdleAfter     time.Duration // a GPU that has done nothing for longer is idle
-	Halves        int           // columns of lines
-	Header        bool
-	Top           int    // the first line in view, among those that scroll
-	Lines         []Line // as List returns them
+	Appearance *cell.Appearance
+	Snapshot   *snapshot.Snapshot
+	Now        time.Time
+	Focus      snapshot.Place // zero: none is in focus
+	Instances  bool           // all MIG instances have lines, not only those of the GPU in focus
+	Parts      bool           // a probe has been seen; else bars are divided by owner
+	IdleAfter  time.Duration  // a GPU that has done nothing for longer is idle
+	Halves     int            // columns of lines
+	Header     bool
+	Top        int    // the first line in view, among those that scroll
+	Lines      []Line // as List returns them
 
 	Fit     *headroom.Report // whether a job of some size fits; nil: none is asked for
 	Holders *Holders         // what was found for earlier frames
@@ -38,7 +37,7 @@ func (p *Panel) List() []Line {
 	for i := range p.Snapshot.GPUs {
 		gpu := &p.Snapshot.GPUs[i]
 		lines = append(lines, Line{GPU: gpu})
-		if !p.Instances && p.FocusGPU != gpu.UUID {
+		if !p.Instances && p.Focus.GPUUUID != gpu.UUID {
 			continue
 		}
 		for j := range gpu.Instances {
@@ -157,7 +156,7 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 // writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
 func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	mark := ""
-	if p.FocusGPU == line.GPU.UUID && (line.Instance == nil && !p.FocusInstance.MIG || line.Instance != nil && p.FocusInstance == line.Instance.ID) {
+	if p.Focus == line.Place() {
 		mark = ">"
 	}
 	index := cell.AppendIndex(l.Scratch(), line.GPU.Index, line.number)

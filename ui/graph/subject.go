@@ -48,19 +48,16 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	if gpu == nil {
 		return subject
 	}
-	memory, number := gpu.Memory, 0
+	number := gpu.InstanceNumber(key.Instance)
+	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
 	if key.Instance.MIG {
 		subject.Full = "instance full"
-		number, memory = gpu.InstanceNumber(key.Instance), snapshot.Memory{}
-		if instance := gpu.Instance(key.Instance); instance != nil {
-			memory = instance.Memory
-			subject.Predicted, subject.FullIn, subject.Doubt = instance.Predicted, instance.FullIn, instance.Doubt
-		}
-	} else {
-		subject.Predicted, subject.FullIn, subject.Doubt = gpu.Predicted, gpu.FullIn, gpu.Doubt
 	}
-	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
-	subject.Used, subject.Capacity = memory.Used, memory.Total
+	if number > 0 || !key.Instance.MIG {
+		memory, outlook := gpu.MemoryOf(key.Instance), gpu.OutlookOf(key.Instance)
+		subject.Used, subject.Capacity = memory.Used, memory.Total
+		subject.Predicted, subject.FullIn, subject.Doubt = outlook.Predicted, outlook.FullIn, outlook.Doubt
+	}
 	return subject
 }
 
@@ -87,7 +84,7 @@ func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 		return []snapshot.RowID{key.Row}
 	}
 	var ids []snapshot.RowID
-	for p := range s.PlaceRows(key.GPUUUID, key.Instance) {
+	for p := range s.PlaceRows(snapshot.Place{GPUUUID: key.GPUUUID, Instance: key.Instance}) {
 		if p.Runtime != "" {
 			ids = append(ids, p.ID)
 		}

@@ -11,11 +11,11 @@ type Listing struct {
 	Cursor  Cursor
 	Tags    map[snapshot.RowID]bool
 	Sort    Order
-	Filter  string // rows that contain it stay; "" is all
-	Mine    bool   // only the viewer's processes
-	Tree    bool   // children under their parents
-	Focus   *Focus // a GPU or instance whose rows alone are listed
-	ScrollX int    // cells by which the COMMAND column is scrolled
+	Filter  string          // rows that contain it stay; "" is all
+	Mine    bool            // only the viewer's processes
+	Tree    bool            // children under their parents
+	Focus   *snapshot.Place // whose rows alone are listed
+	ScrollX int             // cells by which the COMMAND column is scrolled
 
 	Columns []string // names of the columns in the user's order; nil: as many as fit, by importance
 
@@ -28,12 +28,6 @@ type Cursor struct {
 	ID     snapshot.RowID
 	Line   int       // the line of the table on which it stays while rows move
 	Since  time.Time // the shown moment at which it was put on the process
-}
-
-// Focus narrows the table to a GPU, and to one of its instances if any.
-type Focus struct {
-	GPUUUID  string
-	Instance snapshot.InstanceID
 }
 
 // Order is the table's sort key and direction.

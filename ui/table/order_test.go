@@ -19,7 +19,7 @@ func tableOf(s *snapshot.Snapshot) *Table {
 	return &Table{Snapshot: s, Now: s.Time, History: snapshottest.History(s), Parts: s.ProbeSeen, Forecasts: s.Forecasting}
 }
 
-func (t *Table) focus(gpu int) { t.Focus = &Focus{GPUUUID: t.Snapshot.GPUs[gpu].UUID} }
+func (t *Table) focus(gpu int) { t.Focus = &snapshot.Place{GPUUUID: t.Snapshot.GPUs[gpu].UUID} }
 
 func pidsOf(rows []Row) []int {
 	pids := make([]int, len(rows))

@@ -41,7 +41,7 @@ func TestEndedTextIsNeverCut(t *testing.T) {
 // TestAnEmptyTableHasAWayOut: at every width, whatever was typed.
 func TestAnEmptyTableHasAWayOut(t *testing.T) {
 	long := strings.Repeat("a long filter ", 9)
-	for _, l := range []Listing{{Filter: "zzz"}, {Filter: long}, {Filter: long, Mine: true}, {Mine: true}, {Focus: &Focus{}}} {
+	for _, l := range []Listing{{Filter: "zzz"}, {Filter: long}, {Filter: long, Mine: true}, {Mine: true}, {Focus: &snapshot.Place{}}} {
 		for width := 30; width < 120; width++ {
 			s := &snapshot.Snapshot{Driver: snapshot.Driver{State: snapshot.DriverOK}, Host: snapshot.Host{User: "somebody-with-a-long-name"}}
 			row := ansi.Strip(Table{Listing: l, Appearance: uitest.Appearance(t, "", false), Snapshot: s}.Render(width, 4)[1])
