@@ -108,6 +108,47 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
+// changes are the keys that do no more than change the screen, which their functions report.
+var changes = map[keys.ID]func(*model) bool{
+	keys.Help:         (*model).openHelp,
+	keys.Setup:        (*model).openSetup,
+	keys.Theme:        (*model).nextTheme,
+	keys.GPUPage:      (*model).togglePage,
+	keys.Tab:          (*model).nextPanel,
+	keys.NextAlert:    (*model).nextAlert,
+	keys.Detail:       (*model).openDetail,
+	keys.Reverse:      (*model).reverse,
+	keys.Pin:          (*model).pin,
+	keys.Zoom:         (*model).zoom,
+	keys.GraphStyle:   (*model).graphStyle,
+	keys.Signal:       (*model).openSignal,
+	keys.NextGPU:      func(m *model) bool { return m.walkPages(1) },
+	keys.PreviousGPU:  func(m *model) bool { return m.walkPages(-1) },
+	keys.Find:         func(m *model) bool { return m.openTyping(typingFind) },
+	keys.FindNext:     func(m *model) bool { return m.findNext(1) },
+	keys.FindPrevious: func(m *model) bool { return m.findNext(-1) },
+	keys.Fit:          func(m *model) bool { return m.openTyping(typingNeed) },
+	keys.Filter:       func(m *model) bool { return m.openTyping(typingFilter) },
+	keys.Sort:         func(m *model) bool { return m.stepSort(1) },
+	keys.SortBack:     func(m *model) bool { return m.stepSort(-1) },
+	keys.AskTime:      func(m *model) bool { return m.openTyping(typingTime) },
+}
+
+// commands are the keys whose functions may return a command, too.
+var commands = map[keys.ID]func(*model) (bool, tea.Cmd){
+	keys.Back:        (*model).escape,
+	keys.Incident:    (*model).openIncident,
+	keys.MarkSeen:    (*model).seeAll,
+	keys.Live:        (*model).present,
+	keys.Doctor:      (*model).askDoctor,
+	keys.Environment: (*model).askEnvironment,
+	keys.Copy:        (*model).copyPID,
+	keys.AskAgain:    (*model).askInside,
+	keys.Flush:       (*model).openFlush,
+	keys.Attach:      (*model).openAttach,
+	keys.Freeze:      (*model).freeze,
+}
+
 // do handles the other keys.
 func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
@@ -116,28 +157,12 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 			return m.back(), nil
 		}
 		return true, m.Quit(m.options.Now())
-	case keys.Back:
-		return m.escape()
-	case keys.Help:
-		return m.openHelp(), nil
 	case keys.Events:
 		return m.openOverlay(dialog.NewEvents(&m.look, m.st.screen())), nil
-	case keys.Incident:
-		return m.openIncident()
-	case keys.MarkSeen:
-		return m.seeAll()
-	case keys.Live:
-		return m.present()
 	case keys.LookNow:
 		return true, m.lookNow()
-	case keys.Doctor:
-		return m.askDoctor()
-	case keys.Setup:
-		return m.openSetup(), nil
 	case keys.Slower, keys.Faster:
 		return m.changeInterval(id == keys.Slower), nil
-	case keys.Theme:
-		return m.nextTheme(), nil
 	case keys.Mouse:
 		m.st.mouse = !m.st.mouse
 		return m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse]), nil
@@ -147,81 +172,37 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 		return false, m.Suspend()
 	case keys.GPU:
 		return m.digit(int(name[0] - '0'))
-	case keys.GPUPage:
-		return m.togglePage(), nil
-	case keys.NextGPU:
-		return m.walkPages(1), nil
-	case keys.PreviousGPU:
-		return m.walkPages(-1), nil
-	case keys.Tab:
-		return m.nextPanel(), nil
-	case keys.NextAlert:
-		return m.nextAlert(), nil
-	case keys.Detail:
-		return m.openDetail(), nil
-	case keys.Find:
-		return m.openTyping(typingFind), nil
-	case keys.FindNext:
-		return m.findNext(1), nil
-	case keys.FindPrevious:
-		return m.findNext(-1), nil
-	case keys.Fit:
-		return m.openTyping(typingNeed), nil
-	case keys.Filter:
-		return m.openTyping(typingFilter), nil
 	case keys.Mine:
 		m.st.Mine = !m.st.Mine
 		m.toTop()
 		return true, nil
-	case keys.Sort:
-		return m.stepSort(1), nil
-	case keys.SortBack:
-		return m.stepSort(-1), nil
 	case keys.SortBy:
 		t := m.table()
 		return m.openOverlay(dialog.NewSortBy(&m.look, items(t.SortColumns()), t.Order().Column, t.Order().Reversed)), nil
-	case keys.Reverse:
-		return m.reverse(), nil
 	case keys.Tree:
 		m.st.Tree = !m.st.Tree
 		m.say(map[bool]string{true: "tree: processes below their parents", false: "list without tree"}[m.st.Tree])
 		m.toTop()
 		return true, nil
-	case keys.Pin:
-		return m.pin(), nil
-	case keys.Zoom:
-		return m.zoom(), nil
-	case keys.GraphStyle:
-		return m.graphStyle(), nil
-	case keys.Environment:
-		return m.askEnvironment()
-	case keys.Copy:
-		return m.copyPID()
 	case keys.Save:
 		return false, m.save()
 	case keys.Map, keys.Holders:
 		return m.toggleInside(id)
-	case keys.AskAgain:
-		return m.askInside()
-	case keys.Flush:
-		return m.openFlush()
-	case keys.Attach:
-		return m.openAttach()
-	case keys.Signal:
-		return m.openSignal(), nil
 	case keys.PauseGuard:
 		return m.openOverlay(dialog.NewPause(&m.look, m.st.screen())), nil
 	case keys.Tag, keys.Untag:
 		return m.tag(id == keys.Tag), nil
-	case keys.Freeze:
-		return m.freeze()
 	case keys.PreviousEvent, keys.NextEvent:
 		return m.toEvent(id == keys.NextEvent)
-	case keys.AskTime:
-		return m.openTyping(typingTime), nil
 	}
 	if step, ok := steps[id]; ok {
 		return m.scrub(step)
+	}
+	if change, ok := changes[id]; ok {
+		return change(m), nil
+	}
+	if command, ok := commands[id]; ok {
+		return command(m)
 	}
 	return false, nil
 }
