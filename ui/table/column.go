@@ -1,6 +1,10 @@
 package table
 
-import "slices"
+import (
+	"slices"
+
+	"vramscope/metric"
+)
 
 type columnID uint8
 
@@ -32,16 +36,17 @@ const (
 
 // Column is a title and its cells, without the blank before them.
 type Column struct {
-	id    columnID
-	title string
-	Name  string // in menus and in the configuration file; the title, where there is one
-	cells int
-	grows int    // cells more, where the command leaves them
-	left  bool   // it is text, which stands at the left edge
-	parts bool   // it is left out until a probe has been seen
-	Off   bool   // it is left out unless it is chosen
-	Fixed bool   // it cannot be left out
-	Help  string // what it shows, in one line
+	id     columnID
+	title  string
+	amount metric.ID // that it shows, if it shows an amount of memory
+	Name   string    // in menus and in the configuration file; the title, where there is one
+	cells  int
+	grows  int    // cells more, where the command leaves them
+	left   bool   // it is text, which stands at the left edge
+	parts  bool   // it is left out until a probe has been seen
+	Off    bool   // it is left out unless it is chosen
+	Fixed  bool   // it cannot be left out
+	Help   string // what it shows, in one line
 }
 
 // allColumns are the columns by their ID. They never change.
@@ -52,18 +57,18 @@ var allColumns = [columnCount]Column{
 	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, Off: true, Help: "C compute, G graphics, M through MPS"},
 	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, Help: "library whose allocator a probe reports"},
 	columnSM:         {id: columnSM, title: "SM%", cells: 4, Help: "of the GPU's multiprocessors it keeps busy"},
-	columnUsed:       {id: columnUsed, title: "USED", cells: 5, Help: "its memory on the GPU, by the driver"},
+	columnUsed:       {id: columnUsed, title: "USED", cells: 5, amount: metric.Used, Help: "its memory on the GPU, by the driver"},
 	columnBar:        {id: columnBar, Name: "BAR", cells: 16, grows: 40, left: true, Help: "its memory on the scale of the GPU"},
-	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, Help: "allocated: memory in live blocks"},
-	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, Help: "fragmented: free, but no flush frees it"},
-	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, Help: "cached; (33G): no flush frees it"},
-	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, Off: true, Help: "other: CUDA context, kernels, libraries"},
-	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, Off: true, Help: "what a flush (F) frees"},
+	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, amount: metric.Allocated, parts: true, Help: "allocated: memory in live blocks"},
+	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, amount: metric.Fragmented, parts: true, Help: "fragmented: free, but no flush frees it"},
+	columnCached:     {id: columnCached, title: "CACHE", cells: 5, amount: metric.Cached, parts: true, Help: "cached; (33G): no flush frees it"},
+	columnOther:      {id: columnOther, title: "OTHER", cells: 5, amount: metric.Other, parts: true, Off: true, Help: "other: CUDA context, kernels, libraries"},
+	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, amount: metric.Returnable, parts: true, Off: true, Help: "what a flush (F) frees"},
 	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5, Help: "forecast of USED in a minute (median)"},
 	columnTrend:      {id: columnTrend, Name: "TREND", cells: 1, Help: "leak, growing, shrinking, up and down"},
 	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true, Help: "highest USED in each of ten minutes"},
 	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4, Help: "of one core"},
-	columnHost:       {id: columnHost, title: "HOST", cells: 5, Help: "its resident memory on the host"},
+	columnHost:       {id: columnHost, title: "HOST", cells: 5, amount: metric.Host, Help: "its resident memory on the host"},
 	columnTime:       {id: columnTime, title: "TIME", cells: 6, Help: "since its start"},
 	columnJob:        {id: columnJob, title: "JOB", cells: 14, grows: 16, left: true, Help: "its slurm job, container or pod"},
 	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, Help: "without interpreter, flags, directories"},

@@ -221,22 +221,8 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 func textKey(text string) sortKey { return sortKey{known: text != "", text: text} }
 
 func amountOf(p *snapshot.Process, column columnID) snapshot.Bytes {
-	switch column {
-	case columnAllocated:
-		return p.Allocated
-	case columnFragmented:
-		return p.Fragmented
-	case columnCached:
-		return p.Cached
-	case columnOther:
-		return p.Other
-	case columnFlush:
-		return p.Returnable
-	case columnHost:
-		return p.Host
-	default:
-		return p.Used
-	}
+	v := p.Value(allColumns[column].amount)
+	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
 }
 
 const predictionShown = time.Minute
