@@ -62,12 +62,13 @@ type Entry struct {
 	Version     string   `json:"version,omitempty"`
 
 	// What came of it.
-	Expected     *quantity.Bytes `json:"expected_bytes,omitempty"`     // of a flush
-	FreedBytes   *quantity.Bytes `json:"freed_bytes,omitempty"`        // by the probe
-	DriverBytes  *quantity.Bytes `json:"driver_freed_bytes,omitempty"` // by how much the driver's figure fell
-	StandstillMS *float64        `json:"standstill_ms,omitempty"`
-	DurationMS   *float64        `json:"duration_ms,omitempty"`
-	Reason       string          `json:"reason,omitempty"`
+	Expected       *quantity.Bytes `json:"expected_bytes,omitempty"`     // of a flush
+	FreedBytes     *quantity.Bytes `json:"freed_bytes,omitempty"`        // by the probe
+	CollectedBytes *quantity.Bytes `json:"collected_bytes,omitempty"`    // of reference cycles, by the probe
+	DriverBytes    *quantity.Bytes `json:"driver_freed_bytes,omitempty"` // by how much the driver's figure fell
+	StandstillMS   *float64        `json:"standstill_ms,omitempty"`
+	DurationMS     *float64        `json:"duration_ms,omitempty"`
+	Reason         string          `json:"reason,omitempty"`
 }
 
 // Milliseconds returns a duration as the log writes it.

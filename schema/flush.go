@@ -42,6 +42,7 @@ type FlushDevice struct {
 	BeforeBytes       quantity.Bytes `json:"before_bytes"`
 	AfterBytes        quantity.Bytes `json:"after_bytes"`
 	FreedBytes        quantity.Bytes `json:"freed_bytes"`
+	CollectedBytes    snapshot.Bytes `json:"collected_bytes"`
 	DriverOf          Text           `json:"driver_of"`
 	DriverBeforeBytes snapshot.Bytes `json:"driver_before_bytes"`
 	DriverAfterBytes  snapshot.Bytes `json:"driver_after_bytes"`

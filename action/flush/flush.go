@@ -81,6 +81,9 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 			flushed = true
 			freed := result.Freed()
 			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
+			if collected, ok := result.Collected().Value(); ok {
+				e.CollectedBytes = &collected
+			}
 			if dropped, ok := result.DriverFreed().Value(); ok {
 				e.DriverBytes = &dropped
 			}
@@ -197,14 +200,17 @@ func (r *Result) add(answer *probe.FlushResult) {
 	r.Reason, r.Notes = answer.SkippedReason, answer.Notes
 	for i := range answer.Devices {
 		d := &answer.Devices[i]
-		known := false
+		known, collected := false, snapshot.Bytes{}
+		if d.CollectedBytes != nil {
+			collected = quantity.From(*d.CollectedBytes, quantity.Probe)
+		}
 		for j := range r.Devices {
 			if r.Devices[j].UUID == d.UUID {
-				r.Devices[j].After, known = d.AfterBytes, true
+				r.Devices[j].After, r.Devices[j].Collected, known = d.AfterBytes, collected, true
 			}
 		}
 		if !known {
-			r.Devices = append(r.Devices, Device{UUID: d.UUID, Before: d.BeforeBytes, After: d.AfterBytes})
+			r.Devices = append(r.Devices, Device{UUID: d.UUID, Before: d.BeforeBytes, After: d.AfterBytes, Collected: collected})
 		}
 	}
 }

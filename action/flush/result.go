@@ -31,6 +31,7 @@ type Device struct {
 	UUID          string
 	Index         snapshot.Int   // the GPU's index; unknown where the driver does not list it
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
+	Collected     snapshot.Bytes // tensors in reference cycles, which went with Python's garbage; unknown where that was not asked for
 
 	// What the driver reports as used: by the process or, where it does not report that, on the
 	// whole GPU. Unknown where it reports neither.
@@ -73,6 +74,14 @@ func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, 
 // Since returns by how much reserved memory has grown since the flush; unknown if it is on one device.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
+}
+
+// Collected returns what was in reference cycles; unknown if that is known on no device.
+func (r *Result) Collected() (sum snapshot.Bytes) {
+	for i := range r.Devices {
+		sum = quantity.Sum(sum, r.Devices[i].Collected)
+	}
+	return sum
 }
 
 // Used returns what the process uses, by the driver; unknown if it reports no processes.

@@ -44,9 +44,9 @@ func (r *Result) Sentence(subject string) string {
 	case r.Stopped:
 		return fmt.Sprintf("stopped%s: %s to %s, freed %s; %s", subject, from, to, r.freedOf(), r.agreement())
 	case r.Reason != "":
-		return fmt.Sprintf("flushed%s: %s to %s, freed %s%s; %s", subject, from, to, r.freedOf(), r.because(), r.agreement())
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s%s%s; %s", subject, from, to, r.freedOf(), r.cycles(), r.because(), r.agreement())
 	default:
-		return fmt.Sprintf("flushed%s: %s to %s, freed %s in %s; %s", subject, from, to, freed, spent(r.Took), r.agreement())
+		return fmt.Sprintf("flushed%s: %s to %s, freed %s%s in %s; %s", subject, from, to, freed, r.cycles(), spent(r.Took), r.agreement())
 	}
 }
 
@@ -100,6 +100,17 @@ func (r *Result) fall() string {
 	}
 	from, to := r.fromTo()
 	return from.String() + " to " + to.String() + ", "
+}
+
+func (r *Result) cycles() string {
+	switch collected := r.Collected().Or(0); {
+	case collected <= 0:
+		return ""
+	case collected <= r.Freed():
+		return " (" + collected.String() + " of it was in reference cycles)"
+	default: // its segments hold other memory, too
+		return " (" + collected.String() + " was in reference cycles)"
+	}
 }
 
 func (r *Result) because() string {

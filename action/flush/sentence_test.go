@@ -19,6 +19,7 @@ func TestSentence(t *testing.T) {
 	reason := func(text string) func(*Result) { return func(r *Result) { r.Reason = text } }
 	dry := func(r *Result) { r.DryRun, r.Devices[0].DriverAfter = true, snapshot.Bytes{} }
 	ownCaches := func(r *Result) { r.Notes = []string{"would empty KV cache"} }
+	collected := func(amount float64) func(*Result) { return func(r *Result) { r.Devices[0].Collected = known(amount) } }
 	took := func(d time.Duration) func(*Result) { return func(r *Result) { r.Took = d } }
 	for _, c := range []struct {
 		name, want string
@@ -46,6 +47,9 @@ func TestSentence(t *testing.T) {
 			[]func(*Result){func(r *Result) {
 				r.Devices[0].DriverBefore, r.Devices[0].DriverAfter = snapshot.Bytes{}, snapshot.Bytes{}
 			}}},
+		{"cycles", "flushed 2963112: 70.6G to 58.9G, freed 11.7G (1.20G of it was in reference cycles) in 84 ms; driver says -11.7G  ok", []func(*Result){collected(1.2)}},
+		{"more in cycles", "flushed 2963112: 70.6G to 58.9G, freed 11.7G (12.0G was in reference cycles) in 84 ms; driver says -11.7G  ok", []func(*Result){collected(12)}},
+		{"no cycles", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver says -11.7G  ok", []func(*Result){collected(0)}},
 		{"whole GPU", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says -11.7G  ok", []func(*Result){whole}},
 		{"exactly the tolerance", "flushed 2963112: 70.6G to 59.1G, freed 11.7G in 84 ms; driver says -11.5G  ok",
 			[]func(*Result){func(r *Result) {

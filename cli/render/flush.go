@@ -84,7 +84,7 @@ func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush
 
 func flushedOn(d *flush.Device) schema.FlushDevice {
 	done := schema.FlushDevice{
-		GPU: d.Index, UUID: d.UUID, BeforeBytes: d.Before, AfterBytes: d.After, FreedBytes: d.Freed(),
+		GPU: d.Index, UUID: d.UUID, BeforeBytes: d.Before, AfterBytes: d.After, FreedBytes: d.Freed(), CollectedBytes: d.Collected,
 		DriverBeforeBytes: d.DriverBefore, DriverAfterBytes: d.DriverAfter, DriverFreedBytes: d.DriverFreed(),
 		TakenSinceBytes: d.Since,
 	}

@@ -144,7 +144,7 @@ class _Memory:
         """Frees memory, and returns what was measured before and after."""
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
-        notes, reasons = [], []
+        notes, reasons, collected = [], [], {}
         if dry:
             self._torch.forget_snapshot()
         before = self._chosen(_when_free(self._fresh), request["devices"])
@@ -154,7 +154,7 @@ class _Memory:
         elif dry:
             self._predict(before, after, keep, level, evictable, notes)
         else:
-            self._release(before, keep, level, evictable, notes, reasons)
+            collected = self._release(before, keep, level, evictable, notes, reasons)
             # What was freed is reported, however long it takes to know.
             report = _when_free(self._fresh, float("inf"))
             after = {d["uuid"]: _reserved(d) for d in self._chosen(report, request["devices"])}
@@ -165,6 +165,8 @@ class _Memory:
             devices.append(
                 {"uuid": device["uuid"], "before_bytes": held, "after_bytes": left, "freed_bytes": held - left}
             )
+            if device.get("ordinal") in collected:
+                devices[-1]["collected_bytes"] = collected[device["ordinal"]]
         answer = {"level": level, "dry_run": dry, "devices": devices}
         returnable = sum(_returnable(d) for d in before)
         if not dry and not reasons and before and not any(d["freed_bytes"] > 0 for d in devices):
@@ -208,11 +210,10 @@ class _Memory:
         self.prepare_thread()
         if level == "gradual" and keep and all(_returnable(d) <= keep for d in before):
             reasons.append("its cache is no larger than keep_bytes")
-            return
+            return {}
         if level != "gradual":
             evictable.evict(notes)
-        if level == "urgent":
-            _library("gc").collect()
+        collected = self._torch.collect() if level == "urgent" else {}
         ordinals = [d["ordinal"] for d in before if "ordinal" in d]
         for runtime in list(self._active()):
             if not runtime.flushes:
@@ -227,6 +228,7 @@ class _Memory:
                 reason = "%s: %s" % (runtime.name, _first_line(error))
             if reason:
                 reasons.append(reason)
+        return collected
 
     # -- What holds the memory
 

@@ -111,10 +111,13 @@ class Flush(Case):
                        "n = Node(); n.self, n.tensor = n, torch.empty(40 << 20, 1); del n")
         monitor = self.monitor(job)
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], 0)
-        self.assertEqual(monitor.ask("flush", level="urgent")["devices"][0]["freed_bytes"], 40 * MIB)
+        flushed = monitor.ask("flush", level="urgent")["devices"][0]
+        self.assertEqual((flushed["freed_bytes"], flushed["collected_bytes"]), (40 * MIB, 40 * MIB))
         self.assertEqual(job.do("torch.backends.cuda.cufft_plan_cache.cleared"), [1])
         self.assertEqual(job.do("current"), [1], "a callback on GPU 0 could make a context there")
         self.assertEqual(job.do("torch.cuda.contexts()"), [1])
+        self.assertEqual(monitor.ask("flush", level="urgent")["devices"][0]["collected_bytes"], 0)
+        self.assertNotIn("collected_bytes", monitor.ask("flush", level="selective")["devices"][0])
 
     def test_no_flush_during_a_graph_capture(self):
         for release, reason in (("2.6.0", "a graph capture was running: PyTorch refused"),

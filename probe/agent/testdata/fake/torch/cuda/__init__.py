@@ -259,5 +259,6 @@ if _release >= (2, 1):
 if _release > (2, 8):
     torch._C._accelerator_getAllocatorSettings = _settings  # 2.15 has it, 2.8 not
 torch._C._cuda_emptyCache, torch._C._cuda_resetAccumulatedMemoryStats = _empty_cache, lambda device: None
+torch._C._cuda_memoryStats = memory_stats_as_nested_dict
 torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()
 graphs = types.SimpleNamespace()
