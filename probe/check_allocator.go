@@ -46,8 +46,10 @@ func (a *Allocator) check() error {
 			return fmt.Errorf("a peak is %d bytes", *peak)
 		}
 	}
-	if asleep := a.AsleepBytes; asleep != nil && !plausible(*asleep) {
-		return fmt.Errorf("asleep_bytes is %d", *asleep)
+	for name, bytes := range map[string]*quantity.Bytes{"asleep_bytes": a.AsleepBytes, "managed_bytes": a.ManagedBytes} {
+		if bytes != nil && !plausible(*bytes) {
+			return fmt.Errorf("%s is %d", name, *bytes)
+		}
 	}
 	a.Config = clip(a.Config)
 	if err := a.checkPools(); err != nil {

@@ -251,6 +251,7 @@ func TestReportChecks(t *testing.T) {
 		"blocks is -1":                           {"": func(_ *Report, _ *Device, a *Allocator) { a.Blocks = count(-1) }},
 		"a peak is -1 bytes":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.PeakReservedBytes = size(-1) }},
 		"asleep_bytes is -1":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.AsleepBytes = size(-1) }},
+		"managed_bytes is -1":                    {"": func(_ *Report, _ *Device, a *Allocator) { a.ManagedBytes = size(-1) }},
 		"has a figure of -1 bytes":               {"pool": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{AllocatedBytes: size(-1)}} }, "failed": func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1, Bytes: -1}} }},
 		"has -1 segments":                        {"": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{Segments: count(-1)}} }},
 		"an allocation is -1 bytes":              {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{Bytes: -1}} }},

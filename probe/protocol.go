@@ -108,7 +108,8 @@ type Allocator struct {
 	ReturnableBytes  *quantity.Bytes `json:"returnable_bytes,omitempty"`
 	PendingBytes     *quantity.Bytes `json:"pending_bytes,omitempty"` // freed by the program, still in use by the GPU's streams
 	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
-	AsleepBytes      *quantity.Bytes `json:"asleep_bytes,omitempty"` // unmapped, with its addresses kept: part of no other figure
+	AsleepBytes      *quantity.Bytes `json:"asleep_bytes,omitempty"`  // unmapped, with its addresses kept: part of no other figure
+	ManagedBytes     *quantity.Bytes `json:"managed_bytes,omitempty"` // shared by host and GPU, wherever its pages are: part of no other figure
 	Segments         *int64          `json:"segments,omitempty"`
 	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
 	AllocRetries     *int64          `json:"alloc_retries,omitempty"`
@@ -248,6 +249,8 @@ type Flushed struct {
 	BeforeBytes quantity.Bytes `json:"before_bytes"`
 	AfterBytes  quantity.Bytes `json:"after_bytes"`
 	FreedBytes  quantity.Bytes `json:"freed_bytes"`
+	// CollectedBytes are tensors that were in reference cycles, and went with Python's garbage.
+	CollectedBytes *quantity.Bytes `json:"collected_bytes,omitempty"`
 }
 
 // check returns what is impossible in a result.
@@ -262,6 +265,8 @@ func (r *FlushResult) check() error {
 			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
 		case !plausible(d.BeforeBytes) || !plausible(d.AfterBytes):
 			return fmt.Errorf("device %s went from %d to %d bytes", d.UUID, d.BeforeBytes, d.AfterBytes)
+		case d.CollectedBytes != nil && !plausible(*d.CollectedBytes):
+			return fmt.Errorf("device %s collected %d bytes", d.UUID, *d.CollectedBytes)
 		case d.FreedBytes != d.BeforeBytes-d.AfterBytes:
 			return fmt.Errorf("device %s freed %d bytes, which is not before minus after", d.UUID, d.FreedBytes)
 		}

@@ -24,7 +24,7 @@ func filled() probe.Allocator {
 	return probe.Allocator{
 		Kind: "pytorch", Handle: 7, Basis: probe.Stranded,
 		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(), ReturnableBound: probe.Most,
-		PendingBytes: size(), LargestFreeBytes: size(), AsleepBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
+		PendingBytes: size(), LargestFreeBytes: size(), AsleepBytes: size(), ManagedBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
 		PeakAllocatedBytes: size(), PeakReservedBytes: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
 		FailedAllocations: count(),
 		Pools:             []probe.Pool{{Name: "small", ReservedBytes: size(), AllocatedBytes: size(), FragmentedBytes: size(), Segments: count()}},

@@ -78,7 +78,7 @@ func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
 		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound),
 		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
 		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
-		LargestFree: optionalOf(a.LargestFreeBytes), Asleep: optionalOf(a.AsleepBytes), Segments: optionalOf(a.Segments),
+		LargestFree: optionalOf(a.LargestFreeBytes), Asleep: optionalOf(a.AsleepBytes), Managed: optionalOf(a.ManagedBytes), Segments: optionalOf(a.Segments),
 		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
 		FailedAllocations: optionalOf(a.FailedAllocations),
 		PeakAllocated:     peakOf(a.PeakAllocatedBytes, size), PeakReserved: peakOf(a.PeakReservedBytes, size),

@@ -73,6 +73,7 @@ type Allocator struct {
 	PendingBytes     snapshot.Bytes           `json:"pending_bytes"`
 	LargestFreeBytes snapshot.Bytes           `json:"largest_free_bytes"`
 	AsleepBytes      snapshot.Bytes           `json:"asleep_bytes"`
+	ManagedBytes     snapshot.Bytes           `json:"managed_bytes"`
 	Segments         quantity.Optional[int64] `json:"segments"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
@@ -176,7 +177,7 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 	return Allocator{
 		Kind: a.Kind, Basis: Text(a.Basis),
 		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
-		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree, AsleepBytes: a.Asleep,
+		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree, AsleepBytes: a.Asleep, ManagedBytes: a.Managed,
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
 		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),

@@ -201,7 +201,7 @@ func (a *Allocator) restore() snapshot.Allocator {
 	return snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
 		Reserved: size(a.ReservedBytes), Allocated: size(a.AllocatedBytes), Cached: size(a.CachedBytes), Fragmented: size(a.FragmentedBytes),
-		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes), Asleep: size(a.AsleepBytes),
+		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes), Asleep: size(a.AsleepBytes), Managed: size(a.ManagedBytes),
 		PeakAllocated: size(a.PeakAllocatedBytes), PeakReserved: size(a.PeakReservedBytes),
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, Blocks: a.Blocks,
 		StrandedSegments: a.StrandedSegments, FailedAllocations: a.FailedAllocations,

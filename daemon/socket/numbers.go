@@ -85,7 +85,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
 	return snapshot.Allocator{
 		Kind: probe.CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
-		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
+		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Managed: a.Managed, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
 		OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated,
 		PeakReserved: a.PeakReserved, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
 		Pools: schema.List(a.Pools, func(p *snapshot.Pool) snapshot.Pool {

@@ -71,7 +71,7 @@ func checkStats(t *testing.T, r *run) {
 	for _, want := range r.driverStats() {
 		var raw, used, reserved, graphs quantity.Bytes
 		var blocks int64
-		config := ""
+		managed, config := quantity.Bytes(0), ""
 		for i := range report.Devices {
 			if report.Devices[i].UUID != uuids.GPUs[want.device].UUID {
 				continue
@@ -82,6 +82,9 @@ func checkStats(t *testing.T, r *run) {
 					raw += *a.AllocatedBytes
 					blocks += *a.Segments
 					config = a.Config
+					if a.ManagedBytes != nil {
+						managed = *a.ManagedBytes
+					}
 				case "cuda_pool":
 					used += *a.AllocatedBytes
 					reserved += *a.ReservedBytes
@@ -90,15 +93,15 @@ func checkStats(t *testing.T, r *run) {
 				}
 			}
 		}
-		got := fmt.Sprintf("raw %d in %d, pools %d of %d, graphs %d", raw, blocks, used, reserved, graphs)
-		expected := fmt.Sprintf("raw %d in %d, pools %d of %d, graphs %d", want.linear+want.physical,
-			want.linearCount+want.physicalCount, want.poolsUsed, want.poolsReserved, want.graphsReserved)
+		got := fmt.Sprintf("raw %d in %d, managed %d, pools %d of %d, graphs %d", raw, blocks, managed, used, reserved, graphs)
+		expected := fmt.Sprintf("raw %d in %d, managed %d, pools %d of %d, graphs %d", want.linear+want.physical,
+			want.linearCount+want.physicalCount, want.managed, want.poolsUsed, want.poolsReserved, want.graphsReserved)
 		if got != expected {
 			t.Errorf("device %d by the probe: %s; by the driver: %s\n%+v", want.device, got, expected, report)
 		}
 		uncounted := ""
-		if want.managedCount+want.importedCount > 0 {
-			uncounted = fmt.Sprintf("not counted: %d managed with %d bytes, %d of other processes", want.managedCount, want.managed, want.importedCount)
+		if want.importedCount > 0 {
+			uncounted = fmt.Sprintf("not counted: %d of other processes", want.importedCount)
 		}
 		if config != uncounted {
 			t.Errorf("device %d: config %q, want %q", want.device, config, uncounted)

@@ -204,6 +204,7 @@ type Allocator struct {
 	Pending          Bytes
 	LargestFree      Bytes
 	Asleep           Bytes
+	Managed          Bytes // addresses that host and GPU share; the GPU has what it touches, as part of Other
 	Segments         quantity.Optional[int64]
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]

@@ -61,8 +61,20 @@ func (d Panel) parts(width int) []string {
 		d.part(width, "frag", s.Fragmented, p.Fragmented, d.fragmentedNote()),
 		d.part(width, "other", otherStyle, p.Other, other),
 	)
-	if p.Asleep.Or(0) > 0 { // no part of used
-		lines = append(lines, d.named(width, "asleep", s.Dim, p.Asleep, "", "takes no memory until it wakes up"))
+	var managed snapshot.Bytes
+	for i := range p.Allocators {
+		managed = quantity.Sum(managed, p.Allocators[i].Managed)
+	}
+	for _, part := range []struct { // no parts of used
+		name, note string
+		bytes      snapshot.Bytes
+	}{
+		{"asleep", "takes no memory until it wakes up", p.Asleep},
+		{"managed", "shared with the host; what of it is on the GPU is in other", managed},
+	} {
+		if part.bytes.Or(0) > 0 {
+			lines = append(lines, d.named(width, part.name, s.Dim, part.bytes, "", part.note))
+		}
 	}
 	return lines
 }

@@ -21,7 +21,7 @@ enum {
 enum kind {
 	RAW = 1,  /* cuMemAlloc: counts in full */
 	POOLED,   /* from a pool, whose reserved bytes count instead */
-	MANAGED,  /* moves between host and devices: listed, not counted */
+	MANAGED,  /* moves between host and devices: a part of its own */
 	IMPORTED, /* another process's: listed, not counted */
 	KINDS,
 };

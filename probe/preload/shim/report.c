@@ -76,9 +76,10 @@ static void report_raw(struct text *text, int device, const struct sums *sums, c
 	         "{\"kind\":\"raw\",\"reserved_bytes\":%llu,\"allocated_bytes\":%llu,\"cached_bytes\":0,\"fragmented_bytes\":0,"
 	         "\"returnable_bytes\":0,\"segments\":%llu,\"out_of_memory_count\":%llu,\"failed_allocations\":%llu",
 	         (big)bytes, (big)bytes, (big)count, (big)failed, (big)failed);
-	if (managed->count || imported->count)
-		text_add(text, ",\"config\":\"not counted: %llu managed with %llu bytes, %llu of other processes\"", (big)managed->count,
-		         (big)managed->bytes, (big)imported->count);
+	if (managed->count)
+		text_add(text, ",\"managed_bytes\":%llu", (big)managed->bytes);
+	if (imported->count)
+		text_add(text, ",\"config\":\"not counted: %llu of other processes\"", (big)imported->count);
 	survey_report(text, device, 0, 0);
 	survey_origins(text, device);
 	text_add(text, "}");
