@@ -49,8 +49,7 @@ type Line struct {
 	Idle, Boxes, Jobs snapshot.Int
 
 	State    State
-	Since    time.Time // the time of the newest figures, if they are old
-	Why      string    // why the state is not OK
+	Why      string // why the state is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
 	// User, Program and Job have most of the GPU's memory, or name the line.

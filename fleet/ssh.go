@@ -228,19 +228,14 @@ func (l *LastLine) String() string {
 func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := Line{Box: b.host, GPU: snapshot.GPU{Index: -1, State: snapshot.GPUOK}}
-	if at := strings.LastIndexByte(b.host, '@'); at >= 0 {
-		l.Host = b.host[at+1:]
-	} else {
-		l.Host = b.host
-	}
+	l := Line{Box: b.host, Host: b.host[strings.LastIndexByte(b.host, '@')+1:], GPU: snapshot.GPU{Index: -1, State: snapshot.GPUOK}}
 	switch age := now.Sub(b.came); {
 	case !b.tried:
 		l.State, l.Why = Asking, "connecting"
 	case b.why != "" || b.latest == nil:
 		l.State, l.Why = Down, b.why
 	case age > quiet:
-		l.State, l.Why, l.Since = Stopped, "no sample for "+quantity.BriefDuration(age.Truncate(time.Second)), b.came
+		l.State, l.Why = Stopped, "no sample for "+quantity.BriefDuration(age.Truncate(time.Second))
 	case b.latest.Driver.State != snapshot.DriverOK:
 		l.State, l.Why = Stopped, "driver: "+string(b.latest.Driver.State)
 	default:
