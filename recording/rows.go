@@ -200,19 +200,6 @@ type Session struct {
 	Simulated bool
 }
 
-// GPURow is a GPU as the database of its day describes it.
-type GPURow struct {
-	UUID            string
-	Index           int
-	Name            string
-	Total, Reserved snapshot.Bytes
-}
-
-// Capacity returns the total without the memory that the driver reserves.
-func (g *GPURow) Capacity() snapshot.Bytes {
-	return snapshot.Memory{Total: g.Total, Reserved: g.Reserved}.Capacity()
-}
-
 // EventsBetween returns the events in [from, to), oldest first.
 func (r *Recording) EventsBetween(from, to time.Time) (all []snapshot.Event, err error) {
 	err = r.eachDay(from, to, collectEvents(&all), selectEvents+"e.time_ns >= ? AND e.time_ns < ? ORDER BY e.time_ns, e.event", from.UnixNano(), to.UnixNano())
@@ -227,10 +214,10 @@ func (r *Recording) Sessions(from, to time.Time) (all []Session, err error) {
 	return all, err
 }
 
-// GPUs returns the GPUs that were present in [from, to), once for each day.
-func (r *Recording) GPUs(from, to time.Time) (all []GPURow, err error) {
-	err = r.eachDay(from, to, collect(&all, func(g *GPURow) []any {
-		return []any{&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Total, quantity.Driver), known(&g.Reserved, quantity.Driver)}
+// GPUs returns the GPUs that were present in [from, to), once for each day: names and capacity.
+func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
+	err = r.eachDay(from, to, collect(&all, func(g *snapshot.GPU) []any {
+		return []any{&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Memory.Total, quantity.Driver), known(&g.Memory.Reserved, quantity.Driver)}
 	}), "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
 	return all, err
 }

@@ -54,7 +54,7 @@ func decisionOf(e *action.Entry) snapshot.GuardDecision {
 
 // addFlushes adds this user's flushes from the audit log. The daemon that records does not see what a
 // command or a monitor does; its own flushes, by a policy, are in the recording.
-func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow, log *action.Log) error {
+func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []snapshot.GPU, log *action.Log) error {
 	index := map[string]int{}
 	for _, g := range gpus {
 		index[g.UUID] = g.Index

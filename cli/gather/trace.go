@@ -23,7 +23,7 @@ func Trace(r *recording.Recording) (*backtest.Trace, error) {
 	}
 	capacity := make(map[string]int64)
 	for i := range gpus {
-		capacity[gpus[i].UUID] = int64(gpus[i].Capacity().Or(0))
+		capacity[gpus[i].UUID] = int64(gpus[i].Memory.Capacity().Or(0))
 	}
 	trace, series := &backtest.Trace{}, make(map[snapshot.RowID]*backtest.Series)
 	err = r.Readings(oldest, end, func(at *recording.Reading) error {

@@ -25,7 +25,7 @@ func newBox(by string, hours int) box {
 	b := box{New(Question{From: start, To: at(60 * hours), By: by})}
 	b.AddSession("h100-03", false)
 	for i, uuid := range []string{gpuA, gpuB} {
-		b.AddGPU(recording.GPURow{UUID: uuid, Index: i, Name: "NVIDIA H100", Total: gib(80), Reserved: gib(0)})
+		b.AddGPU(snapshot.GPU{UUID: uuid, Index: i, Name: "NVIDIA H100", Memory: snapshot.Memory{Total: gib(80), Reserved: gib(0)}})
 	}
 	return b
 }

@@ -70,12 +70,12 @@ func (b *Builder) AddSession(host string, simulated bool) {
 }
 
 // AddGPU adds a GPU, or updates the description of a known one.
-func (b *Builder) AddGPU(g recording.GPURow) {
+func (b *Builder) AddGPU(g snapshot.GPU) {
 	if known := b.byUUID[g.UUID]; known != nil {
-		known.GPURow = g
+		known.GPU = g
 		return
 	}
-	sums := &gpuSums{GPURow: g, timeline: newTimeline(b.question)}
+	sums := &gpuSums{GPU: g, timeline: newTimeline(b.question)}
 	b.byUUID[g.UUID] = sums
 	b.gpus = append(b.gpus, sums)
 }
@@ -104,7 +104,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g.add(m)
 	minute := minuteOf(m.Time)
 	b.recorded[minute] = max(b.recorded[minute], min(m.Covered, time.Minute))
-	b.hours.at(m.Time).add(m, g.Capacity())
+	b.hours.at(m.Time).add(m, g.Memory.Capacity())
 }
 
 // AddFiveMinutes adds five minutes of a process, with its count of steps at the end of them.

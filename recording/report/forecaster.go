@@ -44,7 +44,7 @@ type fullness struct {
 }
 
 func (f *fullness) add(g *gpuSums, m *recording.GPUMinute) {
-	capacity, ok := g.Capacity().Value()
+	capacity, ok := g.Memory.Capacity().Value()
 	highest, known := m.Used.Max.Value()
 	if !ok || !known {
 		return

@@ -141,7 +141,7 @@ func (m *memory) idleHours() *float64 {
 }
 
 type gpuSums struct {
-	recording.GPURow
+	snapshot.GPU
 	memory
 	idle     idleRun
 	idleAt   minuteSet // for the processes
@@ -153,7 +153,7 @@ type gpuSums struct {
 }
 
 func (g *gpuSums) add(m *recording.GPUMinute) {
-	g.memory.add(m, g.Capacity())
+	g.memory.add(m, g.Memory.Capacity())
 	if highest, ok := m.Used.Max.Value(); ok && (!g.peak.Known() || highest > g.peak.Or(0)) {
 		g.peak, g.peakTime = m.Used.Max, m.Time
 	}
@@ -234,7 +234,7 @@ func (s minuteSet) count(from time.Time, minutes int) (n int64) {
 
 func (g *gpuSums) document() schema.ReportGPU {
 	return schema.ReportGPU{
-		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity(), RecordedSeconds: g.recorded.Seconds(),
+		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Memory.Capacity(), RecordedSeconds: g.recorded.Seconds(),
 		Memory: g.memory.document(), PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime), Timeline: g.timeline.document(),
 		UtilizationPercent: g.load.mean(), IdleHours: g.idleHours(), EnergyKWh: g.energy,
 	}

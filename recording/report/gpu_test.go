@@ -187,7 +187,7 @@ func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
 func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour, 30 * 24 * time.Hour, 41*24*time.Hour + 7*time.Second} {
 		b := New(Question{From: start, To: start.Add(length)})
-		b.AddGPU(recording.GPURow{UUID: gpuA})
+		b.AddGPU(snapshot.GPU{UUID: gpuA})
 		for m := start; m.Before(start.Add(length)); m = m.Add(time.Minute) {
 			b.AddMinute(&recording.GPUMinute{Time: m, Subject: on(gpuA), Covered: time.Minute, Used: level80(1)})
 		}
