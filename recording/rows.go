@@ -15,12 +15,6 @@ import (
 
 // Each type is a row of the table of that name.
 
-// Subject names the GPU and row that a record is about. UUID is "" and Row zero if it has none.
-type Subject struct {
-	GPUUUID string
-	Row     snapshot.RowID
-}
-
 // ProcessRow is a process on a GPU.
 type ProcessRow struct {
 	snapshot.Process // identity, names, Used (the last), Peak
@@ -35,12 +29,8 @@ type ProcessRow struct {
 // Alert is an alert, and its forecast of when the GPU would be full. It is recorded again when a
 // day or a recorder begins.
 type Alert struct {
-	Time time.Time
-	Subject
-	Since    time.Time
-	Kind     snapshot.AlertKind
-	Message  string
-	Instance snapshot.InstanceID
+	snapshot.Alert
+	Time     time.Time
 	Median   quantity.Optional[time.Duration]
 	Earliest quantity.Optional[time.Duration]
 	Latest   quantity.Optional[time.Duration] // unknown: the interval has no late end
@@ -64,8 +54,8 @@ type Utilization struct {
 
 // GPUMinute is a GPU in the minute that begins at Time. The parts of memory are means.
 type GPUMinute struct {
-	Time time.Time
-	Subject
+	Time        time.Time
+	GPUUUID     string
 	Covered     time.Duration // how much of it was measured
 	Used        Sum
 	Free        snapshot.Bytes

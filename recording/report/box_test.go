@@ -46,7 +46,7 @@ func busy(v float64) recording.Utilization {
 func (b box) use(from, to int, used, utilization float64) {
 	for m := from; m < to; m++ {
 		b.AddMinute(&recording.GPUMinute{
-			Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: level80(used), Free: gib(80 - used),
+			Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(used), Free: gib(80 - used),
 			Unknown: gib(used), Utilization: busy(utilization),
 		})
 	}
@@ -61,12 +61,6 @@ func processRow(id snapshot.RowID, user, command string) *recording.ProcessRow {
 	p := &recording.ProcessRow{First: at(0)}
 	p.ID, p.User, p.Command = id, user, strings.Fields(command)
 	return p
-}
-
-func on(uuid string) recording.Subject { return recording.Subject{GPUUUID: uuid} }
-
-func of(id snapshot.RowID) recording.Subject {
-	return recording.Subject{GPUUUID: id.GPUUUID, Row: id}
 }
 
 // started adds a process of the first GPU.

@@ -99,7 +99,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 		return
 	}
 	if g.parts[used].Known() && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
-		m = &recording.GPUMinute{Time: m.Time, Subject: m.Subject, Covered: m.Covered, Utilization: m.Utilization, Energy: m.Energy}
+		m = &recording.GPUMinute{Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered, Utilization: m.Utilization, Energy: m.Energy}
 	}
 	g.add(m)
 	minute := minuteOf(m.Time)

@@ -149,7 +149,7 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			id := row(int(x)%5+1, gpuA)
 			switch i % 6 {
 			case 0:
-				b.AddMinute(&recording.GPUMinute{Time: when, Subject: on(gpuA), Covered: time.Duration(int8(x)) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}, Utilization: busy(float64(x % 3))})
+				b.AddMinute(&recording.GPUMinute{Time: when, GPUUUID: gpuA, Covered: time.Duration(int8(x)) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}, Utilization: busy(float64(x % 3))})
 			case 1:
 				p := processRow(id, "", "")
 				p.First = when

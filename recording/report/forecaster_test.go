@@ -12,12 +12,10 @@ import (
 
 // alarm adds an alert that the first GPU will be full in about so long.
 func (b box) alarm(minute int, row snapshot.RowID) {
-	subject := of(row)
-	subject.GPUUUID = gpuA
 	in := func(minutes time.Duration) quantity.Optional[time.Duration] {
 		return quantity.From(minutes*time.Minute, quantity.Computed)
 	}
-	b.AddAlert(recording.Alert{Time: at(minute), Kind: snapshot.AlertFullIn, Subject: subject, Median: in(4), Earliest: in(3), Latest: in(5)})
+	b.AddAlert(recording.Alert{Time: at(minute), Alert: snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: gpuA, Row: row}, Median: in(4), Earliest: in(3), Latest: in(5)})
 }
 
 func TestAlertsAreJudged(t *testing.T) {
@@ -117,7 +115,7 @@ func TestTheLeadIsThatOfTheFirstAlert(t *testing.T) {
 func TestOtherAlertsAreCountedByKind(t *testing.T) {
 	b := newBox("gpu", 1)
 	for i, kind := range []snapshot.AlertKind{snapshot.AlertLeak, snapshot.AlertLost, snapshot.AlertLeak} {
-		b.AddAlert(recording.Alert{Time: at(i), Kind: kind, Subject: on(gpuA)})
+		b.AddAlert(recording.Alert{Time: at(i), Alert: snapshot.Alert{Kind: kind, GPUUUID: gpuA}})
 	}
 	got := b.report().Forecaster.OtherAlerts
 	if len(got) != 2 || got[0] != (schema.ReportAlertKind{Kind: "leak", Count: 2}) {
@@ -128,7 +126,7 @@ func TestOtherAlertsAreCountedByKind(t *testing.T) {
 func TestAnAlertOfTwoDaysIsOne(t *testing.T) {
 	b := newBox("gpu", 48)
 	for _, minute := range []int{1400, 1440} { // the database of the next day has it again
-		b.AddAlert(recording.Alert{Time: at(minute), Since: at(1400), Kind: snapshot.AlertLeak, Subject: on(gpuA)})
+		b.AddAlert(recording.Alert{Time: at(minute), Alert: snapshot.Alert{Since: at(1400), Kind: snapshot.AlertLeak, GPUUUID: gpuA}})
 	}
 	if got := b.report().Forecaster.OtherAlerts; len(got) != 1 || got[0].Count != 1 {
 		t.Errorf("%+v", got)

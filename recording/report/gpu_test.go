@@ -15,10 +15,10 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	for m := range 30 { // of two hours
 		covered := time.Minute
 		b.AddMinute(&recording.GPUMinute{
-			Time: at(m), Subject: on(gpuA), Covered: covered, Used: recording.Sum{Min: gib(30), Mean: gib(40), Max: gib(60 + float64(m)/100)}, Free: gib(40),
+			Time: at(m), GPUUUID: gpuA, Covered: covered, Used: recording.Sum{Min: gib(30), Mean: gib(40), Max: gib(60 + float64(m)/100)}, Free: gib(40),
 			Allocated: gib(20), Cached: gib(12), Fragmented: gib(4), Other: gib(4), Utilization: busy(50),
 		})
-		b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuB), Covered: covered / 2, Used: level80(8)})
+		b.AddMinute(&recording.GPUMinute{Time: at(m), GPUUUID: gpuB, Covered: covered / 2, Used: level80(8)})
 	}
 	r := b.report()
 	if r.Period.Seconds != 7200 || r.Period.RecordedSeconds != 1800 || len(r.GPUs) != 2 {
@@ -57,7 +57,7 @@ func TestALostGPUHasNoParts(t *testing.T) {
 	b := newBox("gpu", 40) // in stretches of ten minutes
 	id := b.started(7, 0, "alice", "train.py")
 	for m := range 20 {
-		known := recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: level80(40), Allocated: gib(28), Cached: gib(12)}
+		known := recording.GPUMinute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(40), Allocated: gib(28), Cached: gib(12)}
 		if m%10 >= 5 {
 			known.Used = recording.Sum{}
 		}
@@ -81,7 +81,7 @@ func TestALostGPUHasNoParts(t *testing.T) {
 func TestRescuesAreCounted(t *testing.T) {
 	b := newBox("gpu", 2)
 	for _, gpu := range []string{gpuA, gpuB} {
-		b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(gpu), Covered: time.Minute, Used: level80(8)})
+		b.AddMinute(&recording.GPUMinute{Time: at(0), GPUUUID: gpu, Covered: time.Minute, Used: level80(8)})
 	}
 	for i, a := range []snapshot.Event{
 		{Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventNotRescued, GPUUUID: gpuB},
@@ -116,7 +116,7 @@ func TestALostGPUHasNoShare(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 30, 40, 50)
 	for m := 30; m < 60; m++ {
-		b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute})
+		b.AddMinute(&recording.GPUMinute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute})
 	}
 	m := b.report().GPUs[0].Memory
 	about(t, "used", m.Used.Percent, 50)
@@ -189,7 +189,7 @@ func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 		b := New(Question{From: start, To: start.Add(length)})
 		b.AddGPU(snapshot.GPU{UUID: gpuA})
 		for m := start; m.Before(start.Add(length)); m = m.Add(time.Minute) {
-			b.AddMinute(&recording.GPUMinute{Time: m, Subject: on(gpuA), Covered: time.Minute, Used: level80(1)})
+			b.AddMinute(&recording.GPUMinute{Time: m, GPUUUID: gpuA, Covered: time.Minute, Used: level80(1)})
 		}
 		if n := len(b.Report(start).GPUs[0].Timeline); n < 1 || n > mostBuckets {
 			t.Errorf("%s: %d points", length, n)

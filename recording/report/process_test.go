@@ -66,7 +66,7 @@ func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 
 func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
 	b := newBox("gpu", 1)
-	b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(gpuA), Covered: time.Minute, Used: level80(8)})
+	b.AddMinute(&recording.GPUMinute{Time: at(0), GPUUUID: gpuA, Covered: time.Minute, Used: level80(8)})
 	b.five(b.started(1, 0, "alice", "train.py"), 0, 8, 2, recording.Utilization{})
 	if g := b.report().Groups[0]; g.IdleGiBHours != nil {
 		t.Errorf("%v GiB·h are idle", *g.IdleGiBHours)
@@ -138,7 +138,7 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 60, 24, 50)
 	for _, g := range []string{gpuA, gpuB} {
-		b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(g), Covered: time.Minute, Used: level80(24)})
+		b.AddMinute(&recording.GPUMinute{Time: at(0), GPUUUID: g, Covered: time.Minute, Used: level80(24)})
 	}
 	b.five(b.started(1, 0, "alice", "simulate"), 0, 24, 0, recording.Utilization{})
 	watched := row(2, gpuB)
@@ -169,7 +169,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 		b := newBox("gpu", 2)
 		id := b.started(1, 0, "alice", "train.py")
 		for m := range 120 {
-			b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: used, Utilization: utilization})
+			b.AddMinute(&recording.GPUMinute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: used, Utilization: utilization})
 			if m%5 == 0 {
 				b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Row: id, Covered: fiveMinutes, Used: used, Utilization: utilization}, Count{})
 			}
