@@ -11,17 +11,18 @@ type InstanceID struct {
 
 // ECC is the state of error correction. Counts are volatile: since the last driver load.
 type ECC struct {
-	Enabled     quantity.Optional[bool]
-	Corrected   quantity.Optional[uint64]
-	Uncorrected quantity.Optional[uint64]
+	Enabled     quantity.Optional[bool]   `json:"enabled"`
+	Corrected   quantity.Optional[uint64] `json:"corrected"`
+	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
 }
 
 // NVLink is one link of a GPU to another one or to a switch.
 type NVLink struct {
-	Link           int // the driver's number
-	Active         bool
-	Received, Sent Int                       // bytes/s of data since the last reading
-	Replays        quantity.Optional[uint64] // since the driver was loaded, as are the next
-	Recoveries     quantity.Optional[uint64]
-	CRCErrors      quantity.Optional[uint64]
+	Link       int                       `json:"link"` // the driver's number
+	Active     bool                      `json:"active"`
+	Received   Int                       `json:"rx_bytes_per_second"` // of data, since the last reading
+	Sent       Int                       `json:"tx_bytes_per_second"`
+	Replays    quantity.Optional[uint64] `json:"replays"` // since the driver was loaded, as are the next
+	Recoveries quantity.Optional[uint64] `json:"recoveries"`
+	CRCErrors  quantity.Optional[uint64] `json:"crc_errors"`
 }

@@ -25,10 +25,10 @@ type GPU struct {
 	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
 
 	metric.Sensors
-	Throttled []string `json:"throttled"`
-	ECC       ECC      `json:"ecc"`
-	NVLinks   []NVLink `json:"nvlinks"`
-	XIDs      []XID    `json:"xids"`
+	Throttled []string        `json:"throttled"`
+	ECC       metric.ECC      `json:"ecc"`
+	NVLinks   []metric.NVLink `json:"nvlinks"`
+	XIDs      []XID           `json:"xids"`
 
 	MIG       bool         `json:"mig"`
 	Instances []Instance   `json:"instances"`
@@ -45,23 +45,6 @@ type Memory struct {
 	FreeBytes     snapshot.Bytes `json:"free_bytes"`
 	ReservedBytes snapshot.Bytes `json:"reserved_bytes"`
 	Source        Text           `json:"source"`
-}
-
-// ECC is the state of error correction.
-type ECC struct {
-	Enabled     quantity.Optional[bool]   `json:"enabled"`
-	Corrected   quantity.Optional[uint64] `json:"corrected"`
-	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
-}
-
-type NVLink struct {
-	Link       int                       `json:"link"`
-	Active     bool                      `json:"active"`
-	Received   snapshot.Int              `json:"rx_bytes_per_second"`
-	Sent       snapshot.Int              `json:"tx_bytes_per_second"`
-	Replays    quantity.Optional[uint64] `json:"replays"`
-	Recoveries quantity.Optional[uint64] `json:"recoveries"`
-	CRCErrors  quantity.Optional[uint64] `json:"crc_errors"`
 }
 
 // XID is a critical error that the driver reported.
@@ -130,8 +113,8 @@ func gpuOf(g *snapshot.GPU) GPU {
 		ReturnableBytes:   g.Parts.Returnable,
 		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),
-		ECC:               ECC(g.ECC),
-		NVLinks:           List(g.NVLinks, func(link *metric.NVLink) NVLink { return NVLink(*link) }),
+		ECC:               g.ECC,
+		NVLinks:           append([]metric.NVLink{}, g.NVLinks...),
 		XIDs:              List(g.XIDs, func(x *snapshot.XID) XID { return XID{x.Code, Time(x.Time)} }),
 		MIG:               g.MIG,
 		Instances:         List(g.Instances, instanceOf),

@@ -80,9 +80,9 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	out := snapshot.GPU{
 		Index: *g.Index, UUID: g.UUID, Name: string(g.Name), PCIBusID: string(g.PCIBusID),
 		State: snapshot.GPUState(g.State), Since: time.Time(g.Since), Message: string(g.Message),
-		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: metric.ECC(g.ECC), MIG: g.MIG,
+		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: g.ECC, MIG: g.MIG,
 		Outlook: snapshot.Outlook{FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted), Doubt: snapshot.Doubt(g.Doubt)},
-		NVLinks: List(g.NVLinks, func(link *NVLink) metric.NVLink { return metric.NVLink(*link) }),
+		NVLinks: g.NVLinks,
 		XIDs:    List(g.XIDs, func(x *XID) snapshot.XID { return snapshot.XID{Code: x.Code, Time: time.Time(x.Time)} }),
 	}
 	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
