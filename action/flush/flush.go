@@ -58,7 +58,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 		if errors.As(err, &refusal); err == nil {
 			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version
 			if !r.DryRun {
-				defer asking.Delete(a.server.Process.Key())
+				defer func() { _ = a.only.Close() }() // it was only locked
 			}
 		} else if refusal == nil {
 			return Result{}, err

@@ -1,6 +1,10 @@
 package flush
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +25,19 @@ func TestServersAreAskedOnceAtATime(t *testing.T) {
 		}
 		if _, err := f.Run(t.Context(), r); err != nil && strings.Contains(err.Error(), "is being asked already") {
 			t.Errorf("%s: it can never be asked again: %v", kind, err)
+		}
+		other := exec.Command("flock", "/proc/"+strconv.Itoa(os.Getpid()), "sh", "-c", "echo locked; cat")
+		in, err := other.StdinPipe()
+		out, failed := other.StdoutPipe()
+		if err = errors.Join(err, failed, other.Start()); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = out.Read(make([]byte, 8)) // it has the lock
+		if _, err := f.Run(t.Context(), r); !action.Refused(err) || !strings.Contains(err.Error(), "is being asked already") {
+			t.Errorf("%s: it is asked while another program asks: %v", kind, err)
+		}
+		if err := errors.Join(in.Close(), other.Wait()); err != nil {
+			t.Error(err)
 		}
 	}
 }

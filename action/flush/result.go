@@ -166,16 +166,12 @@ func (r *Result) sum(figure func(*Device) quantity.Bytes) quantity.Bytes {
 
 // known sums a figure over the devices. The sum is known only if every part is.
 func (r *Result) known(source quantity.Source, figure func(*Device) snapshot.Bytes) snapshot.Bytes {
-	var sum quantity.Bytes
+	var figures []snapshot.Bytes
 	for i := range r.Devices {
-		value, ok := figure(&r.Devices[i]).Value()
-		if !ok {
-			return snapshot.Bytes{}
-		}
-		sum += value
+		figures = append(figures, figure(&r.Devices[i]))
 	}
-	if len(r.Devices) == 0 {
-		return snapshot.Bytes{}
+	if sum, ok := quantity.All(figures...).Value(); ok {
+		return quantity.From(sum, source)
 	}
-	return quantity.From(sum, source)
+	return snapshot.Bytes{}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/action"
 	"vramscope/internal/process"
@@ -28,17 +31,28 @@ type asked struct {
 	server   *server.Server
 	state    server.State
 	expected quantity.Bytes
+	only     *os.File // while it is open nobody else asks
 }
 
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// asking are the servers that this program is asking to sleep or to wake, by process.Key: once at a
-// time. A second release ends SGLang, and a server has several processes.
-var asking sync.Map
+// lock has a server asked by one at a time, also of several programs and users: a second release ends SGLang. The lock is on
+// the server's directory in /proc, and ends with the file.
+func lock(s *server.Server) (*os.File, error) {
+	only, err := os.Open("/proc/" + strconv.Itoa(s.Process.PID))
+	if err != nil {
+		return nil, &process.Refusal{Reason: s.Name + " has ended"}
+	}
+	if err := unix.Flock(int(only.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = only.Close() // it was only locked
+		return nil, &process.Refusal{Reason: s.Name + " is being asked already"}
+	}
+	return only, nil
+}
 
-// ask finds the process's server and asks for its state. It changes nothing. Where it succeeds, and
-// this is no dry run, the server is in asking: the caller takes it out when the request is over.
+// ask finds the process's server and asks for its state. It changes nothing. Where it succeeds, and this is no dry run, the
+// server is locked: the caller closes the lock when the request is over.
 func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (_ *asked, err error) {
 	refuse := func(format string, args ...any) (*asked, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf(format, args...)}
@@ -47,17 +61,17 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 	if err != nil {
 		return nil, err
 	}
+	a := &asked{Flusher: f, server: s}
 	if !r.DryRun {
-		if _, twice := asking.LoadOrStore(s.Process.Key(), true); twice {
-			return refuse("%s is being asked already", s.Name)
+		if a.only, err = lock(s); err != nil {
+			return nil, err
 		}
 		defer func() {
 			if err != nil {
-				asking.Delete(s.Process.Key())
+				_ = a.only.Close() // it was only locked
 			}
 		}()
 	}
-	a := &asked{Flusher: f, server: s}
 	if a.state, err = s.Look(ctx); err != nil {
 		return nil, err
 	}
@@ -129,7 +143,7 @@ func (a *asked) devices(snap *snapshot.Snapshot, devices []Device) []Device {
 		if at < 0 {
 			at, devices = len(devices), append(devices, Device{UUID: uuid, Index: quantity.From(row.GPU, quantity.Driver), DriverAfter: none})
 		}
-		devices[at].DriverAfter = quantity.Sum(devices[at].DriverAfter, row.Used)
+		devices[at].DriverAfter = quantity.All(devices[at].DriverAfter, row.Used)
 	}
 	for i := range devices {
 		d := &devices[i]

@@ -40,6 +40,7 @@ type standIn struct {
 	inFlight atomic.Int32
 	requests int
 	version  string
+	unknown  bool // what another of its rows uses
 }
 
 type change struct {
@@ -111,6 +112,9 @@ func (s *standIn) sample(context.Context) *snapshot.Snapshot {
 	}
 	if s.used > 0 {
 		snap.Rows = []snapshot.Process{{ID: snapshot.RowID{Process: s.id, GPUUUID: "GPU-1"}, Used: quantity.From(s.used, quantity.Driver)}}
+	}
+	if s.unknown {
+		snap.Rows = append(snap.Rows, snapshot.Process{ID: snap.Rows[0].ID})
 	}
 	return snap
 }
@@ -308,6 +312,7 @@ func TestServersAreLeftAlone(t *testing.T) {
 		"not started for it": {[]string{"vllm", "sglang", "llama.cpp"}, "not started for it", nil, "cannot sleep: it "},
 		"no version":         {[]string{"vllm", "sglang", "ollama", "llama.cpp", "llama-swap", "comfyui"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
 		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},
+		"a figure unknown":   {[]string{"vllm", "paths"}, "", func(s *standIn) { s.unknown = true }, "the driver reports no memory of"},
 		"another identity":   {[]string{"vllm"}, "", func(s *standIn) { s.id.StartTime++ }, "has ended"},
 	} {
 		for _, kind := range c.kinds {
