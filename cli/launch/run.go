@@ -146,6 +146,10 @@ func written(flag, directory string) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return command.Usage("--%s: %v", flag, command.WithoutPath(err))
 	}
+	const writable = 2 // W_OK of access(2)
+	if err := syscall.Access(directory, writable); err != nil {
+		return command.Usage("--%s: %s: %v", flag, text.Clean(directory), err)
+	}
 	path, err := filepath.Abs(directory)
 	return errors.Join(err, os.Setenv("VRAMSCOPE_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), path))
 }

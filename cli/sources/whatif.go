@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,26 +37,17 @@ func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if written.Bytes > memoryviz.MaxFile {
-		return nil, errors.New("it has more than 1 GiB")
-	}
 	return bounded.First(io.NewSectionReader(file, 0, written.Bytes), memoryviz.MaxFile)
 }
 
 // RoomOf returns what PyTorch has of a process's GPU, and what else the process has there; 0: not known, as where it
 // uses several GPUs, of which it is not known which it counts first.
 func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
-	var row *snapshot.Process
-	for i := range snap.Rows {
-		if snap.Rows[i].ID.Process.PID == pid && row != nil {
-			return 0, 0
-		} else if snap.Rows[i].ID.Process.PID == pid {
-			row = &snap.Rows[i]
-		}
-	}
-	if row == nil || row.Other.Or(0) <= 0 {
+	rows := slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
+	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {
 		return 0, 0
 	}
+	row := &rows[0]
 	outside = row.Other.Or(0)
 	if gpu := snap.GPU(row.ID.GPUUUID); gpu != nil {
 		if free, known := snapshot.FreeOf(gpu.MemoryOf(row.ID.Instance)).Value(); known {
