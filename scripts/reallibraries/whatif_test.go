@@ -4,11 +4,13 @@ package reallibraries
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,97 +20,179 @@ import (
 	"vramscope/memoryviz/whatif"
 )
 
-// whatIfPrograms are those of whatif_job.py.
-var whatIfPrograms = []string{"transformer", "batches", "server", "streams"}
+// Of whatif_job.py. The core has one that empties its cache.
+var (
+	whatIfPrograms = []string{"transformer", "batches", "server", "streams", "gan", "checkpoints", "loader", "averages", "notebook", "llama"}
+	whatIfSizes    = []string{"large", "¾"}
+	whatIfCore     = []string{"batches"}
+	whatIfSettings = append(slices.Clone(whatif.Settings), "expandable_segments:True,garbage_collection_threshold:0.6")
+)
+
+// whatIfBox runs programs with a release of PyTorch.
+type whatIfBox struct {
+	t           *testing.T
+	vramscope   string
+	environment []string
+}
+
+func (b *whatIfBox) answer(name string, args ...string) []byte {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), name, args...)
+	cmd.Env, cmd.Stderr = b.environment, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		b.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return out
+}
+
+// newWhatIfBox returns one with transformers, if it is installed.
+func newWhatIfBox(t *testing.T, vramscope, site string) *whatIfBox {
+	t.Helper()
+	p := box(t, job{vramscope: vramscope, site: site})
+	transformers := filepath.Join(os.Getenv("VRAMSCOPE_REAL_LIBRARIES"), "transformers-4.46.3")
+	return &whatIfBox{t, vramscope, append(p.environment, "PYTHONPATH="+site+":"+transformers, "PYTORCH_CUDA_ALLOC_CONF=", "PYTHONDONTWRITEBYTECODE=")}
+}
+
+// programs leaves out those whose library is not installed.
+func (b *whatIfBox) programs(all []string) []string {
+	if found, err := filepath.Glob(filepath.Join(os.Getenv("VRAMSCOPE_REAL_LIBRARIES"), "transformers-*")); err != nil || len(found) == 0 {
+		return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "llama" })
+	}
+	return all
+}
+
+// trace runs a program once, under the default settings.
+func (b *whatIfBox) trace(program string) string {
+	b.t.Helper()
+	directory := b.t.TempDir()
+	b.answer(b.vramscope, "run", "--record-memory", directory, "--", "python3", "-W", "ignore", "whatif_job.py", program)
+	return b.only(directory)
+}
+
+// only returns the one trace in a directory.
+func (b *whatIfBox) only(directory string) string {
+	b.t.Helper()
+	traces, err := filepath.Glob(directory + "/memory-*.pickle")
+	if err != nil || len(traces) != 1 {
+		b.t.Fatalf("%q, %v", traces, err)
+	}
+	return traces[0]
+}
 
 // TestWhatIf: the replay of a program's allocations reserves what the program reserves that is run again under the
 // settings, within .1 %, and runs out of memory where that does. VRAMSCOPE_REAL_TABLE has the figures written.
 func TestWhatIf(t *testing.T) {
-	beyondCore(t)
 	needs.Tool(t, "python3")
-	vramscope, tables := needs.Vramscope(t), ""
+	programs := whatIfPrograms
+	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
+		programs = whatIfCore
+	}
+	vramscope, rows, table := needs.Vramscope(t), map[string]string{}, whatIfTable{head: "| program | GPU | settings |", line: "|---|---|---|"}
 	for _, site := range releases(t, "torch") {
 		release := strings.TrimPrefix(filepath.Base(site), "torch-")
-		tables += fmt.Sprintf("\n## PyTorch %s\n\n| program | GPU | settings | the program | replayed | out of memory: program, replay |\n|---|---|---|---|---|---|\n", release)
+		table.head, table.line = table.head+" "+release+" |", table.line+"---|"
 		t.Run(release, func(t *testing.T) {
-			p := box(t, job{vramscope: vramscope, site: site})
-			environment := append(p.environment, "PYTHONPATH="+site, "PYTHONDONTWRITEBYTECODE=1", "PYTORCH_CUDA_ALLOC_CONF=")
-			answer := func(name string, args ...string) []byte {
-				cmd := exec.CommandContext(t.Context(), name, args...)
-				cmd.Env, cmd.Stderr = environment, os.Stderr
-				out, err := cmd.Output()
-				if err != nil {
-					t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+			b := newWhatIfBox(t, vramscope, site)
+			for _, program := range b.programs(programs) {
+				trace, room := b.trace(program), quantity.Bytes(0)
+				got, ask := []whatif.Result{}, []string{"-W", "ignore", "whatif_job.py", program}
+				for range whatIfSizes { // a large one, then one that has three quarters of what it reserves there
+					got = append(got, b.replay(trace, room, whatIfSettings...)...)
+					for _, settings := range whatIfSettings {
+						ask = append(ask, strconv.Itoa(int(room)), settings)
+					}
+					room = got[0].Reserved * 3 / 4
 				}
-				return out
+				truth := json.NewDecoder(bytes.NewReader(b.answer("python3", ask...)))
+				for i := range got {
+					var want whatif.Result
+					settings, size := whatIfSettings[i%len(whatIfSettings)], whatIfSizes[i/len(whatIfSettings)]
+					if err := truth.Decode(&want); err != nil || want.Settings != settings || got[i].Settings != settings {
+						t.Fatalf("%s: %+v, %+v: %v", program, got[i], want, err)
+					}
+					name := fmt.Sprintf("| %s | %s | `%s` |", program, size, cmp.Or(settings, "default"))
+					if rows[name] == "" {
+						table.rows = append(table.rows, name)
+					}
+					rows[name] += " " + table.compare(t, program+" on a GPU: "+size, &want, &got[i]) + " |"
+				}
+				t.Logf("%s: %d of %d equal", program, table.equal, table.all)
 			}
-			for _, program := range whatIfPrograms {
-				directory := t.TempDir()
-				answer(vramscope, "run", "--record-memory", directory, "--", "python3", "whatif_job.py", program)
-				traces, err := filepath.Glob(directory + "/memory-*.pickle")
-				if err != nil || len(traces) != 1 {
-					t.Fatalf("%s: %q, %v", program, traces, err)
-				}
-				var room quantity.Bytes
-				for range 2 { // on a large GPU, then on one that has three quarters of what it reserves there
-					ask := []string{"what-if", traces[0], "--format", "json"}
-					if room > 0 {
-						ask = append(ask, "--memory", strconv.Itoa(int(room)))
-					}
-					var doc whatif.Document
-					if err := json.Unmarshal(answer(vramscope, ask...), &doc); err != nil || len(doc.Devices) != 1 {
-						t.Fatalf("%+v, %v", doc, err)
-					}
-					if reason := doc.Devices[0].Estimate; reason != nil {
-						t.Errorf("%s: %s", program, *reason)
-					}
-					settings := whatif.Settings[:4] // the fifth does nothing without a limit
-					truth := answer("python3", append([]string{"-W", "ignore", "whatif_job.py", program, strconv.Itoa(int(room))}, settings...)...)
-					decoder := json.NewDecoder(bytes.NewReader(truth))
-					for _, got := range doc.Devices[0].Results[:len(settings)] {
-						var want whatif.Result
-						if err := decoder.Decode(&want); err != nil || want.Settings != got.Settings {
-							t.Fatalf("%+v, %+v: %v", got, want, err)
-						}
-						tables += whatIfRow(t, program, room, &want, &got)
-					}
-					room = doc.Devices[0].Results[0].Reserved * 3 / 4
+			if os.Getenv("VRAMSCOPE_REAL_CORE") == "" {
+				withheld := exec.CommandContext(t.Context(), vramscope, "what-if", b.trace("graph"))
+				withheld.Env = b.environment
+				if out, err := withheld.CombinedOutput(); err == nil || !strings.Contains(string(out), "private pool") {
+					t.Errorf("a captured graph: %v\n%s", err, out)
 				}
 			}
 		})
-	}
-	if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
-		head := "# What-if, measured\n\nThe most that PyTorch reserves, in bytes: of each program of `scripts/reallibraries/whatif_job.py`, run under each of the settings on the fake driver, and of the\n" +
-			"replay of one run of it under the default. Written by `scripts/real-libraries --torch 2.15.0,2.4.1 --table`.\n"
-		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "what-if.md"), []byte(head+tables), 0o644); err != nil {
-			t.Error(err)
+		if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "what-if.md"), []byte(table.text(rows)), 0o644); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
 
-// whatIfRow compares a program's figures with its replay's, and returns their row of the table.
-func whatIfRow(t *testing.T, program string, room quantity.Bytes, want, got *whatif.Result) string {
-	t.Helper()
-	size, failed := "large", *want.Failed
+// replay returns what-if's answer, which is no estimate.
+func (b *whatIfBox) replay(trace string, room quantity.Bytes, settings ...string) []whatif.Result {
+	b.t.Helper()
+	ask := []string{"what-if", trace, "--format", "json"}
+	for _, one := range settings {
+		ask = append(ask, "--setting", one)
+	}
 	if room > 0 {
-		size = room.String()
-		if *got.Failed != failed {
-			t.Errorf("%s on %s, %q: out of memory: %t, and the replay %t", program, size, want.Settings, failed, *got.Failed)
-		}
-	} else if failed {
-		t.Errorf("%s fails", program)
+		ask = append(ask, "--memory", strconv.Itoa(int(room)))
 	}
+	var doc whatif.Document
+	if err := json.Unmarshal(b.answer(b.vramscope, ask...), &doc); err != nil || len(doc.Devices) != 1 || len(doc.Devices[0].Results) < len(settings) {
+		b.t.Fatalf("%s: %+v, %v", trace, doc, err)
+	}
+	if reason := doc.Devices[0].Estimate; reason != nil {
+		b.t.Errorf("%s: %s", trace, *reason)
+	}
+	return doc.Devices[0].Results
+}
+
+type whatIfTable struct {
+	head, line         string
+	rows               []string // their beginnings
+	all, equal, failed int
+}
+
+// compare compares a program's figures with its replay's, and returns both, or one if they are equal.
+func (w *whatIfTable) compare(t *testing.T, program string, want, got *whatif.Result) string {
+	t.Helper()
 	if off := want.Reserved - got.Reserved; max(off, -off)*1000 > want.Reserved {
-		t.Errorf("%s on %s, %q: reserved %d, and the replay %d", program, size, want.Settings, want.Reserved, got.Reserved)
+		t.Errorf("%s, %q: reserved %d, and the replay %d", program, want.Settings, want.Reserved, got.Reserved)
 	}
-	replayed := failed
-	if got.Failed != nil {
-		replayed = *got.Failed
+	replayed := got.Failed != nil && *got.Failed
+	if *want.Failed != replayed {
+		t.Errorf("%s, %q: out of memory: %t, and the replay %t", program, want.Settings, *want.Failed, replayed)
 	}
-	words := map[bool]string{true: "yes", false: "no"}
-	name := want.Settings
-	if name == "" {
-		name = "default"
+	w.all++
+	cell := func(r quantity.Bytes, failed bool) string {
+		return strconv.Itoa(int(r)) + map[bool]string{true: ", out of memory"}[failed]
 	}
-	return fmt.Sprintf("| %s | %s | `%s` | %d | %d | %s, %s |\n", program, size, name, want.Reserved, got.Reserved, words[failed], words[replayed])
+	first, second := cell(want.Reserved, *want.Failed), cell(got.Reserved, replayed)
+	if first != second {
+		return first + "; replayed " + second
+	}
+	w.equal++
+	if replayed {
+		w.failed++
+	}
+	return first
+}
+
+func (w *whatIfTable) text(rows map[string]string) string {
+	text := "# What-if, measured\n\nThe most that PyTorch reserves, in bytes: of each program of `scripts/reallibraries/whatif_job.py`, run under each of the settings on the fake driver, on a\n" +
+		"large GPU and on one that has three quarters of what it reserves there, and of the replay of one run of it under the default. One figure stands for both where they are equal.\n" +
+		"Written by `scripts/real-libraries --torch 2.15.0,2.8.0,2.4.1 --transformers 4.46.3 --table`.\n\n" +
+		fmt.Sprintf("Equal to the byte: %d of %d, %d of them out of memory in both.\n\n%s\n%s\n", w.equal, w.all, w.failed, w.head, w.line)
+	for _, row := range w.rows {
+		text += row + rows[row] + "\n"
+	}
+	return text
 }
