@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"sync"
 	"time"
 
 	"vramscope/internal/bounded"
@@ -195,12 +196,14 @@ func (r *reader) history(traces any) {
 }
 
 // libraryFiles are files of PyTorch and of Python itself, which allocate for their callers.
-var libraryFiles = regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
-	`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)
+var libraryFiles = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
+		`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)
+})
 
 func ownFrame(frames []Frame) Frame {
 	for _, f := range frames {
-		if !libraryFiles.MatchString(string(f.File)) {
+		if !libraryFiles().MatchString(string(f.File)) {
 			return f
 		}
 	}
