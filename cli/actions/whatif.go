@@ -107,7 +107,10 @@ func (f *whatIf) run(ctx context.Context, p *command.Program, source string) err
 // open reads a snapshot, of a file or a process, and finds the PyTorch to replay it.
 func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (snapshot []byte, python *whatif.Python, err error) {
 	pid, notNumber := strconv.Atoi(source)
-	if notNumber != nil || f.python != "" || src.Table == nil {
+	if notNumber == nil && src.Table == nil {
+		return nil, nil, command.Refused(nil, "a simulated process has no memory history")
+	}
+	if notNumber != nil || f.python != "" {
 		if python, err = whatif.Named(ctx, cmp.Or(f.python, "python3")); err != nil {
 			return nil, nil, command.Fail("no Python: %w", err)
 		}
