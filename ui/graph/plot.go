@@ -199,8 +199,20 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-")
 
 func inkOf(mark asciigraph.AnsiColor, s *themes.Styles) themes.Style {
-	return [...]themes.Style{
-		s.Text, markCapacity: s.Capacity, markBounds: s.Bounds, markMedian: s.Median,
-		markHistory: s.History, markAxis: s.Rule, markLabel: s.Dim,
-	}[mark]
+	switch mark {
+	case markCapacity:
+		return s.Capacity
+	case markBounds:
+		return s.Bounds
+	case markMedian:
+		return s.Median
+	case markHistory:
+		return s.History
+	case markAxis:
+		return s.Rule
+	case markLabel:
+		return s.Dim
+	default:
+		return s.Text
+	}
 }
