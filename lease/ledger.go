@@ -16,6 +16,8 @@ const (
 	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
 	// was restarted, and its client connects again.
 	awayTime = 30 * time.Second
+	// wantedAfter is how long a claim waits before memory is freed for it. A claim for a sleeping server's room waits for less.
+	wantedAfter = 6 * time.Second
 )
 
 // Ledger has all leases and claims of a box. One goroutine at a time may use it.
@@ -250,7 +252,7 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 // devices. None where freed memory would not help it.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
-	if at < 0 {
+	if at < 0 || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {
 		return nil, 0
 	}
 	le, room := l.queue[at], l.rooms("")

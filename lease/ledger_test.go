@@ -143,6 +143,12 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b.sample()
 	b.is(b.claim(Claim{Need: 40 * gib, Count: 2}), Waiting)
 	b.is(b.claim(Claim{Need: 60 * gib}), Waiting)
+	if free, _ := b.Wanted(); len(free) > 0 {
+		t.Errorf("at once, wanted are %v", free)
+	}
+	for range 6 {
+		b.sample()
+	}
 	free, count := b.Wanted()
 	if len(free) != 2 || free["GPU-0"] != 50*gib+gib/2 || free["GPU-1"] != 40*gib+gib/2 || count != 2 {
 		t.Errorf("wanted are %v, %d", free, count)

@@ -21,11 +21,12 @@ import (
 type Entry struct {
 	Command         string // a pattern of the short command line; "": any of the kind
 	Matches         *regexp.Regexp
-	Kind            string // of Kinds
-	Address         string // "host:port"; "": where it listens
-	KeyFile, KeyEnv string // where its key is
-	Release, Resume string // paths, of the kind Paths
-	Watch           bool   // it is asked for what it holds, every ten seconds
+	Kind            string        // of Kinds
+	Address         string        // "host:port"; "": where it listens
+	KeyFile, KeyEnv string        // where its key is
+	Release, Resume string        // paths, of the kind Paths
+	Watch           bool          // it is asked for what it holds, every ten seconds
+	Hold            time.Duration // for which a lease holds its room while it sleeps; 0: none does
 }
 
 // Finder finds the servers of processes.
@@ -71,7 +72,11 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is of no server that is known (%s) or that a [[server]] of the configuration names", id.PID, Named)}
 	}
 	s := &Server{Kind: kind, Key: entry.Kind, Process: found.Identity, Limit: time.Minute, Finder: f, command: process.ShortCommand(found.Command, found.Name)}
-	s.Watched = slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.Kind == s.Key && e.names(&found) })
+	for _, e := range f.Entries {
+		if e.Kind == s.Key && e.names(&found) {
+			s.Watched, s.Hold = s.Watched || e.Watch, max(s.Hold, e.Hold)
+		}
+	}
 	s.asker.paths = []step{{path: entry.Release}, {path: entry.Resume}}
 	s.asker.key, err = entry.key()
 	if s.asker.base = "http://" + entry.Address; err == nil && entry.Address == "" {

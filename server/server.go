@@ -60,7 +60,8 @@ type Server struct {
 	Process process.Identity // which listens
 	Limit   time.Duration    // for a release, after which it has failed
 	Finder  *Finder
-	Watched bool // the configuration has it asked for what it holds
+	Watched bool          // the configuration has it asked for what it holds
+	Hold    time.Duration // for which its room is held while it sleeps, by the configuration
 	command string
 	asker   asker
 }

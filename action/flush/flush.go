@@ -29,6 +29,8 @@ type Flusher struct {
 	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock   func() time.Time
 	Servers func(process.Identity) (*server.Server, error) // finds the server of a process
+	// Hold has leases hold what a server has freed, for a time, or ends them (0). It returns what came of it. May be nil.
+	Hold func(context.Context, *server.Server, *Result, time.Duration) []string
 
 	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
 }
@@ -50,13 +52,14 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	entry := action.NewEntry("flush", r.Process, r.Origin)
 	entry.About(before, r.Process)
 	entry.Level, entry.Devices, entry.Reason = string(r.Level), r.Devices, r.Reason
-	expected, act := Returnable(before, r), f.flush
+	expected, act, hold := Returnable(before, r), f.flush, func(*Result) {}
 	refusal := Refusal(before, r)
 	if OfServer(r.Level) {
 		refusal = nil // it says itself
 		a, err := f.ask(ctx, r, before)
 		if errors.As(err, &refusal); err == nil {
 			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version
+			hold = func(result *Result) { a.hold(ctx, r, result) }
 			if !r.DryRun {
 				defer func() { _ = a.only.Close() }() // it was only locked
 			}
@@ -90,6 +93,9 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 		}
 		return err
 	})
+	if flushed {
+		hold(&result)
+	}
 	switch {
 	case f.Note == nil:
 	case flushed:

@@ -1,14 +1,19 @@
 package flush
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/server"
 )
 
 // TestServersAreAskedOnceAtATime: by two at once, of whom one is refused.
@@ -38,6 +43,45 @@ func TestServersAreAskedOnceAtATime(t *testing.T) {
 		}
 		if err := errors.Join(in.Close(), other.Wait()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestRoomIsHeldWhoeverAsks: as the configuration or the request says, until the server is woken.
+func TestRoomIsHeldWhoeverAsks(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	for name, c := range map[string]struct {
+		fault           string
+		configured, own time.Duration
+		want            []time.Duration
+		note            string
+	}{
+		"the configuration": {"", time.Hour, 0, []time.Duration{time.Hour, 0}, "held"},
+		"the request":       {"", time.Hour, time.Minute, []time.Duration{time.Minute, 0}, "held"},
+		"neither":           {"", 0, 0, []time.Duration{0}, ""},
+		"nothing freed":     {"liar", time.Hour, 0, []time.Duration{0}, "its room is not held"},
+	} {
+		s, f := newStandIn(t, "paths", c.fault)
+		find := f.Servers
+		f.Servers = func(id process.Identity) (*server.Server, error) {
+			found, err := find(id)
+			if err == nil {
+				found.Hold = c.configured
+			}
+			return found, err
+		}
+		var asked []time.Duration
+		f.Hold = func(_ context.Context, _ *server.Server, _ *Result, ttl time.Duration) []string {
+			asked = append(asked, ttl)
+			return []string{"held"}
+		}
+		slept, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Hold: c.own, Origin: action.Policy("rule")})
+		woke, failed := f.Run(t.Context(), Request{Process: s.id, Level: Wake, Origin: action.Command("monitor")})
+		if err != nil || failed != nil || !strings.Contains(strings.Join(slept.Notes, " "), c.note) || c.note == "" && len(slept.Notes) > 0 {
+			t.Errorf("%s: %q, %v; %s, %v", name, slept.Notes, err, woke.Outcome(), failed)
+		}
+		if c.fault == "" && !slices.Equal(asked, c.want) || c.fault != "" && slices.Contains(asked, c.configured) {
+			t.Errorf("%s: asked to hold for %v", name, asked)
 		}
 	}
 }

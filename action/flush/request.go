@@ -1,6 +1,8 @@
 package flush
 
 import (
+	"time"
+
 	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/probe"
@@ -21,8 +23,9 @@ const (
 type Request struct {
 	Process process.Identity
 	Level   Level
-	Devices []string // UUIDs of GPUs and MIG instances; none: all that the process uses
-	DryRun  bool     // report what would happen, and do nothing
+	Devices []string      // UUIDs of GPUs and MIG instances; none: all that the process uses
+	DryRun  bool          // report what would happen, and do nothing
+	Hold    time.Duration // for which the room of a server that sleeps is held; 0: as the configuration says
 	Origin  action.Origin
 	Reason  string // a policy's reason, with its figures: it stands in the audit log's line before
 	// Progress gets the result so far after each step but the last. It must not wait; may be nil.

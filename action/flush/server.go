@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,6 +224,20 @@ func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (
 		}
 	}
 	return result, nil
+}
+
+// hold has the room of a server that sleeps held until it is woken.
+func (a *asked) hold(ctx context.Context, r Request, result *Result) {
+	ttl := cmp.Or(r.Hold, a.server.Hold)
+	switch outcome := result.Outcome(); {
+	case a.Hold == nil:
+	case outcome == "woken":
+		result.Notes = append(result.Notes, a.Hold(ctx, a.server, result, 0)...)
+	case ttl > 0 && outcome == "flushed":
+		result.Notes = append(result.Notes, a.Hold(ctx, a.server, result, ttl)...)
+	case ttl > 0 && r.Level == Sleep:
+		result.Notes = append(result.Notes, "its room is not held: it has not released its memory, or not all of it")
+	}
 }
 
 // serverSentence says what came of asking a server.

@@ -17,16 +17,12 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
-	"vramscope/daemon/socket"
 	"vramscope/internal/bounded"
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/internal/text"
-	"vramscope/lease"
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
-	"vramscope/schema"
 	"vramscope/server"
 )
 
@@ -147,7 +143,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 		return logRefusal(src.Log, src.Table, "flush", pid, err)
 	}
 	request := flush.Request{
-		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command(f.name),
+		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Hold: f.hold, Origin: action.Command(f.name),
 	}
 	if len(src.Options.Only) > 0 {
 		for _, row := range action.Rows(before, request.Process) {
@@ -182,60 +178,10 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if err := p.PrintAs(f.format, render.FlushDocument(before, target, &result), render.FlushText(before, target, &result, signs)); err != nil {
 		return err
 	}
-	switch outcome := result.Outcome(); {
-	case outcome == "woken" || f.hold > 0 && outcome == "flushed":
-		if err := hold(ctx, src, request.Process, &result, f.hold); err != nil && f.hold > 0 {
-			p.Warn("its room is not held, and waking it may fail: %v", err)
-		}
-	case f.hold > 0 && !f.dryRun:
-		p.Warn("its room is not held: it has not released its memory, or not all of it")
-	}
 	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
 		return &command.Silent{Code: command.ExitFailure}
 	}
 	return nil
-}
-
-// hold has a lease for each device hold what a server has released there, for a time, or ends those leases (0).
-func hold(ctx context.Context, src *sources.Set, id process.Identity, result *flush.Result, ttl time.Duration) error {
-	s, err := src.Servers.Find(id)
-	if err != nil {
-		return err
-	}
-	command := fmt.Sprintf("room of %s, PID %d", s.Name, s.Process.PID)
-	if ttl == 0 {
-		client, err := socket.DialLeases(ctx, src.Program.Daemons())
-		if err != nil {
-			return err
-		}
-		defer func() { _ = client.Close() }() // it has answered
-		all, err := client.Leases(ctx)
-		for i := range all {
-			if string(all[i].Command) == command {
-				_, err = client.ReleaseLease(ctx, string(all[i].ID))
-			}
-		}
-		return err
-	}
-	for _, claim := range roomClaims(result, ttl, command) {
-		given, failed := socket.ClaimLease(ctx, src.Program.Daemons(), claim, func(schema.Lease) {})
-		if err = errors.Join(err, failed); failed == nil {
-			src.Program.Warn("lease %s holds its %s until resume, or for %s; %s=%s vramscope run --need … takes from it", given.ID, given.NeedBytes, quantity.BriefDuration(ttl), lease.Variable, given.ID)
-		}
-	}
-	return err
-}
-
-// roomClaims returns a claim for each device of what was freed there: a lease of several devices has
-// the same on all of them.
-func roomClaims(result *flush.Result, ttl time.Duration, command string) (claims []socket.Claim) {
-	const sampled = 5 * time.Second // until the daemon, too, has seen what is free
-	for i := range result.Devices {
-		if d := &result.Devices[i]; d.Freed() > 0 {
-			claims = append(claims, socket.Claim{Ask: lease.Ask{Wait: sampled, Claim: lease.Claim{Need: d.Freed(), Count: 1, Among: []string{d.UUID}, TTL: ttl, Command: command}}})
-		}
-	}
-	return claims
 }
 
 // flushTarget returns a row of the process, if possible one that can be flushed.

@@ -3,12 +3,9 @@ package actions
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"vramscope/action/flush"
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -21,20 +18,5 @@ func TestFlushWithoutAProbeSaysHowToGetOne(t *testing.T) {
 	}
 	if got := probeAdvice(target, &sources.Set{}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestRoomIsHeldWhereItWasFreed: on each device what was freed there, and no more.
-func TestRoomIsHeldWhereItWasFreed(t *testing.T) {
-	claims := roomClaims(&flush.Result{Devices: []flush.Device{
-		{UUID: "GPU-1", Before: 40 * quantity.GiB, After: quantity.GiB}, {UUID: "GPU-2", Before: quantity.GiB, After: quantity.GiB}, {UUID: "GPU-3", Before: 6 * quantity.GiB, After: quantity.GiB},
-	}}, time.Hour, "room")
-	if len(claims) != 2 {
-		t.Fatalf("%+v", claims)
-	}
-	for i, want := range []quantity.Bytes{39 * quantity.GiB, 5 * quantity.GiB} {
-		if c := claims[i]; c.Need != want || c.Count != 1 || !slices.Equal(c.Among, []string{[]string{"GPU-1", "GPU-3"}[i]}) || c.TTL != time.Hour || c.Command != "room" {
-			t.Errorf("%+v", c)
-		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"vramscope/guard"
 	"vramscope/server"
@@ -22,6 +23,7 @@ func serverOptions(e *server.Entry) []Option {
 		{Key: "release", Value: word(&e.Release, shown)},
 		{Key: "resume", Value: word(&e.Resume, shown)},
 		{Key: "watch", Value: truth(&e.Watch)},
+		{Key: "hold", Value: duration(&e.Hold, time.Second, 7*24*time.Hour)},
 	}
 }
 

@@ -206,7 +206,7 @@ func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapsh
 
 // Flusher flushes; sample takes a fresh snapshot.
 func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {
-	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find}
+	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find, Hold: src.holdRoom}
 }
 
 // Attacher attaches probes, and logs that.
