@@ -66,11 +66,8 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int, 
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	python, err := whatif.Of(pid)
-	if err != nil {
-		return nil
-	}
-	history, err := src.MemoryHistory(ctx, pid)
-	if err != nil {
+	history, unread := src.MemoryHistory(ctx, pid)
+	if err != nil || unread != nil {
 		return nil
 	}
 	room, outside := RoomOf(snap, pid)

@@ -88,13 +88,16 @@ func TestWhatIf(t *testing.T) {
 	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
 		programs = whatIfCore
 	}
-	vramscope, rows, table := needs.Vramscope(t), map[string]string{}, whatIfTable{head: "| program | GPU | settings |", line: "|---|---|---|"}
+	vramscope, table := needs.Vramscope(t), whatIfTable{cells: map[[2]string]string{}}
 	for _, site := range releases(t, "torch") {
 		release := strings.TrimPrefix(filepath.Base(site), "torch-")
-		table.head, table.line = table.head+" "+release+" |", table.line+"---|"
+		table.releases = append(table.releases, release)
 		t.Run(release, func(t *testing.T) {
 			b := newWhatIfBox(t, vramscope, site)
 			for _, program := range b.programs(programs) {
+				if program == "loader" && release == "2.8.0" {
+					continue // the stand-in for cuDNN has no batch_norm for it
+				}
 				trace, room := b.trace(program), quantity.Bytes(0)
 				got, ask := []whatif.Result{}, []string{"-W", "ignore", "whatif_job.py", program}
 				for range whatIfSizes { // a large one, then one that has three quarters of what it reserves there
@@ -112,10 +115,10 @@ func TestWhatIf(t *testing.T) {
 						t.Fatalf("%s: %+v, %+v: %v", program, got[i], want, err)
 					}
 					name := fmt.Sprintf("| %s | %s | `%s` |", program, size, cmp.Or(settings, "default"))
-					if rows[name] == "" {
+					if !slices.Contains(table.rows, name) {
 						table.rows = append(table.rows, name)
 					}
-					rows[name] += " " + table.compare(t, program+" on a GPU: "+size, &want, &got[i]) + " |"
+					table.cells[[2]string{name, release}] = table.compare(t, program+" on a GPU: "+size, &want, &got[i])
 				}
 				t.Logf("%s: %d of %d equal", program, table.equal, table.all)
 			}
@@ -128,7 +131,7 @@ func TestWhatIf(t *testing.T) {
 			}
 		})
 		if path := os.Getenv("VRAMSCOPE_REAL_TABLE"); path != "" {
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "what-if.md"), []byte(table.text(rows)), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "what-if.md"), []byte(table.text()), 0o644); err != nil {
 				t.Error(err)
 			}
 		}
@@ -156,8 +159,9 @@ func (b *whatIfBox) replay(trace string, room quantity.Bytes, settings ...string
 }
 
 type whatIfTable struct {
-	head, line         string
-	rows               []string // their beginnings
+	releases           []string
+	rows               []string             // their beginnings
+	cells              map[[2]string]string // by row and release
 	all, equal, failed int
 }
 
@@ -186,13 +190,18 @@ func (w *whatIfTable) compare(t *testing.T, program string, want, got *whatif.Re
 	return first
 }
 
-func (w *whatIfTable) text(rows map[string]string) string {
+func (w *whatIfTable) text() string {
 	text := "# What-if, measured\n\nThe most that PyTorch reserves, in bytes: of each program of `scripts/reallibraries/whatif_job.py`, run under each of the settings on the fake driver, on a\n" +
 		"large GPU and on one that has three quarters of what it reserves there, and of the replay of one run of it under the default. One figure stands for both where they are equal.\n" +
 		"Written by `scripts/real-libraries --torch 2.15.0,2.8.0,2.4.1 --transformers 4.46.3 --table`.\n\n" +
-		fmt.Sprintf("Equal to the byte: %d of %d, %d of them out of memory in both.\n\n%s\n%s\n", w.equal, w.all, w.failed, w.head, w.line)
+		fmt.Sprintf("Equal to the byte: %d of %d, %d of them out of memory in both. –: not run.\n\n| program | GPU | settings | %s |\n|---|---|---|%s\n",
+			w.equal, w.all, w.failed, strings.Join(w.releases, " | "), strings.Repeat("---|", len(w.releases)))
 	for _, row := range w.rows {
-		text += row + rows[row] + "\n"
+		text += row
+		for _, release := range w.releases {
+			text += " " + cmp.Or(w.cells[[2]string{row, release}], "–") + " |"
+		}
+		text += "\n"
 	}
 	return text
 }
