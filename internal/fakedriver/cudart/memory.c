@@ -36,6 +36,21 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags)
 	ALLOCATE(cuMemAllocManaged, size, flags);
 }
 
+/* Managed memory stays on the host. */
+#if RUNTIME_VERSION < 13000
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, int device, cudaStream_t stream)
+{
+	(void)pointer, (void)size, (void)device, (void)stream;
+	return record(cudaSuccess);
+}
+#else
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation to, unsigned int flags, cudaStream_t stream)
+{
+	(void)pointer, (void)size, (void)to, (void)flags, (void)stream;
+	return record(cudaSuccess);
+}
+#endif
+
 cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream)
 {
 	ALLOCATE(cuMemAllocAsync, size, stream);

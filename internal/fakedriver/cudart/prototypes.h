@@ -42,6 +42,14 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMalloc(void **pointer, size_t size);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
 cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags);
+#if RUNTIME_VERSION < 13000
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, int device, cudaStream_t stream);
+#else
+struct cudaMemLocation {
+	int type, id;
+};
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation to, unsigned int flags, cudaStream_t stream);
+#endif
 cudaError_t cudaMallocHost(void **pointer, size_t size);
 cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int flags);
