@@ -187,9 +187,9 @@ def _of_optimizer(optimizer, _):
             for tensor in _tensors(optimizer.state.get(parameters[n])) if n < len(parameters) else ():
                 yield _STATE, tensor
             n += 1
-    attributes = {name: value for name, value in list(vars(optimizer).items()) if name not in ("state", "param_groups")}
+    attributes = [value for name, value in list(vars(optimizer).items()) if name not in ("state", "param_groups")]
     torch = _module("torch")
-    for one in _look([attributes], (torch.Tensor, torch.nn.Module)):
+    for one in _look(attributes, (torch.Tensor, torch.nn.Module)):
         if issubclass(type(one), torch.Tensor):
             yield _STATE, one
 
