@@ -5,6 +5,7 @@ a step, says what it holds to the byte, is asked, and goes on. Every answer is c
 torch.cuda.memory_allocated() and with the blocks of what the program knows that it has.
 """
 
+import gc
 import glob
 import json
 import os
@@ -40,6 +41,7 @@ class Stopped:
         assert sum(blocks.values()) == self.allocated
         self.sums, self.counts, taken = {}, {}, set()
         for name, tensors in held.items():
+            tensors = [getattr(t, "_local_tensor", t) for t in tensors]  # the part that this rank has
             own = {t.untyped_storage().data_ptr() for t in tensors if t is not None and t.is_cuda} - taken
             taken |= own
             self.sums[name] = sum(blocks[address] for address in own)
@@ -227,6 +229,54 @@ def distributed(t):
         dist.destroy_process_group()
 
 
+def compiled(t):
+    plain(t, torch.compile(mlp(), backend="aot_eager"))  # inductor makes kernels for a GPU that there is
+
+
+def sharded(t):
+    """FSDP of two ranks, over gloo; the other one is a process of its own."""
+    import subprocess
+    import tempfile
+
+    import torch.distributed.fsdp
+
+    if not hasattr(torch.distributed.fsdp, "fully_shard"):
+        raise Skip("it has no fully_shard")
+    path = os.path.join(tempfile.mkdtemp(), "store")
+    other = subprocess.Popen([sys.executable, __file__, "rank", path])
+    try:
+        plain(t, shard(1, path))
+    finally:
+        other.kill()
+        other.wait()
+        torch.distributed.destroy_process_group()
+
+
+def shard(rank, path):
+    import torch.distributed as dist
+    import torch.distributed.fsdp
+
+    dist.init_process_group("gloo", store=dist.FileStore(path, 2), rank=rank, world_size=2)
+    model = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256)).to(GPU)
+    for layer in (model[0], model[2], model):
+        torch.distributed.fsdp.fully_shard(layer)
+    return model
+
+
+def other_rank(path):
+    model = shard(0, path)
+    while True:
+        model(torch.ones(64, 256, device=GPU)).square().mean().backward()
+
+
+def eight_bit(t):
+    try:
+        import bitsandbytes
+    except ImportError:
+        raise Skip("bitsandbytes is not installed") from None
+    plain(t, nn.Linear(256, 4096).to(GPU), lambda model: bitsandbytes.optim.Adam8bit(model.parameters()))
+
+
 def many(t):
     """More blocks than a snapshot may take the time for."""
     probe._HOLD_MOST = 0
@@ -236,7 +286,7 @@ def many(t):
         probe._HOLD_MOST = 0.005
 
 
-CASES = (plain, accumulating, tied, view, averaged, two_optimizers, adapter, foreach, attributes, distributed, many)
+CASES = (plain, accumulating, tied, view, averaged, two_optimizers, adapter, foreach, attributes, distributed, compiled, sharded, eight_bit, many)
 
 
 def ask():
@@ -265,6 +315,7 @@ def expect(name, got, want):
 
 
 def check(case):
+    gc.collect()  # FSDP's modules are in cycles
     t = Training(case)
     t.start()
     t.parked.wait()
@@ -405,6 +456,8 @@ def registration(count=20000):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["rank"]:
+        other_rank(sys.argv[2])
     if sys.argv[1:2] == ["--cost"]:
         kept = torch.ones(1, device=GPU)
         probe._STEP_WAIT = 0.01
