@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,10 +34,10 @@ func unit(t *testing.T, name string) string {
 	return path
 }
 
-// withServe adds the drop-in of the exporter to a unit.
-func withServe(t *testing.T, unit string) string {
+// withDropIn adds a drop-in of contrib/systemd to a unit.
+func withDropIn(t *testing.T, name, unit string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "contrib", "systemd", "vramscope-daemon.service.d", "serve.conf"))
+	content, err := os.ReadFile(filepath.Join("..", "contrib", "systemd", "vramscope-daemon.service.d", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +46,11 @@ func withServe(t *testing.T, unit string) string {
 		t.Fatal(err)
 	}
 	folder := unit + ".d"
-	if err := os.Mkdir(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(string(content), "/usr/local/bin/vramscope", program)
-	if err := os.WriteFile(filepath.Join(folder, "serve.conf"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return unit
@@ -60,9 +62,9 @@ func TestUnitsAreValid(t *testing.T) {
 		"vramscope-daemon.service":      {"verify", "--man=no"},
 		"user/vramscope-daemon.service": {"--user", "verify", "--man=no"},
 	} {
-		paths := []string{unit(t, name)}
+		paths := []string{unit(t, name), withDropIn(t, "servers.conf", unit(t, name))}
 		if name == "vramscope-daemon.service" {
-			paths = append(paths, withServe(t, unit(t, name)))
+			paths = append(paths, withDropIn(t, "serve.conf", unit(t, name)))
 		}
 		for _, path := range paths {
 			cmd := exec.Command(analyze, append(arguments, path)...)
@@ -74,15 +76,42 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestRootsUnitIsHardened: systemd rates it 2.8 of 10, and 3.4 where it serves a port;
+// TestRootsUnitIsHardened: systemd rates it 2.8 of 10, and 3.4 where it serves a port or asks servers;
 // what it may do is what it needs.
 func TestRootsUnitIsHardened(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
-	plain, serving := unit(t, "vramscope-daemon.service"), withServe(t, unit(t, "vramscope-daemon.service"))
-	for path, threshold := range map[string]string{plain: "30", serving: "36"} {
+	plain := unit(t, "vramscope-daemon.service")
+	serving, asking := withDropIn(t, "serve.conf", unit(t, "vramscope-daemon.service")), withDropIn(t, "servers.conf", unit(t, "vramscope-daemon.service"))
+	for path, threshold := range map[string]string{plain: "30", serving: "36", asking: "36"} {
 		out, err := exec.Command(analyze, "security", "--offline=true", "--threshold="+threshold, "--no-pager", path).CombinedOutput()
 		if err != nil {
 			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// TestServersDropInOpensTheNetwork: without it neither unit reaches a server.
+func TestServersDropInOpensTheNetwork(t *testing.T) {
+	analyze := needs.Tool(t, "systemd-analyze")
+	for _, name := range []string{"vramscope-daemon.service", "user/vramscope-daemon.service"} {
+		for path, want := range map[string]bool{unit(t, name): false, withDropIn(t, "servers.conf", unit(t, name)): true} {
+			out, err := exec.Command(analyze, "security", "--offline=true", "--json=short", "--no-pager", path).Output()
+			var found []struct {
+				Set   bool   `json:"set"`
+				Field string `json:"json_field"`
+			}
+			if err := errors.Join(err, json.Unmarshal(out, &found)); err != nil {
+				t.Fatal(err)
+			}
+			reaches := true
+			for _, f := range found {
+				if f.Set && (f.Field == "PrivateNetwork" || f.Field == "RestrictAddressFamilies_AF_INET_INET6") {
+					reaches = false
+				}
+			}
+			if reaches != want {
+				t.Errorf("%s: reaches servers: %t", path, reaches)
+			}
 		}
 	}
 }
