@@ -54,6 +54,20 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
+// TestNumberedLimit: which of two GPUs CUDA calls 0 is not known.
+func TestNumberedLimit(t *testing.T) {
+	for gpus, want := range map[int]quantity.Bytes{1: 12 * quantity.GiB, 2: 0} {
+		b := newBox(gpus)
+		known := b.processes[100]
+		known.Hints.MPSMemory = "0=12G"
+		b.processes[100] = known
+		b.readings["GPU-0"].Processes[0].Type |= nvml.MPS
+		if limit := b.tick(b.sampler()).Rows[0].MPSLimit; limit.Or(0) != want {
+			t.Errorf("of %d GPUs: %v", gpus, limit)
+		}
+	}
+}
+
 func TestReportedFailuresAreEvents(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	s := &Sampler{history: history.New(), rows: map[snapshot.RowID]*row{}, failures: map[snapshot.RowID]*failures{}, began: began}

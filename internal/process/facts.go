@@ -63,7 +63,7 @@ func readFacts(t *Table, pid int) facts {
 		f.hints = hintsIn(environment)
 	}
 	if !t.Hints {
-		f.hints = Hints{Rank: f.hints.Rank, MPSMemory: f.hints.MPSMemory, MPSThreads: f.hints.MPSThreads}
+		f.hints = Hints{Rank: f.hints.Rank, MPSMemory: f.hints.MPSMemory, Visible: f.hints.Visible, MPSThreads: f.hints.MPSThreads}
 	} else if thread := ncclThread(dir); err == nil && thread != "" && f.hints.Distributed.Or("") == "" {
 		f.hints.Distributed = quantity.From(thread, quantity.System)
 	}

@@ -21,6 +21,7 @@ type Hints struct {
 
 	Rank       quantity.Optional[int]     // its number in a distributed job
 	MPSMemory  string                     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, which only a client of MPS heeds
+	Visible    string                     // CUDA_VISIBLE_DEVICES
 	MPSThreads quantity.Optional[float64] // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, likewise
 
 	UserUnread bool // its user's name is the number for now: the directory service failed
@@ -39,13 +40,18 @@ var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
 	cut, surest := len(environment) >= environmentSize, -1
+	if cut { // its last entry may be, too
+		environment = environment[:bytes.LastIndexByte(environment, 0)+1]
+	}
 	for name, value := range Variables(bytes.TrimSuffix(environment, []byte{0})) {
 		if (value == nil || cut) && w.Distributed.Or("") == "" {
 			w.Distributed = quantity.Optional[string]{}
 		}
 		switch name {
 		case "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT":
-			w.MPSMemory = string(value[:min(len(value), 1<<10)])
+			w.MPSMemory = whole(value)
+		case "CUDA_VISIBLE_DEVICES":
+			w.Visible = whole(value)
 		case "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE":
 			if percent, err := strconv.ParseFloat(string(value), 64); err == nil && percent > 0 && percent <= 100 {
 				w.MPSThreads = quantity.From(percent, quantity.System)
@@ -68,27 +74,54 @@ func hintsIn(environment []byte) Hints {
 	return w
 }
 
-// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c=10240M": a device by the beginning of its
-// UUID, or by CUDA's number, which need not be the driver's. So numbers count only where all have one limit.
+// whole returns a value, "" for one that is too long to keep: its beginning may say something else.
+func whole(value []byte) string {
+	if len(value) > 1<<10 {
+		return ""
+	}
+	return string(value)
+}
+
+// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M": a device by its UUID, or by
+// CUDA's number. Which GPU has a number is known only where Visible has its UUID; else a number counts where
+// all GPUs of the box have the same limit. The limit is unknown where none is set, too.
 // Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
-func (h *Hints) MPSLimit(uuid string) (limit quantity.Optional[quantity.Bytes]) {
-	numbered, unlike := quantity.Bytes(0), false
+func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantity.Bytes]) {
+	unknown, numbered := limit, map[int]quantity.Bytes{}
+	names := func(device string) bool {
+		device = strings.TrimSpace(device)
+		return device == uuid || len(device) >= len("GPU-8f1c2d3e") && strings.HasPrefix(uuid, device)
+	}
 	for entry := range strings.SplitSeq(h.MPSMemory, ",") {
 		device, size, _ := strings.Cut(strings.TrimSpace(entry), "=")
 		bytes, err := quantity.ParseBytes(size)
 		if err != nil || bytes <= 0 {
-			return quantity.Optional[quantity.Bytes]{}
+			return unknown
 		}
-		switch _, err := strconv.ParseUint(device, 10, 16); {
+		number, err := strconv.ParseUint(device, 10, 16)
+		twin, twice := numbered[int(number)]
+		switch {
+		case err == nil && twice && twin != bytes:
+			return unknown
 		case err == nil:
-			unlike = unlike || numbered > 0 && numbered != bytes
-			numbered = bytes
-		case device != "" && strings.HasPrefix(uuid, device):
+			numbered[int(number)] = bytes
+		case names(device):
 			limit = quantity.From(bytes, quantity.System)
+		case strings.HasPrefix(uuid, device):
+			return unknown // too short to name one GPU
 		}
 	}
-	if !limit.Known() && numbered > 0 && !unlike {
-		limit = quantity.From(numbered, quantity.System)
+	number := slices.IndexFunc(strings.Split(h.Visible, ","), names)
+	if number < 0 {
+		number = 0
+		for other := range gpus {
+			if numbered[other] != numbered[0] {
+				return limit
+			}
+		}
+	}
+	if bytes, ok := numbered[number]; ok && !limit.Known() {
+		limit = quantity.From(bytes, quantity.System)
 	}
 	return limit
 }

@@ -42,15 +42,69 @@ func TestRankAndLimits(t *testing.T) {
 	if w.Rank.Known() || w.MPSThreads.Known() {
 		t.Errorf("%+v", w)
 	}
+}
+
+// TestMPSLimit: a number is CUDA's, and limits a GPU only where it is certain to be that GPU's.
+func TestMPSLimit(t *testing.T) {
 	const gib = quantity.GiB
-	for limits, want := range map[string]quantity.Bytes{
-		"0=2G": 2 * gib, "0=2G,1=2048M": 2 * gib, "0=2G,1=10240M": 0, "0=2G,1=10240M,GPU-8f1c=3G": 3 * gib, "GPU-77=3G": 0, "GPU-8f1c2d=512M": gib / 2,
-		"": 0, "4GB": 0, "=1G": 0, "0=1G,1": 0, "0=lots": 0, "0=-1G": 0, "0=0": 0, "=": 0,
+	const uuid, other = "GPU-8f1c2d3e-0000", "GPU-77777777-0000"
+	for _, c := range []struct {
+		limits, visible string
+		gpus            int
+		want            quantity.Bytes
+	}{
+		{"0=2G", "", 1, 2 * gib},
+		{"0=2G", "0", 1, 2 * gib},
+		{"1=2G", "", 1, 0},
+		{"0=2G", "", 2, 0},
+		{"0=2G,1=2048M", "1,0", 2, 2 * gib},
+		{"0=2G,1=2048M", "", 3, 0},
+		{"0=2G,2=2G", "", 2, 0},
+		{"0=2G,0=2G", "", 2, 0},
+		{"0=2G,0=3G", "", 1, 0},
+		{"0=2G,1=10240M", "", 2, 0},
+		{"0=2G,1=10240M", "1", 2, 0},
+		{"0=2G,1=10240M", other + ", GPU-8f1c2d3e", 2, 10 * gib},
+		{"0=2G,1=10240M", uuid, 2, 2 * gib},
+		{"0=2G", other + "," + uuid, 2, 0},
+		{"0=2G", "GPU-8f1c", 2, 0},
+		{"0=2G,1=10240M,GPU-8f1c2d3e=3G", "", 2, 3 * gib},
+		{"0=2G,GPU-8f1c2d3e=3G", "", 1, 3 * gib},
+		{uuid + "=512M", "", 2, gib / 2},
+		{"GPU-77777777=3G", "", 2, 0},
+		{"GPU-8f1c2d3=1G", "", 2, 0},
+		{"GPU-=1G", "", 2, 0},
+		{"G=1G", "", 2, 0},
+		{"0=2G,GPU-8f=1G", "", 1, 0},
 	} {
+		h := Hints{MPSMemory: c.limits, Visible: c.visible}
+		if limit := h.MPSLimit(uuid, c.gpus); limit.Or(0) != c.want || limit.Known() != (c.want > 0) {
+			t.Errorf("%+v: %v", c, limit)
+		}
+	}
+	for _, limits := range []string{"", "4GB", "=1G", "0=1G,1", "0=lots", "0=-1G", "0=0", "="} {
 		h := Hints{MPSMemory: limits}
-		if limit := h.MPSLimit("GPU-8f1c2d3e"); limit.Or(0) != want || limit.Known() != (want > 0) {
+		if limit := h.MPSLimit(uuid, 1); limit.Known() {
 			t.Errorf("%q: %v", limits, limit)
 		}
+	}
+}
+
+// TestLimitThatWasCut: the beginning of "GPU-…=10240M" may be "GPU-…=10".
+func TestLimitThatWasCut(t *testing.T) {
+	limits := "GPU-8f1c2d3e=10240M"
+	long := strings.Repeat("GPU-77777777=1G,", 63) + limits
+	w := hintsIn([]byte("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=" + long + "\x00CUDA_VISIBLE_DEVICES=" + strings.Repeat("GPU-77777777,", 79) + "\x00"))
+	if w.MPSMemory != "" || w.Visible != "" {
+		t.Errorf("of %d bytes: %+v", len(long), w)
+	}
+	name := "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="
+	start := "A=" + strings.Repeat("x", environmentSize-2-len("\x00"+name+limits)+3) + "\x00"
+	if w := hintsIn([]byte((start + name + limits)[:environmentSize])); w.MPSMemory != "" {
+		t.Errorf("in an environment that was cut: %+v", w)
+	}
+	if w := hintsIn([]byte("CUDA_VISIBLE_DEVICES=" + limits[:12] + "\x00" + name + limits + "\x00" + start)[:environmentSize]); w.MPSMemory != limits || w.Visible != limits[:12] {
+		t.Errorf("before the cut: %+v", w)
 	}
 }
 
