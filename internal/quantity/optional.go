@@ -21,7 +21,11 @@ const (
 
 // String returns the name of the source in JSON and in doctor.
 func (s Source) String() string {
-	return [...]string{"unknown", "driver", "driver-v1", "system", "probe", "computed", "forecast"}[s]
+	names := [...]string{"unknown", "driver", "driver-v1", "system", "probe", "computed", "forecast"}
+	if int(s) >= len(names) {
+		return names[Nowhere] // a number from a file
+	}
+	return names[s]
 }
 
 // Optional is a value that may be unknown, as its zero value is. It is comparable when T is.

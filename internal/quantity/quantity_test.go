@@ -47,3 +47,12 @@ func TestUnknownIsNullAndNeverZero(t *testing.T) {
 		t.Errorf("got %v, %v", v, ok)
 	}
 }
+
+// TestSourcesOfAFileHaveNames: it may have any number.
+func TestSourcesOfAFileHaveNames(t *testing.T) {
+	for source, want := range map[Source]string{Forecast: "forecast", Forecast + 1: "unknown", 255: "unknown"} {
+		if got := source.String(); got != want {
+			t.Errorf("%d is %s, want %s", source, got, want)
+		}
+	}
+}
