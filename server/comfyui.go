@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // lookAtComfyUI follows the source of ComfyUI 005f3ba4 and 002f2bed (server.py, main.py). POST /free sets
@@ -27,6 +28,7 @@ func lookAtComfyUI(ctx context.Context, a *asker) (s State, err error) {
 	}
 	s = unloading(answer.System.Version)
 	s.Waits, s.release = true, []step{{"/free", `{"unload_models": true, "free_memory": true}`}}
+	s.Requests = snapshot.Int{}
 	if answer.Running != nil && answer.Pending != nil {
 		s.Requests = quantity.From(len(answer.Running)+len(answer.Pending), quantity.Probe)
 	}
