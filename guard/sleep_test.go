@@ -198,7 +198,7 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 			e.Finished(acts[0], Outcome{Time: e.now, Reason: "nothing freed"})
 		}
 	}
-	if len(acts) != 2 || acts[0].GPUUUID != "GPU-2" || acts[1].GPUUUID != uuid || acts[1].Time.Sub(acts[0].Time) < 20*time.Second {
+	if len(acts) != 2 || acts[0].GPUUUID != "GPU-2" || acts[1].GPUUUID != uuid || acts[1].Time.Sub(acts[0].Time) != 20*time.Second+settleTime {
 		t.Errorf("%+v", acts)
 	}
 }

@@ -158,6 +158,11 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	if free, count = b.Wanted(); len(free) != 1 || free["GPU-1"] == 0 || count != 1 {
 		t.Errorf("one GPU has room, and wanted are %v, %d", free, count)
 	}
+	b.devices[0].Free, b.devices[0].Exact, b.devices[1].Exact = 30*gib, false, false
+	b.sample()
+	if free, count = b.Wanted(); len(free) != 1 || free["GPU-1"] == 0 || count != 2 {
+		t.Errorf("a lease has the GPU for itself, and wanted are %v, %d", free, count)
+	}
 }
 
 func TestShortClaimPasses(t *testing.T) {
