@@ -102,3 +102,13 @@ def _figure(stats, key, which="current", part="all"):
     if which is not None:
         value = stats.get("%s.%s.%s" % (key, part, which)) if value is None else value.get(part, {}).get(which)
     return value if isinstance(value, int) and value >= 0 else None
+
+
+def _blocks(every):
+    """Roughly how many blocks and segments a snapshot would hold."""
+    return sum(_figure(s, key) or 0 for s in every for key in ("active", "inactive_split", "segment"))
+
+
+def _totals(stats):
+    """(allocations so far, frees so far, bytes allocated now)"""
+    return _figure(stats, "allocation", "allocated"), _figure(stats, "allocation", "freed"), _figure(stats, "allocated_bytes")

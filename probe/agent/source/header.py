@@ -75,6 +75,7 @@ _MAX_WORDS = 32  # of a command line in a record
 _STOP_TIME = 0.5  # how long the program's exit waits for the probe's threads …
 _RECORD_STOP_TIME = 3.0  # … and if it has just run out of memory: a busy machine takes its time
 _BUSY_TIME = 5.0  # how long a flush or a map waits for a library's lock
+_REST = 0.02  # for so long nothing is allocated or freed before and after a collection whose yield is known
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
 _ERROR_MOST = 0.002  # … and the longest one inside a failing allocation

@@ -135,6 +135,10 @@ class _Steps:
             return None  # its steps may be part of a compiled graph
         return self._before + self._least(members.values())
 
+    def going_on(self):
+        """Whether an optimizer made a step in the last seconds, as of the last count."""
+        return any(_monotonic() - member[3] < self._IDLE_TIME for member in list(self._set.values()))
+
     def optimizer(self):
         """The class of the optimizer that makes the steps, or None if there are several classes or none."""
         known = {type(one).__name__ for one in self.living()}

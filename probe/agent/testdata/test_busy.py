@@ -104,6 +104,19 @@ class Busy(Case):
         job.do("let_go()")
         self.assertEqual(monitor.receive()["devices"][0]["freed_bytes"], 50 << 20)
 
+    def test_an_urgent_flush_goes_on_without_its_figure(self):
+        """What the lock hides is unknown; the garbage is collected and the cache emptied all the same."""
+        job = self.busy("import gc, weakref; gc.disable()", "class Node: pass", "n = Node(); n.self, n.tensor, gone = n, torch.empty(40 << 20), weakref.ref(n); del n",
+                        "v.register_evictable('c', 1, lambda: hold(0)) and None")
+        monitor = self.monitor(job)
+        self.one(monitor)
+        monitor.send(cmd="flush", level="urgent")
+        until("the collection", lambda: job.do("gone() is None"))
+        job.do("let_go()")
+        (flushed,) = monitor.receive()["devices"]
+        self.assertEqual(flushed["freed_bytes"], 40 << 20)
+        self.assertNotIn("collected_bytes", flushed)
+
     def test_a_flush_and_a_map_do_not_wait_for_ever(self):
         job = self.busy("v._when_free.__defaults__ = (0.2,)")
         monitor = self.monitor(job)

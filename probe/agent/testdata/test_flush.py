@@ -119,6 +119,31 @@ class Flush(Case):
         self.assertEqual(monitor.ask("flush", level="urgent")["devices"][0]["collected_bytes"], 0)
         self.assertNotIn("collected_bytes", monitor.ask("flush", level="selective")["devices"][0])
 
+    def test_what_the_collection_freed_is_unknown_beside_another_thread(self):
+        """Its thread allocates, or only frees, meanwhile; or an optimizer makes steps."""
+        thread = "import threading\ndef beside(work):\n t = threading.Thread(target=work); t.start(); t.join()"
+        allocates = "gc.callbacks.append(lambda phase, _: phase == 'stop' and beside(lambda: other.append(torch.empty(1 << 20, 1))))"
+        frees = "sleep = v._sleep; v._sleep = lambda s: (other and beside(other.pop), sleep(s))"
+        steps = "import torch.optim as o; a = o.Optimizer(); v._STATS_TIME = -1e9"
+        for case in (allocates, frees, steps):
+            with self.subTest(case):
+                job = self.job("import gc, torch, vramscope_probe as v; gc.disable(); other = [torch.empty(1 << 20, 1) for _ in range(9)]",
+                               "class Node: pass", thread, case, "n = Node(); n.self, n.tensor = n, torch.empty(40 << 20, 1); del n")
+                monitor = self.monitor(job)
+                monitor.ask("stats")  # the hook
+                if case is steps:
+                    job.do("a.step()")
+                flushed = monitor.ask("flush", level="urgent")["devices"][0]
+                self.assertNotIn("collected_bytes", flushed)
+                self.assertGreaterEqual(flushed["freed_bytes"], 40 * MIB)
+        job.do("v._steps._IDLE_TIME = -1.0")
+        self.assertEqual(monitor.ask("flush", level="urgent")["devices"][0]["collected_bytes"], 0)
+
+    def test_what_the_collection_freed_is_unknown_without_counters(self):
+        job = self.job("import torch, vramscope_probe as v; t = torch.empty(40 << 20)", "stats = torch.cuda.memory_stats_as_nested_dict",
+                       "def few(d):\n return dict(stats(d), allocation={})\ntorch.cuda.memory_stats_as_nested_dict = few")
+        self.assertNotIn("collected_bytes", self.monitor(job).ask("flush", level="urgent")["devices"][0])
+
     def test_no_flush_during_a_graph_capture(self):
         for release, reason in (("2.6.0", "a graph capture was running: PyTorch refused"),
                                 ("2.8.0", "a graph capture was running: PyTorch frees nothing meanwhile")):
