@@ -234,7 +234,7 @@ var stories = []story{
 		b.past.series[metric.SMUtilization] = func(ago time.Duration) quantity.Bytes {
 			return map[bool]quantity.Bytes{true: 80, false: 0}[ago > 42*time.Minute]
 		}
-	}, "", "idle for 42m with 30.0G: a flush frees 9.00G (vramscope flush 100), its end all of it", 9 * gib, map[string]func(*box){
+	}, "", "idle for 42m with 30.0G: a flush frees 9.00G (vramscope flush 100), ending it frees all", 9 * gib, map[string]func(*box){
 		"it works": func(b *box) { b.p.SMUtilization = quantity.From(3, quantity.Driver) },
 		"it worked": func(b *box) {
 			b.past.series[metric.SMUtilization] = func(ago time.Duration) quantity.Bytes {

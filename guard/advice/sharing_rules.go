@@ -143,7 +143,7 @@ func idle(f *facts) []Advice {
 	pid := p.ID.Process.PID
 	since := quantity.BriefDuration(idleFor.Truncate(time.Minute))
 	if frees := p.Frees(); frees >= minSaving && p.FlushRefusal("root") == "" {
-		return []Advice{flushIdle.of(frees, "idle for %s with %s: a flush frees %s (vramscope flush %d), its end all of it", since, used, frees, pid)}
+		return []Advice{flushIdle.of(frees, "idle for %s with %s: a flush frees %s (vramscope flush %d), ending it frees all", since, used, frees, pid)}
 	}
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}
 }
