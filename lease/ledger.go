@@ -252,7 +252,7 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 // devices. None where freed memory would not help it.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
-	if at < 0 || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {
+	if at < 0 || !l.queue[at].away.IsZero() || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {
 		return nil, 0
 	}
 	le, room := l.queue[at], l.rooms("")
@@ -264,6 +264,9 @@ func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 		case is.Known && (is.Exact || !l.leased(is.UUID)):
 			free[is.UUID] = is.Free + le.Need - room[d]
 		}
+	}
+	if count <= 0 {
+		return nil, 0
 	}
 	return free, count
 }

@@ -163,6 +163,10 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	if free, count = b.Wanted(); len(free) != 1 || free["GPU-1"] == 0 || count != 2 {
 		t.Errorf("a lease has the GPU for itself, and wanted are %v, %d", free, count)
 	}
+	b.queue[0].away = b.now
+	if free, _ = b.Wanted(); len(free) > 0 {
+		t.Errorf("nobody is there for the claim, and wanted are %v", free)
+	}
 }
 
 func TestShortClaimPasses(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -110,18 +111,24 @@ func requestsIn(values map[string]float64) snapshot.Int {
 	for _, names := range [][2]string{{"vllm:num_requests_running", "vllm:num_requests_waiting"}, {"llamacpp:requests_processing", "llamacpp:requests_deferred"}} {
 		running, ok := values[names[0]]
 		if waiting, also := values[names[1]]; ok && also {
-			return quantity.From(int(running+waiting), quantity.Probe)
+			if sum := running + waiting; sum < 1<<31 { // not NaN
+				return quantity.From(int(sum), quantity.Probe)
+			}
 		}
 	}
 	return snapshot.Int{}
 }
 
-// sums adds up the metrics of a text of Prometheus by name, over their labels.
+// sums adds up the metrics of a text of Prometheus by name, over their labels. One of which a value is negative is NaN:
+// none of those that are read can be.
 func sums(metrics []byte) map[string]float64 {
 	sum := map[string]float64{}
 	for line := range strings.Lines(string(metrics)) {
 		name, _, _ := strings.Cut(strings.ReplaceAll(line, "{", " "), " ")
 		if value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64); err == nil {
+			if value < 0 {
+				value = math.NaN()
+			}
 			sum[name] += value
 		}
 	}

@@ -51,7 +51,9 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
-	var found process.Info // the topmost, as llama-swap starts other servers, or the first that an entry describes
+	// The lowest that listens: a server may be started by sh -c, and may fork. Or one of another kind above it, as llama-swap
+	// starts other servers, or the first that an entry describes.
+	var found process.Info
 	var entry Entry
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {
 		info, err := f.Table.Look(pid)
@@ -62,7 +64,7 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		if at := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.names(&info) }); own && at >= 0 { // never send a key to another user's process
 			is = f.Entries[at]
 		}
-		if is.Kind != "" {
+		if is.Kind != "" && (is.Kind != entry.Kind || is.Matches != nil || len(listens(found.Identity.PID)) == 0) {
 			found, entry = info, is
 		}
 		pid = info.Parent

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 
 	"vramscope/internal/quantity"
@@ -24,6 +25,9 @@ func lookAtLlama(ctx context.Context, a *asker) (s State, err error) {
 	}
 	if err = a.get(ctx, "/props", &answer); err == nil {
 		err = a.get(ctx, "/models", &answer)
+	}
+	if err == nil && answer.Models == nil {
+		err = errors.New("GET /models: no list")
 	}
 	if s = unloading(answer.Build); answer.Role != "router" {
 		s.Cannot = "it has one model, and is no router: only --sleep-idle-seconds unloads it"

@@ -35,7 +35,7 @@ func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 		requests := quantity.From(1, quantity.Probe) // it starts or ends
 		if m.State == "ready" {
 			requests = snapshot.Int{}
-			if at, err := url.Parse(m.Proxy); err == nil && isLoopback(at.Hostname()) { // and without llama-swap's key
+			if at, err := url.Parse(m.Proxy); err == nil && m.Proxy == "http://"+at.Host && isLoopback(at.Hostname()) { // no path of its own, and without llama-swap's key
 				requests = (&asker{base: m.Proxy}).requests(ctx, "/metrics")
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,8 +49,8 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 	}
 }
 
-// started is a child that listens, as its name says, on a port of its own.
-func started(t *testing.T, name string, arguments ...string) process.Identity {
+// started is a child of a server, which listens on ports of its own and may be started by another command.
+func started(t *testing.T, name string, through []string, arguments ...string) process.Identity {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), name)
 	const listens = `import shutil, socket, subprocess, sys, time
@@ -63,7 +64,8 @@ time.sleep(1000)`
 	if err := os.WriteFile(script, []byte(listens), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("python3", append([]string{script, "serve"}, arguments...)...)
+	words := slices.Concat(through, []string{"python3", script, "serve"}, arguments)
+	command := exec.Command(words[0], words[1:]...)
 	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := command.StdoutPipe()
 	if err == nil {
@@ -100,20 +102,22 @@ func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 	f := &Finder{Table: process.NewTable("/proc")}
 	for name, c := range map[string]struct {
 		program string
+		through []string
 		listens []string
 		base    string
 		refused string
 	}{
-		"loopback":      {"vllm", []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
-		"all addresses": {"sglang", []string{"0.0.0.0"}, "http://127.0.0.1:", ""},
-		"its own":       {"vllm", []string{"127.0.0.2"}, "http://127.0.0.2:", ""},
-		"two ports":     {"vllm", []string{"127.0.0.1", "127.0.0.1"}, "", "it listens on 2 ports, none of them 8000"},
-		"another two":   {"vllm", []string{"127.0.0.1", "127.0.0.1", "--port=9"}, "", "it listens on 2 ports, none of them 9"},
-		"none":          {"vllm", nil, "", "it listens on no port that is seen from here"},
-		"of another":    {"llama-swap", []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
-		"no server":     {"train.py", []string{"127.0.0.1"}, "", "is of no server that is known"},
+		"loopback":      {"vllm", nil, []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
+		"all addresses": {"sglang", nil, []string{"0.0.0.0"}, "http://127.0.0.1:", ""},
+		"its own":       {"vllm", nil, []string{"127.0.0.2"}, "http://127.0.0.2:", ""},
+		"two ports":     {"vllm", nil, []string{"127.0.0.1", "127.0.0.1"}, "", "it listens on 2 ports, none of them 8000"},
+		"another two":   {"vllm", nil, []string{"127.0.0.1", "127.0.0.1", "--port=9"}, "", "it listens on 2 ports, none of them 9"},
+		"none":          {"vllm", nil, nil, "", "it listens on no port that is seen from here"},
+		"of another":    {"llama-swap", nil, []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
+		"no server":     {"train.py", nil, []string{"127.0.0.1"}, "", "is of no server that is known"},
+		"a wrapper":     {"vllm", []string{"timeout", "1000"}, []string{"127.0.0.1"}, "http://127.0.0.1:", ""},
 	} {
-		id := started(t, c.program, c.listens...)
+		id := started(t, c.program, c.through, c.listens...)
 		s, err := f.Find(id)
 		switch {
 		case c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)):

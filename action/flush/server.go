@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,12 +37,12 @@ type asked struct {
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// lock has a server asked by one at a time, also of several programs and users: a second release ends SGLang. The lock is on
-// the server's directory in /proc, and ends with the file.
+// lock has a server asked by one at a time, also of several programs and users that see the same /proc: a second release
+// ends SGLang. The lock is on a file of the server there that only its user and root can open, and ends with that.
 func lock(s *server.Server) (*os.File, error) {
-	only, err := os.Open("/proc/" + strconv.Itoa(s.Process.PID))
+	only, err := os.Open(fmt.Sprintf("/proc/%d/environ", s.Process.PID))
 	if err != nil {
-		return nil, &process.Refusal{Reason: s.Name + " has ended"}
+		return nil, &process.Refusal{Reason: fmt.Sprintf("%s cannot be locked against a second request: %s", s.Name, err)}
 	}
 	if err := unix.Flock(int(only.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = only.Close() // it was only locked
@@ -231,6 +230,8 @@ func (a *asked) hold(ctx context.Context, r Request, result *Result) {
 	ttl := cmp.Or(r.Hold, a.server.Hold)
 	switch outcome := result.Outcome(); {
 	case a.Hold == nil:
+	case ttl > 0 && !a.state.Resumes() && outcome == "flushed":
+		result.Notes = append(result.Notes, "its room is not held: it takes memory again with the next request, and nothing would end the lease")
 	case outcome == "woken":
 		result.Notes = append(result.Notes, a.Hold(ctx, a.server, result, 0)...)
 	case ttl > 0 && outcome == "flushed":

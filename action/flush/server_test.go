@@ -40,7 +40,8 @@ type standIn struct {
 	inFlight atomic.Int32
 	requests int
 	version  string
-	unknown  bool // what another of its rows uses
+	proxy    string // where a model's own server listens, by llama-swap
+	unknown  bool   // what another of its rows uses
 }
 
 type change struct {
@@ -67,6 +68,7 @@ func newStandIn(t *testing.T, kind, fault string) (*standIn, *Flusher) {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(s)
+	s.proxy = strings.Replace(web.URL, "127.0.0.1", "localhost", 1)
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
 	finder := &server.Finder{Table: table, Entries: []server.Entry{{
@@ -141,7 +143,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.fault == "another program":
 		say(http.StatusOK, "<html>hello</html>")
 		return
-	case s.fault == "credentials refused" || r.URL.Path == "/own/metrics" == (r.Header.Get("Authorization") == bearer):
+	case s.fault == "credentials refused" || !strings.HasPrefix(r.Host, "127.0.0.1:") == (r.Header.Get("Authorization") == bearer):
 		say(http.StatusUnauthorized, "who says "+r.Header.Get("Authorization"))
 		return
 	case r.Method == http.MethodGet:
@@ -159,10 +161,10 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		metrics := fmt.Sprintf("# HELP x y\nllamacpp:requests_processing %d\nllamacpp:requests_deferred 0\n", s.requests)
 		answers["llama.cpp /props"] = map[string]any{"role": map[bool]string{true: "router"}[s.fault != "not started for it"], "build_info": s.version}
 		answers["llama.cpp /models"], answers["llama.cpp /metrics"] = map[string]any{"data": model("loaded")}, metrics
-		answers["llama-swap /api/version"], answers["llama-swap /own/metrics"] = map[string]any{"version": s.version}, metrics
-		answers["llama-swap /running"] = map[string]any{"running": []any{map[string]any{"model": "llama", "state": "ready", "proxy": "http://" + r.Host + "/own"}}}
+		answers["llama-swap /api/version"], answers["llama-swap /metrics"] = map[string]any{"version": s.version}, metrics
+		answers["llama-swap /running"] = map[string]any{"running": []any{map[string]any{"model": "llama", "state": "ready", "proxy": s.proxy}}}
 		answers["comfyui /system_stats"] = map[string]any{"system": map[string]any{"comfyui_version": s.version}, "devices": []any{map[string]any{"torch_vram_total": 37 * quantity.GiB, "torch_vram_free": quantity.GiB}}}
-		answers["comfyui /queue"] = map[string]any{"queue_running": make([]any, s.requests), "queue_pending": []any{}}
+		answers["comfyui /queue"] = map[string]any{"queue_running": make([]any, max(s.requests, 0)), "queue_pending": []any{}}
 		if s.fault == "no queue" {
 			answers["comfyui /queue"] = map[string]any{}
 		}
@@ -313,6 +315,9 @@ func TestServersAreLeftAlone(t *testing.T) {
 		"asleep":             {[]string{"vllm", "ollama", "llama.cpp", "llama-swap"}, "", func(s *standIn) { s.asleep = true }, "sleeps already"},
 		"asleep for others":  {[]string{"sglang"}, "", func(s *standIn) { s.used = serverKeeps }, "may sleep already"},
 		"not started for it": {[]string{"vllm", "sglang", "llama.cpp"}, "not started for it", nil, "cannot sleep: it "},
+		"nonsense":           {[]string{"llama.cpp", "llama-swap"}, "", func(s *standIn) { s.requests = -7 }, "does not say whether it is busy"},
+		"more than a place":  {[]string{"llama-swap"}, "", func(s *standIn) { s.proxy = strings.Replace(s.proxy, "//", "//user:word@", 1) }, "does not say whether it is busy"},
+		"not on loopback":    {[]string{"llama-swap"}, "", func(s *standIn) { s.proxy = strings.Replace(s.proxy, "localhost", "0.0.0.0", 1) }, "does not say whether it is busy"},
 		"no version":         {[]string{"vllm", "sglang", "ollama", "llama.cpp", "llama-swap", "comfyui"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
 		"no queue":           {[]string{"comfyui"}, "no queue", nil, "does not say whether it is busy"},
 		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},

@@ -103,7 +103,7 @@ func demoLease(ctx context.Context, p *command.Program) error {
 	if err != nil {
 		return err
 	}
-	s, ids := &sharing{}, 0
+	s, ids := &sharing{ledger: lease.Ledger{Reserve: quantity.GiB / 2}}, 0
 	s.ledger.NewID = func() string { ids++; return "demo" + strconv.Itoa(ids) }
 	if s.server, err = server.Simulated("vllm", s.answer); err != nil {
 		return err
