@@ -113,6 +113,20 @@ func TestWatchedServersAreChecked(t *testing.T) {
 	}
 }
 
+// TestAnAbsentQueueIsUnknown: it does not mean that a server has no requests.
+func TestAnAbsentQueueIsUnknown(t *testing.T) {
+	for queue, want := range map[string]snapshot.Int{`{}`: {}, `{"queue_running": []}`: {}, `{"queue_running": [], "queue_pending": [[]]}`: quantity.From(1, quantity.Probe)} {
+		w, sample := watchedBox(t, "comfyui", func(out http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(out, map[string]string{"/system_stats": `{"system": {"comfyui_version": "0.3.0"}}`, "/queue": queue}[r.URL.Path]) // the client may be gone
+		})
+		snap := sample()
+		round(t, w, snap)
+		if s := snap.Rows[0].Served; s == nil || s.Requests != want || !s.IdleSince.IsZero() {
+			t.Errorf("%s: %+v", queue, s)
+		}
+	}
+}
+
 // TestServersThatHangCostASampleNothing: and there is one question at a time.
 func TestServersThatHangCostASampleNothing(t *testing.T) {
 	var inFlight, most atomic.Int32

@@ -165,9 +165,6 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answers["llama-swap /running"] = map[string]any{"running": []any{map[string]any{"model": "llama", "state": "ready", "proxy": s.proxy}}}
 		answers["comfyui /system_stats"] = map[string]any{"system": map[string]any{"comfyui_version": s.version}, "devices": []any{map[string]any{"torch_vram_total": 37 * quantity.GiB, "torch_vram_free": quantity.GiB}}}
 		answers["comfyui /queue"] = map[string]any{"queue_running": make([]any, max(s.requests, 0)), "queue_pending": []any{}}
-		if s.fault == "no queue" {
-			answers["comfyui /queue"] = map[string]any{}
-		}
 		if s.asleep {
 			answers["llama.cpp /models"], answers["llama-swap /running"] = map[string]any{"data": model("unloaded")}, map[string]any{"running": []any{}}
 			answers["ollama /api/ps"] = map[string]any{"models": []any{}}
@@ -319,7 +316,6 @@ func TestServersAreLeftAlone(t *testing.T) {
 		"more than a place":  {[]string{"llama-swap"}, "", func(s *standIn) { s.proxy = strings.Replace(s.proxy, "//", "//user:word@", 1) }, "does not say whether it is busy"},
 		"not on loopback":    {[]string{"llama-swap"}, "", func(s *standIn) { s.proxy = strings.Replace(s.proxy, "localhost", "0.0.0.0", 1) }, "does not say whether it is busy"},
 		"no version":         {[]string{"vllm", "sglang", "ollama", "llama.cpp", "llama-swap", "comfyui"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
-		"no queue":           {[]string{"comfyui"}, "no queue", nil, "does not say whether it is busy"},
 		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},
 		"a figure unknown":   {[]string{"vllm", "paths"}, "", func(s *standIn) { s.unknown = true }, "the driver reports no memory of"},
 		"another identity":   {[]string{"vllm"}, "", func(s *standIn) { s.id.StartTime++ }, "has ended"},
