@@ -23,10 +23,11 @@ func imbalance(f *facts) []Advice {
 
 // Unequal describes a process that uses much more than the other ranks of its job on this box or, of
 // several GPUs, much more of one, by the driver's figures of one moment: "rank 0 uses 31.2G, the other 7 ranks
-// 18.0G to 18.4G". It also returns what even shares would bring.
+// 18.0G to 18.4G". Of a rank with several GPUs the one with most counts: its row alone has the words. MIG
+// instances are not compared. It also returns what even shares would bring.
 func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings quantity.Bytes) {
 	ranks, gpus := map[process.Identity]quantity.Bytes{}, map[snapshot.RowID]quantity.Bytes{}
-	numbers := map[int]process.Identity{}
+	numbers, largest := map[int]process.Identity{}, p.ID
 	for i := range s.Rows {
 		row := &s.Rows[i]
 		rank, ranked := row.Hints.Rank.Value()
@@ -35,26 +36,32 @@ func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings qu
 		if !own && !peer {
 			continue
 		}
-		if twin, ok := numbers[rank]; !known || ranked && ok && twin != row.ID.Process {
-			return "", 0 // two jobs, or a rank's children
+		if twin, ok := numbers[rank]; !known || row.ID.Instance.MIG || ranked && ok && twin != row.ID.Process {
+			return "", 0 // MIG, two jobs, or a rank's children
 		}
 		if own {
-			gpus[row.ID] = used
+			if gpus[row.ID] = used; used > gpus[largest] {
+				largest = row.ID
+			}
 		}
 		if ranked {
 			numbers[rank] = row.ID.Process
-			ranks[row.ID.Process] += used
+			ranks[row.ID.Process] = max(ranks[row.ID.Process], used)
 		}
 	}
-	if words, brings = unequal(ranks, p.ID.Process, "rank", p.Hints.Rank.Or(0)); words == "" {
+	if largest == p.ID {
+		words, brings = unequal(ranks, p.ID.Process, "rank", p.Hints.Rank.Or(0))
+	}
+	if words == "" {
 		words, brings = unequal(gpus, p.ID, "GPU", p.GPU)
 	}
 	return words, brings
 }
 
-// sameJob reports whether two ranks are of one job: children of one launcher, or tasks of a Slurm step.
+// sameJob reports whether two ranks are of one job: children of one launcher, or tasks of a Slurm step. Parent
+// 1 launched neither: it adopts what others leave behind.
 func sameJob(a, b *snapshot.Process) bool {
-	return a.UID == b.UID && (a.Parent != 0 && a.Parent == b.Parent || a.Job.Kind == "slurm" && a.Job == b.Job)
+	return a.UID == b.UID && (a.Parent > 1 && a.Parent == b.Parent || a.Job.Kind == "slurm" && a.Job == b.Job)
 }
 
 func unequal[K comparable](shares map[K]quantity.Bytes, own K, kind string, number int) (string, quantity.Bytes) {

@@ -201,10 +201,17 @@ var stories = []story{
 		"not the largest":   func(b *box) { b.snap.Rows[3].Used = amount(31 * gib) },
 		"one is unknown":    func(b *box) { b.snap.Rows[2].Used = snapshot.Bytes{} },
 		"of another parent": func(b *box) { b.p.Parent = 9 },
-		"of another user":   func(b *box) { b.p.UID = quantity.From(uint32(7), quantity.System) },
-		"two jobs":          func(b *box) { b.snap.Rows[2].Hints = b.snap.Rows[1].Hints },
-		"a stray context":   func(b *box) { b.snap.Rows[1].Used = amount(gib / 2) },
-		"no ranks":          func(b *box) { b.p.Hints.Rank = quantity.Optional[int]{} },
+		"orphans": func(b *box) {
+			for i := range b.snap.Rows {
+				b.snap.Rows[i].Parent = 1
+			}
+		},
+		"on a MIG instance":         func(b *box) { b.p.ID.Instance = snapshot.InstanceID{MIG: true} },
+		"another is on an instance": func(b *box) { b.snap.Rows[2].ID.Instance = snapshot.InstanceID{MIG: true} },
+		"of another user":           func(b *box) { b.p.UID = quantity.From(uint32(7), quantity.System) },
+		"two jobs":                  func(b *box) { b.snap.Rows[2].Hints = b.snap.Rows[1].Hints },
+		"a stray context":           func(b *box) { b.snap.Rows[1].Used = amount(gib / 2) },
+		"no ranks":                  func(b *box) { b.p.Hints.Rank = quantity.Optional[int]{} },
 	}},
 	{Imbalance, func(b *box) { // tasks of Slurm, each below a shell of its own
 		ranks(b, 30, 18)
@@ -215,13 +222,35 @@ var stories = []story{
 	}, "", "even shares: rank 0 uses 30.0G, the other rank 18.0G", 6 * gib, map[string]func(*box){
 		"another step": func(b *box) { b.p.Job.Step = "1" },
 	}},
+	{Imbalance, func(b *box) { // the launcher of the step's tasks has ended
+		ranks(b, 30, 18)
+		for i := range b.snap.Rows {
+			b.snap.Rows[i].Parent, b.snap.Rows[i].Job = 1, process.Job{Kind: "slurm", ID: "7", Step: "0"}
+		}
+	}, "", "even shares: rank 0 uses 30.0G, the other rank 18.0G", 6 * gib, nil},
+	{Imbalance, func(b *box) { // rank 0 has another GPU, with less
+		ranks(b, 30, 18, 20)
+		b.snap.Rows[1].ID.Process, b.snap.Rows[1].Hints = b.p.ID.Process, b.p.Hints
+	}, "", "even shares: rank 0 uses 30.0G, the other rank 20.0G", 5 * gib, map[string]func(*box){
+		"the other GPU has more": func(b *box) { b.snap.Rows[1].Used = amount(31 * gib) },
+		"two as large as the other rank's": func(b *box) {
+			b.p.Used, b.snap.Rows[1].Used = amount(20*gib), amount(20*gib)
+		},
+	}},
 	{Imbalance, func(b *box) { // one process on two GPUs
 		ranks(b, 30, 18, 18)
 		for i := range b.snap.Rows {
 			b.snap.Rows[i].Hints.Rank = quantity.Optional[int]{}
 			b.snap.Rows[i].ID.Process = b.p.ID.Process
 		}
-	}, "", "even shares: GPU 0 uses 30.0G, the other 2 GPUs 18.0G", 8 * gib, nil},
+	}, "", "even shares: GPU 0 uses 30.0G, the other 2 GPUs 18.0G", 8 * gib, map[string]func(*box){
+		"instances of one card": func(b *box) {
+			for i := range b.snap.Rows {
+				b.snap.Rows[i].GPU, b.snap.Rows[i].ID.GPUUUID = 0, b.gpu.UUID
+				b.snap.Rows[i].ID.Instance = snapshot.InstanceID{MIG: true, GPU: uint32(i)}
+			}
+		},
+	}},
 	{Leak, func(b *box) {
 		b.p.GrowthPerSecond = amount(2 * mib)
 		b.snap.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, Row: b.p.ID, Since: now.Add(-20 * time.Minute)}}
