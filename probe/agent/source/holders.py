@@ -154,12 +154,14 @@ class _Holders:
             if one is not None and id(one) not in seen:
                 seen.add(id(one))
                 try:
-                    yield from of(one, modules)
+                    yield from of(one, modules, pace)
+                except _Refusal:
+                    raise
                 except Exception:
                     _log_failure("looking into a %s" % type(one).__name__)
             one = None
 
-    def _of_module(self, module, modules):
+    def _of_module(self, module, modules, _):
         modules.extend(_weak_reference(below) for below in list(module._modules.values()) if below is not None)
         for name, kind in (("_parameters", _PARAMETERS), ("_buffers", _BUFFERS)):
             for tensor in list(getattr(module, name).values()):
@@ -179,7 +181,7 @@ def _gradients(optimizer):
     return found
 
 
-def _of_optimizer(optimizer, _):
+def _of_optimizer(optimizer, _, pace):
     for group in list(optimizer.param_groups):
         parameters, n = group["params"], 0
         while n < len(parameters):  # which may change meanwhile
@@ -187,11 +189,23 @@ def _of_optimizer(optimizer, _):
             for tensor in _tensors(optimizer.state.get(parameters[n])) if n < len(parameters) else ():
                 yield _STATE, tensor
             n += 1
-    attributes = [value for name, value in list(vars(optimizer).items()) if name not in ("state", "param_groups")]
-    torch = _module("torch")
-    for one in _look(attributes, (torch.Tensor, torch.nn.Module)):
-        if issubclass(type(one), torch.Tensor):
-            yield _STATE, one
+    # Its own attributes, in plain containers. Iterators keep what they have passed or not reached no longer than its container does.
+    inside = [map(vars(optimizer).get, [name for name in list(vars(optimizer)) if name not in ("state", "param_groups")])]
+    left = 4 * _LOOKED
+    while inside and left:
+        left -= 1
+        pace.breathe()
+        try:
+            one = [next(inside[-1])]
+        except (StopIteration, RuntimeError):  # at its end, or a dict that has changed
+            inside.pop()
+            continue
+        kind = type(one[0])
+        if issubclass(kind, _module("torch").Tensor):
+            yield _STATE, one.pop()
+        elif kind in (dict, list, tuple) and len(inside) <= 4:
+            inside.append(iter(one[0].values() if kind is dict else one[0]))
+        one = None
 
 
 def _tensors(value, deep=3):

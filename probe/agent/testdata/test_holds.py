@@ -42,6 +42,18 @@ class Holds(Case):
                                   "a.master = {'fp32': [torch.empty(5 << 20)]}; a.parameters, a.model = [w], m")
         self.assertEqual(self.by_class(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 9 * MIB, "buffers": 512})
 
+    def test_what_an_optimizers_other_objects_hold_is_no_state(self):
+        job, monitor = self.begin("class Trainer: pass", "a = o.Optimizer([m._parameters['w']]); a.trainer = Trainer(); a.trainer.batch = torch.empty(2 << 20)",
+                                  "a.deep = [({'four': [torch.empty(1 << 20)]},)]; a.deeper = [[[[[torch.empty(6 << 20)]]]]]; a.number = 5")
+        parts = self.by_class(monitor.ask("holds"))
+        self.assertEqual(parts.pop("optimizer_state"), 1 * MIB)
+        self.assertEqual(parts.get("variables", 0) + parts.get("unnamed", 0), 8 * MIB)
+
+    def test_an_optimizers_attributes_stay_free_to_go(self):
+        job, monitor = self.begin("import weakref; a = o.Optimizer(); a.kept = [torch.empty(1 << 20) for _ in range(5)]",
+                                  "walk = v._of_optimizer(a, [], v._Pace()); kind, one = next(walk)")
+        self.assertEqual(job.do("gone = [weakref.ref(t) for t in a.kept]; one = t = None; a.kept.clear(); [g() for g in gone]"), [None] * 5)
+
     def test_variables_and_what_nobody_names(self):
         class_ = "class Hidden:\n __slots__ = 'tensor'\nh = Hidden(); h.tensor = torch.empty(7 << 20)"
         job, monitor = self.begin(class_, "numbers = [[n] * 10000 for n in range(300)]; kept = {'batch': [torch.empty(2 << 20)]}", "t = torch.empty(4 << 20); t.record_stream(); del t")
