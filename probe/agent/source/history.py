@@ -101,23 +101,37 @@ class _History:
 
     def _noting(self, function, resets):
         def noting(*args):
+            before = {} if self._emptied is None else self._totals()
             answer = function(*args)
             try:
-                self._note(resets)
+                self._note(resets, before)
             except Exception:
                 self._emptied = None  # it would be the program's error
             return answer
 
         return noting
 
-    def _note(self, resets):
+    def _totals(self):
+        """{ordinal: the first two of _totals()} of the devices that have some."""
+        try:
+            cuda = self._runtime.initialised()
+            every = {d: _totals(cuda.memory_stats_as_nested_dict(d))[:2] for d in self._runtime.ordinals(cuda)}
+            return {d: totals for d, totals in every.items() if totals[0]}
+        except Exception:
+            return {}
+
+    def _note(self, resets, before):
         cuda, emptied = self._runtime.initialised(), self._emptied
         if resets or emptied is None or cuda is None or sum(map(len, emptied.values())) >= _EMPTIED:
             self._emptied = None  # the counters have no meaning any more, or there are too many
             return
         for ordinal in self._runtime.ordinals(cuda):
             stats = cuda.memory_stats_as_nested_dict(ordinal)
-            emptied.setdefault(str(ordinal), []).append(_figure(stats, "allocation", "allocated") + _figure(stats, "active", "freed"))
+            allocations, frees, _ = _totals(stats)
+            if (allocations, frees) != before.get(ordinal, (0, 0)):
+                self._emptied = None  # another thread ran while the cache was emptied: between which events is unknown
+                return
+            emptied.setdefault(str(ordinal), []).append(allocations + _figure(stats, "active", "freed"))
 
     def _leave_whole(self, directory, pid):
         try:

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import tempfile
 import threading
 import time
@@ -157,6 +158,22 @@ class History(Case):
             self.assertEqual(os.fstat(file.fileno()).st_mode & 0o777, 0o600)
             pickle.load(file)
             self.assertEqual(json.load(file), {"emptied": {"0": [1, 3]}}, "after an allocation, and after another and its end")
+
+    def test_the_place_of_an_emptying_beside_another_thread_is_unknown(self):
+        directory = os.path.join(self.directory, "traces")
+        for beside, known in (("other.append(torch.empty(1 << 20))", False), ("other.pop()", False), ("None", True)):
+            with self.subTest(beside):
+                os.makedirs(directory)
+                job = self.job("import torch, threading", "other = [torch.empty(3 << 20)]; pending = torch.empty(1 << 20); pending.record_stream(); pending = None",
+                               "empty = torch.cuda._allocators[0].empty",
+                               "def slow():\n t = threading.Thread(target=lambda: %s); t.start(); t.join(); empty()\ntorch.cuda._allocators[0].empty = slow" % beside,
+                               VRAMSCOPE_RECORD_MEMORY=directory)
+                job.do("torch.cuda.empty_cache()")
+                self.assertEqual((job.end(), job.errors()), (0, ""))
+                with open(os.path.join(directory, os.listdir(directory)[0]), "rb") as file:
+                    pickle.load(file)
+                    self.assertEqual(file.read(), b'{"emptied":{"0":[3]}}' if known else b"")
+                shutil.rmtree(directory)
 
     def test_counters_that_are_reset_say_nothing(self):
         directory = os.path.join(self.directory, "traces")
