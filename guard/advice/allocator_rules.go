@@ -36,24 +36,32 @@ type Replay struct {
 	Fails    bool           // one of the requests
 }
 
-// Replayed advises the settings under which the least is reserved and nothing fails. The first are in force.
-func Replayed(all []Replay) (Advice, bool) {
+// prices are those of PyTorch's settings.
+var prices = map[string]string{
+	"expandable_segments":          expandable.Price,
+	"max_split_size_mb":            "blocks above the limit are never split, so more is cached as whole blocks",
+	"roundup_power2_divisions":     "sizes are rounded up",
+	"garbage_collection_threshold": "collecting costs time",
+}
+
+// Replayed advises the settings under which nothing fails and the least is reserved, if that is less than under the
+// first, which are in force. words say what was replayed.
+func Replayed(all []Replay, words string) (Advice, bool) {
 	if len(all) == 0 {
 		return Advice{}, false
 	}
-	best, m, words := all[0], expandable, "replayed"
+	best, m := all[0], expandable
 	for _, r := range all[1:] {
-		if !r.Fails && (best.Fails || r.Reserved < best.Reserved) {
+		if !r.Fails && r.Reserved < all[0].Reserved && (best.Fails || r.Reserved < best.Reserved) {
 			best = r
 		}
 	}
-	if all[0].Fails {
-		words = "it would have fitted: replayed"
+	name, _, _ := strings.Cut(best.Settings, ":")
+	m.Setting, m.Price = allocatorVariable+best.Settings, prices[name]
+	if best.Settings == "" {
+		m.Setting = "unset " + strings.TrimSuffix(allocatorVariable, "=")
 	}
-	if m.Setting = allocatorVariable + best.Settings; !sets(m.Setting, "expandable_segments:true") {
-		m.Price = ""
-	}
-	return m.of(all[0].Reserved-best.Reserved, "%s: %s, %s is reserved at most in place of %s", m.Setting, words, best.Reserved, all[0].Reserved), !best.Fails && best != all[0]
+	return m.of(all[0].Reserved-best.Reserved, "%s: %s, %s is reserved at most in place of %s", m.Setting, words, best.Reserved, all[0].Reserved), best != all[0]
 }
 
 // failures counts the allocator's out-of-memory errors and its retries.
@@ -70,7 +78,7 @@ func fragmentation(f *facts) []Advice {
 		return nil
 	}
 	if len(f.Replayed) > 0 {
-		if one, ok := Replayed(f.Replayed); ok && one.Bytes.Or(0) >= minSaving {
+		if one, ok := Replayed(f.Replayed, "replayed"); ok && one.Bytes.Or(0) >= minSaving {
 			return []Advice{one}
 		}
 		return nil

@@ -41,14 +41,15 @@ var stories = []story{
 		"a rejected probe":     func(b *box) { b.p.Probe.Rejected = "reports 512T" },
 		"a lost GPU":           func(b *box) { b.gpu.State = snapshot.GPULost },
 	}},
-	{Fragmentation, replays, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", ": it would have fitted: replayed, 20.0G is reserved at most in place of 29.0G", 9 * gib, map[string]func(*box){
+	{Fragmentation, replays, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "True: replayed, 20.0G is reserved at most in place of 29.0G", 9 * gib, map[string]func(*box){
 		"it fails, too":     func(b *box) { b.Replayed[2].Fails = true },
 		"little is saved":   func(b *box) { b.Replayed[2].Reserved = 29*gib - 100*mib },
+		"more is reserved":  func(b *box) { b.Replayed[0].Fails, b.Replayed[2].Reserved = true, 30*gib },
 		"vLLM's sleep mode": func(b *box) { b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"} },
 	}},
 	{Fragmentation, func(b *box) {
 		replays(b)
-		b.Replayed[0].Fails, b.Replayed[1].Fails, b.Replayed[1].Reserved = false, false, 19*gib
+		b.Replayed[1].Fails, b.Replayed[1].Reserved = false, 19*gib
 	}, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", "64: replayed, 19.0G is reserved at most in place of 29.0G", 10 * gib, nil},
 	{CachedLong, func(b *box) {
 		b.p.Cached, b.p.Returnable = amount(20*gib), amount(20*gib)
@@ -301,7 +302,7 @@ func fragments(b *box) {
 // replays has figures of which the rule of thumb makes something else.
 func replays(b *box) {
 	fragments(b)
-	b.Replayed = []Replay{{"", 29 * gib, true}, {"max_split_size_mb:64", 28 * gib, true}, {"expandable_segments:True", 20 * gib, false}}
+	b.Replayed = []Replay{{"", 29 * gib, false}, {"max_split_size_mb:64", 28 * gib, true}, {"expandable_segments:True", 20 * gib, false}}
 }
 
 func preallocates(b *box, kind string) {
@@ -470,5 +471,21 @@ func ranks(b *box, used ...quantity.Bytes) {
 		}
 		row := &b.snap.Rows[i]
 		row.GPU, row.Parent, row.Used, row.Hints.Rank = i, 50, amount(v*gib), quantity.From(i, quantity.System)
+	}
+}
+
+func TestReplayedSettingsHaveAPrice(t *testing.T) {
+	for settings, want := range map[string][2]string{
+		"":                                 {"unset PYTORCH_CUDA_ALLOC_CONF", ""},
+		"expandable_segments:True":         {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "cannot be shared"},
+		"max_split_size_mb:64":             {"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", "never split"},
+		"roundup_power2_divisions:8":       {"PYTORCH_CUDA_ALLOC_CONF=roundup_power2_divisions:8", "rounded up"},
+		"garbage_collection_threshold:0.6": {"PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.6", "costs time"},
+	} {
+		a, ok := Replayed([]Replay{{Settings: "in force", Reserved: 65 * gib}, {Settings: settings, Reserved: 61 * gib}}, "replayed")
+		if !ok || a.Setting != want[0] || !strings.Contains(a.Price, want[1]) || (a.Price == "") != (settings == "") ||
+			a.Text != want[0]+": replayed, 61.0G is reserved at most in place of 65.0G" || a.Bytes.Or(0) != 4*gib {
+			t.Errorf("%q: %+v", settings, a)
+		}
 	}
 }

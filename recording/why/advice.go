@@ -50,7 +50,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 		add(ofKeeper(e))
 	}
 	if len(e.Replayed) > 0 {
-		add(advice.Replayed(e.Replayed))
+		add(advice.Replayed(e.Replayed, "it would have fitted: replayed"))
 	} else if f := e.Event.OutOfMemory; f != nil && e.Reserved.Known() && e.Allocated.Known() {
 		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0), lacking))
 	}
