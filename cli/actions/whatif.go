@@ -3,7 +3,6 @@ package actions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -12,10 +11,8 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
-	"vramscope/memoryviz"
 	"vramscope/memoryviz/whatif"
 	"vramscope/sampler"
 	"vramscope/schema"
@@ -128,10 +125,7 @@ func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (sna
 		f.room, f.outside = cmp.Or(f.room, room), outside
 		return snapshot, python, nil
 	}
-	if snapshot, err = process.ReadLimited(source, memoryviz.MaxFile+1); err == nil && len(snapshot) > memoryviz.MaxFile {
-		err = errors.New("it has more than 1 GiB")
-	}
-	if err != nil {
+	if snapshot, err = sources.ReadTrace(source, nil); err != nil {
 		return nil, nil, command.Fail("%s: %w", text.Clean(source), command.WithoutPath(err))
 	}
 	return snapshot, python, nil

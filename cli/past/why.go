@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/sources"
 	"vramscope/guard/advice"
+	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
@@ -93,7 +95,7 @@ func runWhy(ctx context.Context, p *command.Program, f whyFlags, args []string) 
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
-// replayTrace replays the process's trace: the file, or the one in the directory that was written after the error.
+// replayTrace replays the process's trace: the file, or the one of the directory.
 func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Replay, error) {
 	info, err := os.Stat(f.trace)
 	if err != nil {
@@ -101,18 +103,37 @@ func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Re
 	}
 	file := f.trace
 	if info.IsDir() {
-		pid := e.Event.Row.Process.PID
-		traces, err := filepath.Glob(filepath.Join(f.trace, fmt.Sprintf("memory-%d*.pickle", pid)))
-		traces = slices.DeleteFunc(traces, func(name string) bool {
-			info, err := os.Stat(name)
-			return err != nil || info.ModTime().Before(e.Event.Time)
-		})
-		if err != nil || len(traces) == 0 {
-			return nil, fmt.Errorf("it has no trace of PID %d from after the error", pid)
+		if file, err = traceIn(f.trace, e.Event.Row.Process.PID, e.Event.Time); err != nil {
+			return nil, err
 		}
-		file = traces[0]
 	}
-	return sources.ReplayedError(ctx, file, f.python, e.Requested.Or(0), e.Reserved.Or(0))
+	trace, err := sources.ReadTrace(file, func(uid uint32) bool {
+		name := process.NewTable("/proc").UserName(uid)
+		return name != "" && name == e.Event.User
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sources.ReplayedError(ctx, trace, f.python, e.Requested.Or(0), e.Reserved.Or(0))
+}
+
+// traceIn returns the process's trace that was written first after its error.
+func traceIn(directory string, pid int, failed time.Time) (string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return "", err
+	}
+	named, first := regexp.MustCompile(fmt.Sprintf(`^memory-%d(-\d+)?\.pickle$`, pid)), os.FileInfo(nil)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && info.Mode().IsRegular() && named.MatchString(info.Name()) && !info.ModTime().Before(failed) && (first == nil || info.ModTime().Before(first.ModTime())) {
+			first = info
+		}
+	}
+	if first == nil {
+		return "", fmt.Errorf("it has no trace of PID %d from after the error", pid)
+	}
+	return filepath.Join(directory, first.Name()), nil
 }
 
 // whichEvent returns the event to explain.

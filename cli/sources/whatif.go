@@ -2,11 +2,14 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/guard/advice"
 	"vramscope/internal/bounded"
@@ -78,18 +81,37 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int, 
 	return replays(&doc.Devices[0])
 }
 
+// ReadTrace reads a trace of allocations: a regular file and no link, since root may read it for another user. Where
+// root asks, it must belong to root or to a user whom allowed accepts; nil accepts all.
+func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return nil, err
+	}
+	switch {
+	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errors.New("it is no regular file")
+	case stat.Size > memoryviz.MaxFile:
+		return nil, errors.New("it has more than 1 GiB")
+	case os.Geteuid() == 0 && stat.Uid != 0 && allowed != nil && !allowed(stat.Uid):
+		return nil, errors.New("it belongs neither to root nor to the user of the process")
+	}
+	return bounded.First(file, memoryviz.MaxFile)
+}
+
 // ReplayedError replays a trace that ends in an out-of-memory error: of an allocation that PyTorch reported as
 // so many bytes, with so much reserved.
-func ReplayedError(ctx context.Context, file, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
+func ReplayedError(ctx context.Context, trace []byte, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	python, err := whatif.Named(ctx, interpreter)
 	if err != nil {
 		return nil, fmt.Errorf("no Python: %w", err)
-	}
-	trace, err := process.ReadLimited(file, memoryviz.MaxFile)
-	if err != nil {
-		return nil, err
 	}
 	doc, err := python.Replay(ctx, trace, whatif.Settings, 0, 0)
 	if err != nil {

@@ -1,12 +1,15 @@
 package sources
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
@@ -28,7 +31,7 @@ func TestReplayedError(t *testing.T) {
 	}
 	t.Setenv("PYTHONPATH", site)
 	const mib = quantity.MiB
-	trace := func(more string) string {
+	trace := func(more string) []byte {
 		name := filepath.Join(t.TempDir(), "trace")
 		cmd := exec.CommandContext(t.Context(), "python3", "-c", `import pickle, sys
 event = lambda action, address, mib, **more: dict(action=action, addr=address, size=mib << 20, stream=0, **more)
@@ -39,7 +42,11 @@ pickle.dump(whole, open(sys.argv[1], "wb"))`, name)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		return name
+		content, err := ReadTrace(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
 	}
 	failed := trace(`event("oom", 0, 40, device_free=5 << 20)`)
 	all, err := ReplayedError(t.Context(), failed, "python3", 41*mib, 10*mib)
@@ -47,7 +54,7 @@ pickle.dump(whole, open(sys.argv[1], "wb"))`, name)
 		t.Errorf("%+v, %v", all, err)
 	}
 	for want, c := range map[string]struct {
-		trace     string
+		trace     []byte
 		requested quantity.Bytes
 		python    string
 	}{
@@ -55,12 +62,44 @@ pickle.dump(whole, open(sys.argv[1], "wb"))`, name)
 		"it does not end in this error, of 80M": {failed, 80 * mib, "python3"},
 		"it does not end in this error, of 40M": {trace(""), 40 * mib, "python3"},
 		"it is an estimate: it does not begin":  {trace(`event("free_completed", 9, 2), event("oom", 0, 40, device_free=5 << 20)`), 40 * mib, "python3"},
-		"no such file":                          {failed + "-2", 40 * mib, "python3"},
 		"no Python: ":                           {failed, 40 * mib, "/nothing"},
 	} {
 		if all, err := ReplayedError(t.Context(), c.trace, c.python, c.requested, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v", want, all, err)
 		}
+	}
+}
+
+// A trace is a regular file of root's, or of the user whose process wrote it.
+func TestReadTrace(t *testing.T) {
+	directory := t.TempDir()
+	file, link, fifo := filepath.Join(directory, "file"), filepath.Join(directory, "link"), filepath.Join(directory, "fifo")
+	if err := errors.Join(os.WriteFile(file, []byte("trace"), 0o600), os.Symlink(file, link), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]string{link: "too many levels of symbolic links", fifo: "it is no regular file", directory: "it is no regular file", file + "-2": "no such file"}
+	for name, want := range refused {
+		if _, err := ReadTrace(name, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	nobody := func(uint32) bool { return false }
+	for name, allowed := range map[string]func(uint32) bool{"all": nil, "nobody": nobody} {
+		if content, err := ReadTrace(file, allowed); err != nil || string(content) != "trace" {
+			t.Errorf("%s: %q, %v", name, content, err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chown(file, 4711, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTrace(file, nobody); err == nil || !strings.Contains(err.Error(), "it belongs neither to root") {
+		t.Error(err)
+	}
+	if _, err := ReadTrace(file, func(uid uint32) bool { return uid == 4711 }); err != nil {
+		t.Error(err)
 	}
 }
 
