@@ -22,6 +22,7 @@ import (
 
 type adviseFlags struct {
 	watch  time.Duration
+	replay bool
 	format string
 }
 
@@ -36,9 +37,10 @@ most first: each with the figures that it follows from, the bytes that it would
 bring, its price and its documentation. It changes nothing, and advises nothing
 that is in force.
 
-With a PID it also asks PyTorch's probe what holds the memory, as holds does,
-and replays what a process under run --record-memory has allocated, as what-if
-does.
+With a PID it also asks PyTorch's probe what holds the memory, as holds does.
+--replay replays what a process under run --record-memory has allocated, as
+what-if does. It pauses the program for about half a second and takes about 2 KB
+of host memory there for each recorded event.
 
 One sample shows little: the past comes from a recording (vramscope daemon
 --record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
@@ -49,6 +51,7 @@ One sample shows little: the past comes from a recording (vramscope daemon
 		Args: command.AtMostOne("PID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runAdvise(cmd.Context(), p, f, args) },
 	}
+	cmd.Flags().BoolVar(&f.replay, "replay", false, "replay a PID's allocations under other settings; the program pauses")
 	cmd.Flags().Var(command.Duration(&f.watch, time.Second, 24*time.Hour), "watch", "observe for this long first, 1s to 24h")
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
 	command.NameValues(cmd, map[string]string{"watch": "DURATION"})
@@ -62,6 +65,9 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	pid, err := command.PID(args)
 	if err != nil {
 		return err
+	}
+	if f.replay && pid == 0 {
+		return command.Usage("--replay takes a PID")
 	}
 	src, err := sources.Open(p, cmp.Or(f.watch, advisePast))
 	if err != nil {
@@ -83,17 +89,20 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 			held = sources.Held{} // unknown: without a probe, or another user's
 		}
 	}
+	var replayed []advice.Replay
+	if f.replay {
+		if replayed, err = src.Replayed(ctx, snap, pid); err != nil {
+			return command.Refused(err, "--replay: %v", text.Clean(err.Error()))
+		}
+	}
 	names := map[int]string{}
 	for i := range snap.Rows {
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes}
+			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes, Replayed: replayed}
 			if src.Table != nil {
 				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, where it may not be read
-			}
-			if pid != 0 {
-				in.Replayed = src.Replayed(ctx, snap, pid, in.Environment)
 			}
 			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, advice.Of(in, row.ID)))
 		}

@@ -15,6 +15,7 @@ import (
 	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/memoryviz"
 	"vramscope/memoryviz/whatif"
 	"vramscope/probe"
@@ -43,10 +44,14 @@ func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
 	return bounded.First(io.NewSectionReader(file, 0, written.Bytes), memoryviz.MaxFile)
 }
 
+func rowsOf(snap *snapshot.Snapshot, pid int) []snapshot.Process {
+	return slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
+}
+
 // RoomOf returns what PyTorch has of a process's GPU, and what else the process has there; 0: not known, as where it
 // uses several GPUs, of which it is not known which it counts first.
 func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
-	rows := slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
+	rows := rowsOf(snap, pid)
 	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {
 		return 0, 0
 	}
@@ -61,24 +66,44 @@ func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
 }
 
 // Replayed replays the requests of a process under other settings of its allocator, if it has recorded them from the
-// first on (vramscope run --record-memory). It returns nil where nothing was replayed, or no more than an estimate.
-func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int, environment []process.Variable) []advice.Replay {
-	if !slices.ContainsFunc(environment, func(v process.Variable) bool { return v.Name == "VRAMSCOPE_RECORD_MEMORY" }) {
-		return nil
+// first on (vramscope run --record-memory). The size of the GPU is no limit. The program pauses while it writes them.
+func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) ([]advice.Replay, error) {
+	rows := rowsOf(snap, pid)
+	switch {
+	case src.Table == nil:
+		return nil, errors.New("a simulated process has no memory history")
+	case len(rows) != 1:
+		return nil, fmt.Errorf("PID %d uses %s here, not one", pid, text.Plural(len(rows), "GPU", "GPUs"))
+	}
+	environment, err := src.Table.Environment(rows[0].ID.Process)
+	if err == nil && !slices.ContainsFunc(environment, func(v process.Variable) bool { return v.Name == "VRAMSCOPE_RECORD_MEMORY" }) {
+		err = fmt.Errorf("PID %d does not run under vramscope run --record-memory", pid)
+	}
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
 	python, err := whatif.Of(pid)
-	history, unread := src.MemoryHistory(ctx, pid)
-	if err != nil || unread != nil {
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	room, outside := RoomOf(snap, pid)
-	doc, err := python.Replay(ctx, history, whatif.Settings, room, outside)
-	if err != nil || len(doc.Devices) != 1 || doc.Devices[0].Estimate != nil {
-		return nil
+	history, err := src.MemoryHistory(ctx, pid)
+	if err != nil {
+		return nil, err
 	}
-	return replays(&doc.Devices[0])
+	doc, err := python.Replay(ctx, history, whatif.Settings, 0, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(doc.Devices) != 1:
+		return nil, fmt.Errorf("it has the history of %s, not of one", text.Plural(len(doc.Devices), "GPU", "GPUs"))
+	case doc.Devices[0].Estimate != nil:
+		return nil, fmt.Errorf("it is an estimate: %s", *doc.Devices[0].Estimate)
+	case doc.Devices[0].Failed:
+		return nil, errors.New("it ran out of memory, and what it asked for after that is not replayed")
+	}
+	return replays(&doc.Devices[0]), nil
 }
 
 // ReadTrace reads a trace of allocations: a regular file and no link, since root may read it for another user. Where

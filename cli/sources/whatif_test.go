@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vramscope/internal/needs"
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -100,6 +101,32 @@ func TestReadTrace(t *testing.T) {
 	}
 	if _, err := ReadTrace(file, func(uid uint32) bool { return uid == 4711 }); err != nil {
 		t.Error(err)
+	}
+}
+
+// The probe is asked for nothing where a replay would be of no use.
+func TestWhatIsNotReplayed(t *testing.T) {
+	table := process.NewTable("/proc")
+	id, err := table.Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := snapshot.Process{ID: snapshot.RowID{Process: id, GPUUUID: "GPU-0"}}
+	other := row
+	other.ID.GPUUUID = "GPU-1"
+	for want, c := range map[string]struct {
+		table *process.Table
+		rows  []snapshot.Process
+	}{
+		"a simulated process has no memory history":        {nil, []snapshot.Process{row}},
+		"uses 0 GPUs here, not one":                        {table, nil},
+		"uses 2 GPUs here, not one":                        {table, []snapshot.Process{row, other}},
+		"does not run under vramscope run --record-memory": {table, []snapshot.Process{row}},
+	} {
+		src := &Set{Table: c.table}
+		if all, err := src.Replayed(t.Context(), &snapshot.Snapshot{Rows: c.rows}, id.PID); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %+v, %v", want, all, err)
+		}
 	}
 }
 
