@@ -74,8 +74,8 @@ func TestDemoLease(t *testing.T) {
 	}
 	panes := regexp.MustCompile(`(?m)^ *\d+s  `).Split(out, -1)
 	for i, want := range []string{
-		"", `no lease: it needs 40\.0G, most free is .* +GPU 0 with 10\.0G`, `asleep: vLLM 0\.33\.0: 70\.0G to 1\.00G, +lease demo2 holds 69\.0G +freed 69\.0G in 1\.\d s, by the driver`, `vLLM sleeps +lease demo3 holds 40\.0G`,
-		`woken: vLLM 0\.33\.0: 1\.00G to 70\.0G, +no lease: it needs 40\.0G, most free is +took 69\.0G in 1\.\d s, by the driver +GPU 0 with 10\.0G`,
+		"", `no lease: it needs 40\.0G, most free is .* +GPU 0 with 9\.50G`, `asleep: vLLM 0\.33\.0: 70\.0G to 1\.00G, +lease demo2 holds 69\.0G +freed 69\.0G in 1\.\d s, by the driver`, `vLLM sleeps +lease demo3 holds 40\.0G`,
+		`woken: vLLM 0\.33\.0: 1\.00G to 70\.0G, +no lease: it needs 40\.0G, most free is +took 69\.0G in 1\.\d s, by the driver +GPU 0 with 9\.50G`,
 	} {
 		if pane := strings.ReplaceAll(panes[i], "\n", " "); !regexp.MustCompile(want).MatchString(pane) {
 			t.Errorf("no %s in\n%s", want, pane)
