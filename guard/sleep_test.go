@@ -151,7 +151,7 @@ func TestServersSleepForALease(t *testing.T) {
 		importance int
 		asks       bool
 	}{
-		"enough": {wants: 60 * gib, devices: 1, asks: true}, "nobody waits": {}, "it is free": {wants: 4 * gib, devices: 1},
+		"enough": {wants: 60 * gib, devices: 1, asks: true}, "no claim waits": {}, "it is free": {wants: 4 * gib, devices: 1},
 		"more than it has": {wants: 70 * gib, devices: 1}, "on two GPUs": {wants: 60 * gib, devices: 2},
 		"busy": {wants: 60 * gib, devices: 1, requests: 1}, "important": {wants: 60 * gib, devices: 1, importance: 1},
 	} {

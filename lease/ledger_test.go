@@ -137,7 +137,7 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
 	b.is(b.claim(Claim{Need: 10 * gib, Among: []string{"GPU-0"}}), Held)
 	if free, count := b.Wanted(); len(free) > 0 || count != 0 {
-		t.Errorf("nobody waits, and wanted are %v, %d", free, count)
+		t.Errorf("no claim waits, and wanted are %v, %d", free, count)
 	}
 	b.devices[2].Known = false
 	b.sample()
@@ -165,7 +165,7 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	}
 	b.queue[0].away = b.now
 	if free, _ = b.Wanted(); len(free) > 0 {
-		t.Errorf("nobody is there for the claim, and wanted are %v", free)
+		t.Errorf("no client waits for the claim, and wanted are %v", free)
 	}
 }
 

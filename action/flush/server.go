@@ -31,7 +31,7 @@ type asked struct {
 	server   *server.Server
 	state    server.State
 	expected quantity.Bytes
-	only     *os.File // while it is open nobody else asks
+	only     *os.File // while it is open no other program asks
 }
 
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.

@@ -84,8 +84,8 @@ func TestReadTrace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	nobody := func(uint32) bool { return false }
-	for name, allowed := range map[string]func(uint32) bool{"all": nil, "nobody": nobody} {
+	none := func(uint32) bool { return false }
+	for name, allowed := range map[string]func(uint32) bool{"all": nil, "none": none} {
 		if content, err := ReadTrace(file, allowed); err != nil || string(content) != "trace" {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
@@ -96,7 +96,7 @@ func TestReadTrace(t *testing.T) {
 	if err := os.Chown(file, 4711, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadTrace(file, nobody); err == nil || !strings.Contains(err.Error(), "it belongs neither to root") {
+	if _, err := ReadTrace(file, none); err == nil || !strings.Contains(err.Error(), "it belongs neither to root") {
 		t.Error(err)
 	}
 	if _, err := ReadTrace(file, func(uid uint32) bool { return uid == 4711 }); err != nil {
