@@ -61,8 +61,8 @@ type tailRow struct {
 	data                 []byte
 }
 
-// selectTail reads the tail for scanTail. A row of schema 1 has no codec.
-const selectTail = "SELECT session, time_ns, coalesce(codec, 1), data FROM tail ORDER BY time_ns"
+// selectTail reads the tail for scanTail.
+const selectTail = "SELECT session, time_ns, codec, data FROM tail ORDER BY time_ns"
 
 func scanTail(rows *sql.Rows) (r tailRow, err error) {
 	err = rows.Scan(&r.session, &r.time, &r.codec, &r.data)
@@ -132,11 +132,9 @@ func (b *block) ticks() (times store.Block) {
 	return times
 }
 
-// The codecs of ticks, chunks and tail.
-const (
-	codecPlain   = 1 // store.Block; tail: block.appendTail
-	codecChecked = 2 // the same behind a checksum, four bytes
-)
+// codecChecked is the codec of ticks, chunks (store.Block) and tail (block.appendTail): behind a
+// checksum, four bytes. Codec 1 had none.
+const codecChecked = 2
 
 // A disk that flips a bit can turn samples into other plausible ones. The checksum covers the
 // row: its series or session, its time and its data.
@@ -162,8 +160,6 @@ var errChecksum = errors.New("samples are malformed: their checksum is wrong")
 // content returns a row's data without its checksum.
 func content(codec, of, at int64, data []byte) ([]byte, error) {
 	switch {
-	case codec == codecPlain:
-		return data, nil
 	case codec != codecChecked || len(data) < checksumBytes:
 		return nil, errChecksum
 	case binary.LittleEndian.Uint32(data) != checksum(of, at, data[checksumBytes:]):

@@ -27,7 +27,7 @@ func TestMalformedTailIsRefused(t *testing.T) {
 		"one more":              {row(1), len(block{}.times), false},
 	} {
 		b := &block{n: c.before}
-		if err := b.replay(&tailRow{codec: codecPlain, data: c.data}); (err == nil) != c.want {
+		if err := b.replay(&tailRow{codec: codecChecked, data: checked(0, 0, append(make([]byte, checksumBytes), c.data...))}); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,8 +21,7 @@ type database struct {
 	err      error
 }
 
-// openDatabase opens a database for writing, creates missing tables, and adds columns that an
-// older version lacks.
+// openDatabase opens a database for writing, and creates its tables.
 func openDatabase(path string) (*database, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -34,15 +33,13 @@ func openDatabase(path string) (*database, error) {
 	}
 	db.SetMaxOpenConns(1)
 	d := &database{db: db, prepared: make(map[string]*sql.Stmt)}
-	version, err := check(ctx, db, path)
+	blank, err := check(ctx, db, path)
 	if err != nil {
 		_ = db.Close() // the first error counts
 		return nil, err
 	}
-	if version == blank {
+	if blank {
 		err = createTables(ctx, db)
-	} else if version < schemaVersion {
-		err = upgrade(ctx, db)
 	}
 	if err == nil {
 		d.conn, err = limited(ctx, db)

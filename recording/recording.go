@@ -220,14 +220,9 @@ type dayReader struct {
 }
 
 func openReader(path string) (*dayReader, error) {
-	db, version, err := openWhole(path)
-	if err == nil && version == blank {
+	db, blank, err := openWhole(path)
+	if err == nil && blank {
 		err = fmt.Errorf("recording: %s: nothing is recorded in it", path)
-	}
-	if err == nil && version < schemaVersion {
-		if err = supplement(ctx, db); err != nil {
-			err = fmt.Errorf("recording: %s: %w", path, err)
-		}
 	}
 	if err != nil {
 		if db != nil {
@@ -243,20 +238,20 @@ func openReader(path string) (*dayReader, error) {
 // openWhole opens a database with its log. SQLite must be able to write beside the file for that.
 // Otherwise a database without a log is opened without one. A pragma such as cache_size would
 // make SQLite read the tables' definitions before they are limited.
-func openWhole(path string) (db *sql.DB, version int, err error) {
+func openWhole(path string) (db *sql.DB, blank bool, err error) {
 	for _, more := range []string{"", "&immutable=1"} {
 		if db, err = open(path, "ro"+more); err != nil {
-			return nil, 0, err
+			return nil, false, err
 		}
-		if version, err = check(ctx, db, path); err == nil || !strings.Contains(err.Error(), "unable to open") {
-			return db, version, err
+		if blank, err = check(ctx, db, path); err == nil || !strings.Contains(err.Error(), "unable to open") {
+			return db, blank, err
 		}
 		_ = db.Close() // err is why
 		if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
-			return nil, 0, fmt.Errorf("%w: its log cannot be used there: copy %s and %[2]s-wal into a folder that you can write", err, path)
+			return nil, false, fmt.Errorf("%w: its log cannot be used there: copy %s and %[2]s-wal into a folder that you can write", err, path)
 		}
 	}
-	return nil, 0, err
+	return nil, false, err
 }
 
 // number reads a single number, 0 if there is none.

@@ -90,7 +90,7 @@ type Process5Min struct {
 	Other        snapshot.Bytes
 	Utilization  Utilization
 	AllocRetries quantity.Optional[int64]
-	// Its part of the GPU's time, in ns, and energy, in J. Older recordings do not have them.
+	// Its part of the GPU's time, in ns, and energy, in J.
 	Held   quantity.Optional[int64]
 	Busy   quantity.Optional[int64]
 	Idle   quantity.Optional[int64]
