@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -43,6 +44,24 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 		imp.value = min(imp.value, max(own, LeastImportant))
 	}
 	return imp
+}
+
+// OfClaims returns the importance of claims for leases. A user chooses what the command of his claim is: an entry that asks for it
+// counts only for claims of the daemon's own user. No job of a claim is known.
+func (p *Policy) OfClaims() func(user string, own bool, command []string) int {
+	entries := make([]patterns, len(p.Importance))
+	for i := range entries {
+		entries[i] = p.Importance[i].patterns()
+	}
+	return func(user string, own bool, command []string) int {
+		claims := snapshot.Process{User: user, UID: quantity.From(uint32(0), quantity.System), Command: command}
+		for i := range entries {
+			if matches, _ := entries[i].match(&claims); matches && (own || entries[i].command == nil) {
+				return p.Importance[i].Value
+			}
+		}
+		return 0
+	}
 }
 
 // patterns are the patterns of one entry.

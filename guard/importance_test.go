@@ -126,3 +126,25 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 }
+
+// TestClaimsAreWorthWhatTheConfigurationSays: the first entry that matches counts, and no user gains by what he calls his command.
+func TestClaimsAreWorthWhatTheConfigurationSays(t *testing.T) {
+	p := Policy{Importance: []Importance{
+		{Command: "train.py*", Value: 700}, {User: "ci", Command: "pytest*", Value: 400}, {Job: "slurm:*", Value: 300}, {User: "ci", Value: -500}, {User: "a*", Value: 200},
+	}}
+	of := p.OfClaims()
+	train, test := []string{"python3", "/home/ci/train.py", "--fast"}, []string{"pytest", "-x"}
+	for _, tc := range []struct {
+		user    string
+		own     bool
+		command []string
+		want    int
+	}{
+		{"alice", false, nil, 200}, {"bob", false, nil, 0}, {"ci", false, train, -500}, {"ci", false, test, -500}, {"", false, train, 0},
+		{"root", true, train, 700}, {"ci", true, test, 400}, {"ci", true, nil, -500}, {"bob", true, []string{"bash"}, 0},
+	} {
+		if got := of(tc.user, tc.own, tc.command); got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+}

@@ -29,7 +29,7 @@ type Ledger struct {
 	before  map[Use]quantity.Bytes // uses in the reading before
 	at      map[string]int         // the place of a device in the reading
 	held    []*Lease
-	queue   []*Lease // by arrival
+	queue   []*Lease // by turn
 	ending  []ending
 	changed []*Lease
 }
@@ -93,6 +93,7 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 		return nil, &Refusal{Never: true, Reason: l.whyNever(le)}
 	}
 	l.queue = append(l.queue, le)
+	slices.SortStableFunc(l.queue, func(a, b *Lease) int { return a.turn().Compare(b.turn()) })
 	l.serve(now)
 	if le.State == Waiting && !wait {
 		standing := l.Standing(le)

@@ -130,7 +130,6 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b.is(head, Held, "GPU-1")
 }
 
-// TestShortClaimPasses: where it ends before the head can begin.
 // TestWantedIsWhatTheHeadLacks: of free memory, with what others were promised, and on those that could have it.
 func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b := newBox(t, 3)
@@ -169,6 +168,27 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	}
 }
 
+// TestImportantClaimPasses those that have waited for less than its importance is worth, and no other.
+func TestImportantClaimPasses(t *testing.T) {
+	b := newBox(t, 1)
+	first := b.claim(Claim{Need: 79 * gib})
+	old := b.claim(Claim{Need: 50 * gib})
+	b.now = b.now.Add(31 * time.Minute)
+	young := b.claim(Claim{Need: 50 * gib})
+	b.now = b.now.Add(time.Minute)
+	important, least := b.claim(Claim{Need: 50 * gib, Importance: 500}), b.claim(Claim{Need: 50 * gib, Importance: -1})
+	equal := b.claim(Claim{Need: 50 * gib})
+	if s := b.Standing(important); s.Before != 1 {
+		t.Errorf("%d before it", s.Before)
+	}
+	for _, next := range []*Lease{first, old, important, young, equal, least} {
+		b.is(next, Held)
+		b.End(next)
+		b.sample()
+	}
+}
+
+// TestShortClaimPasses: where it ends before the head can begin.
 func TestShortClaimPasses(t *testing.T) {
 	b := newBox(t, 1)
 	b.is(b.claim(Claim{Need: 50 * gib, Length: time.Hour}), Held)

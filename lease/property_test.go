@@ -220,7 +220,7 @@ func (c *course) step() {
 	held := c.pick(Held)
 	switch what := c.random.IntN(20); {
 	case what < 6:
-		claim := Claim{Need: quantity.Bytes(1+c.random.IntN(40)) * gib, Count: 1 + c.random.IntN(len(c.devices)), UID: uint32(c.random.IntN(2))}
+		claim := Claim{Need: quantity.Bytes(1+c.random.IntN(40)) * gib, Count: 1 + c.random.IntN(len(c.devices)), UID: uint32(c.random.IntN(2)), Importance: c.random.IntN(2001) - 1000}
 		if c.random.IntN(2) == 0 {
 			claim.Length = time.Duration(1+c.random.IntN(600)) * time.Second
 		}
@@ -266,15 +266,24 @@ func (c *course) step() {
 	c.after()
 }
 
-// finish ends all jobs again and again: each claim is granted in turn.
+// finish ends all jobs every ten minutes: each claim is granted in turn, also where two come each time that are as
+// important as can be and take all there is. They pass the least important for two hours.
 func (c *course) finish() {
-	for i := range c.others {
-		c.others[i] = 0
-	}
 	c.now = c.now.Add(awayTime + time.Second)
-	for left := len(c.Leases()) + 4; ; left-- {
+	old, stream := map[string]bool{}, c.random.IntN(2) == 0
+	for _, le := range c.Leases() {
+		old[le.ID] = true
+	}
+	for left := len(c.Leases()) + 4 + 2*6*2; ; left-- {
+		clear(c.others) // what went on without its lease
+		if c.now = c.now.Add(10 * time.Minute); stream {
+			for range 2 {
+				_, _ = c.Claim(c.now, Claim{Need: 79 * gib, Count: len(c.devices), Importance: 1000}, true) // a refusal is an answer
+			}
+			c.after()
+		}
 		c.sample()
-		if c.pick(Waiting) == nil && c.pick(Held) == nil {
+		if !slices.ContainsFunc(c.Leases(), func(le *Lease) bool { return old[le.ID] }) {
 			return
 		}
 		if left == 0 {

@@ -23,6 +23,7 @@ type Lease struct {
 	State      string         `json:"state"` // held, waiting
 	NeedBytes  quantity.Bytes `json:"need_bytes"`
 	Count      int            `json:"count"`
+	Importance int            `json:"importance"` // by the configuration; it orders the claims that wait
 	User       Text           `json:"user"`
 	PID        *int           `json:"pid"`
 	Command    Text           `json:"command"`

@@ -81,7 +81,7 @@ func (s *Settings) Load(named string) error {
 		needs = "alerts.exec"
 	case len(s.Servers) > 0: // where its keys are sent
 		needs = "server"
-	case lists > 0 && s.Guard.Mode != guard.Off || s.Guard.Mode == guard.Act: // these settings act on processes, perhaps by --guard=act
+	case lists > 0 || s.Guard.Mode == guard.Act: // these settings act on processes, perhaps by --guard=act, and order claims for leases
 		needs = "guard"
 	default:
 		return nil

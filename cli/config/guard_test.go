@@ -65,7 +65,7 @@ func TestGuardIsRead(t *testing.T) {
 // A file that others can write sets no policy.
 func TestGuardNeedsASafeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	for _, content := range []string{example, "[guard]\nmode = 'act'\n", "[[guard.importance]]\nmatch = { user = '*' }\n", servers} {
+	for _, content := range []string{example, "[guard]\nmode = 'act'\n", "[[guard.importance]]\nmatch = { user = '*' }\n", "guard.mode = 'off'\n[[guard.importance]]\nmatch = { user = '*' }\n", servers} {
 		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, 0o600)); err != nil {
 			t.Fatal(err)
 		}

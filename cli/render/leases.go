@@ -40,6 +40,9 @@ func Leases(all []schema.Lease, now time.Time, signs Signs, width int) string {
 		if l.Standing != "" {
 			what = string(l.Standing)
 		}
+		if l.Importance != 0 {
+			what = fmt.Sprintf("importance %d  %s", l.Importance, what)
+		}
 		age := quantity.BriefDuration(now.Sub(time.Time(since)).Round(time.Second))
 		g.rows = append(g.rows, []string{or(string(l.ID)), or(string(l.User)), l.State, need, or(gpus), or(used), or(pid), or(length), age, signs.Words(what)})
 		if l.Note != "" {

@@ -235,7 +235,7 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 		return nil
 	}
 	keeper, err := leasing.Open(leasing.Options{
-		Directory: o.Directory, Reserve: s.LeaseReserve, Table: src.Table, Now: o.Now, Note: sampling.Note, Log: o.Log,
+		Directory: o.Directory, Reserve: s.LeaseReserve, Importance: s.Guard.OfClaims(), Table: src.Table, Now: o.Now, Note: sampling.Note, Log: o.Log,
 	})
 	if err != nil {
 		o.Log.Error("no leases are given: the file with those before cannot be read", "error", err)

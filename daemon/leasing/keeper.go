@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,12 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	Table     *process.Table
-	Now       func() time.Time
-	Note      func(snapshot.Event) // takes the events
-	Log       *slog.Logger
+	// Importance returns a claim's importance by the configuration. Own is whether it is the daemon's own user's.
+	Importance func(user string, own bool, command []string) int
+	Table      *process.Table
+	Now        func() time.Time
+	Note       func(snapshot.Event) // takes the events
+	Log        *slog.Logger
 }
 
 // Keeper keeps the ledger. Any goroutine may call its methods.
@@ -184,6 +187,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 		if k.full(ask.UID) {
 			return schema.Lease{}, lease.ErrMany
 		}
+		ask.Importance = k.Importance(k.Table.UserName(ask.UID), ask.UID == uint32(os.Geteuid()), strings.Fields(ask.Command))
 		var err error
 		le, err = k.ledger.Claim(k.Now(), ask.Claim, ask.Wait > 0)
 		if err != nil {
@@ -293,7 +297,7 @@ func (k *Keeper) Leases(uid uint32) []schema.Lease {
 // shown returns a lease as a user may see it: another user's lacks all that names it or its program.
 func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 	out := schema.Lease{
-		State: string(le.State), NeedBytes: le.Need, Count: le.Count, User: schema.Text(k.Table.UserName(le.UID)),
+		State: string(le.State), NeedBytes: le.Need, Count: le.Count, Importance: le.Importance, User: schema.Text(k.Table.UserName(le.UID)),
 		AskedAt: schema.Time(le.Asked), Since: schema.Time(le.Since), ExpiresAt: schema.Time(le.Expires), GPUs: []schema.LeasedGPU{},
 	}
 	if le.Process.PID > 0 {

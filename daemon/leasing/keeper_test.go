@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/guard"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/lease"
@@ -42,7 +43,7 @@ func (w *world) open(directory string) {
 	w.Helper()
 	var err error
 	w.Keeper, err = Open(Options{
-		Directory: directory, Reserve: quantity.GiB, Table: process.NewTable("/proc"), Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Directory: directory, Reserve: quantity.GiB, Importance: (&guard.Policy{}).OfClaims(), Table: process.NewTable("/proc"), Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Note: func(e snapshot.Event) { w.mu.Lock(); defer w.mu.Unlock(); w.events = append(w.events, e) },
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vramscope/daemon/leasing"
+	"vramscope/guard"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/lease"
@@ -33,7 +34,7 @@ func serveLeases(t testing.TB, share Share) (directory string, keeper *leasing.K
 	}
 	table := process.NewTable("/proc")
 	keeper, err = leasing.Open(leasing.Options{
-		Directory: directory, Reserve: quantity.GiB, Table: table, Now: time.Now, Note: func(snapshot.Event) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Directory: directory, Reserve: quantity.GiB, Importance: (&guard.Policy{}).OfClaims(), Table: table, Now: time.Now, Note: func(snapshot.Event) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
