@@ -274,6 +274,26 @@ func TestFullInHysteresis(t *testing.T) {
 	s.calm(t, "20 samples without")
 }
 
+// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory ends, the rest trembles.
+func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
+	s := newScene()
+	s.use(0, nearlyFull)
+	s.row(0).Probe.OutOfMemoryCount = count(0)
+	s.tick()
+	s.row(0).Probe.OutOfMemoryCount = count(1)
+	s.ticks(4)
+	s.gpu(0).FullIn = &snapshot.FullIn{Latest: time.Minute}
+	s.ticks(10)
+	if !s.has(snapshot.AlertLowMemory) || s.has(snapshot.AlertFullIn) {
+		t.Errorf("got %+v", s.standing)
+	}
+	s.gpu(0).FullIn = &snapshot.FullIn{Median: 20 * time.Second, Latest: time.Minute}
+	s.ticks(10)
+	if !s.has(snapshot.AlertFullIn) {
+		t.Errorf("it is not full yet: %+v", s.standing)
+	}
+}
+
 // Still memory is forecast every 2.7 s: three snapshots may have one forecast.
 func TestFullInCountsForecasts(t *testing.T) {
 	s := newScene()
