@@ -99,6 +99,7 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 	for _, g := range d.gpus {
 		g.listed = false
 	}
+	d.devices = max(d.devices, len(r.devices))
 	for _, device := range r.devices {
 		if d.wanted(device.Index, device.UUID) {
 			d.list(now, device)

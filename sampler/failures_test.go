@@ -54,16 +54,20 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
-// TestNumberedLimit: which of two GPUs CUDA calls 0 is not known.
+// TestNumberedLimit: which of two GPUs CUDA calls 0 is not known, also where --gpu leaves one out.
 func TestNumberedLimit(t *testing.T) {
-	for gpus, want := range map[int]quantity.Bytes{1: 12 * quantity.GiB, 2: 0} {
-		b := newBox(gpus)
+	for _, c := range []struct {
+		gpus int
+		only []string
+		want quantity.Bytes
+	}{{1, nil, 12 * quantity.GiB}, {2, nil, 0}, {2, []string{"0"}, 0}} {
+		b := newBox(c.gpus)
 		known := b.processes[100]
 		known.Hints.MPSMemory = "0=12G"
 		b.processes[100] = known
 		b.readings["GPU-0"].Processes[0].Type |= nvml.MPS
-		if limit := b.tick(b.sampler()).Rows[0].MPSLimit; limit.Or(0) != want {
-			t.Errorf("of %d GPUs: %v", gpus, limit)
+		if limit := b.tick(b.sampler(func(o *Options) { o.Only = c.only })).Rows[0].MPSLimit; limit.Or(0) != c.want {
+			t.Errorf("of %d GPUs, --gpu %v: %v", c.gpus, c.only, limit)
 		}
 	}
 }

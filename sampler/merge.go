@@ -169,7 +169,7 @@ func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r.ID.Instance = p.Instance
 	r.GPU = g.device.Index
 	if r.Type = p.Type.String(); p.Type&nvml.MPS != 0 {
-		r.MPSLimit, r.MPSThreads = r.Hints.MPSLimit(g.device.UUID, len(s.driver.gpus)), r.Hints.MPSThreads
+		r.MPSLimit, r.MPSThreads = r.Hints.MPSLimit(g.device.UUID, s.driver.devices), r.Hints.MPSThreads
 	}
 	r.SMUtilization, r.MemoryUtilization = p.SMUtilization, p.MemoryUtilization
 	r.EncoderUtilization, r.DecoderUtilization = p.EncoderUtilization, p.DecoderUtilization

@@ -38,6 +38,9 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	case v.Cause == LimitSet && over > 0:
 		lacking = over
 		add(advice.HigherLimit(e.Capacity.Or(0)-e.MPSLimit.Or(0), true), true)
+	case v.Cause == LimitSet && e.Withheld.Known():
+		lacking = requested
+		add(advice.HigherLimit(e.Withheld.Or(0), true), true)
 	case v.Cause == LimitSet:
 		lacking = e.Reserved.Or(0) + requested - e.Limit.Or(0)
 		add(advice.HigherLimit(e.Capacity.Or(0)-e.Limit.Or(0), false), true)

@@ -25,6 +25,7 @@ type Evidence struct {
 	FreeAbout bool           // Free is the driver's at the samples before and after
 	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
 	MPSLimit  snapshot.Bytes // what the process may use, by its environment, if less than the device has
+	Withheld  snapshot.Bytes // the part of Free that CUDA did not have for the process, where it is why the process failed
 	Capacity  snapshot.Bytes // what processes can use of the device
 	Driver    snapshot.Bytes // what the driver reserves of it
 
@@ -243,13 +244,10 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// estimateFree uses the driver's free memory in the samples before and after, if the process does
-// not report it.
+// estimateFree uses the driver's samples before and after: for the free memory, if the process does
+// not report it, and for the part of it that CUDA withheld from the process.
 func (e *Evidence) estimateFree(history snapshot.History) {
-	if e.Free.Known() {
-		return
-	}
-	free := quantity.Bytes(-1)
+	free, others := quantity.Bytes(-1), quantity.Bytes(0)
 	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {
@@ -264,8 +262,20 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 			return
 		}
 		free = max(free, e.Capacity.Or(0)-used)
+		if row := snap.Row(e.Event.Row); row != nil {
+			used -= row.Used.Or(0)
+		}
+		others = max(others, used)
 	}
-	e.Free, e.FreeAbout = computed(max(free, 0)), true
+	seen, ok := e.Free.Value()
+	if !ok {
+		e.Free, e.FreeAbout = computed(max(free, 0)), true
+		return
+	}
+	used, ok := e.Used.Value()
+	if withheld := e.Capacity.Or(0) - others - used - seen; ok && !e.UsedLeast && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
+		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true
+	}
 }
 
 func computed(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Computed) }

@@ -32,6 +32,7 @@ type story struct {
 	late       float64 // the seconds by which the probe's figures are older than the driver's
 	failure    *snapshot.OutOfMemory
 	events     []snapshot.Event
+	mps        bool // it is a client of MPS
 }
 
 func id(n int) snapshot.RowID {
@@ -84,6 +85,9 @@ func (h *story) At(t time.Time) (*snapshot.Snapshot, bool) {
 			}
 		} else {
 			reserved, allocated := h.own(max(failedAt.Sub(t).Seconds(), 0) + h.late)
+			if p.Type = "C"; h.mps {
+				p.Type = "M+C"
+			}
 			p.Allocated, p.Cached, p.Fragmented = computed(allocated), computed(reserved-allocated), computed(0)
 			if used == reserved+context { // the sampler does not subtract readings of different moments
 				p.Other = computed(context)
@@ -194,6 +198,13 @@ func TestStories(t *testing.T) {
 		{"a client of MPS on a full GPU", withFailure((&story{from: hour, own: full(jump(10*gib, 19*gib, 60)), neighbours: neighbours(jump(5*gib, 60*gib, 30))}).asked(2*gib), func(f *snapshot.OutOfMemory) {
 			f.MPSLimit, f.Free = computed(20*gib), computed(gib/2)
 		}), NeighbourTook, 101},
+		{"a client of MPS at a limit that is not known", withFailure((&story{from: hour, own: full(jump(5*gib, 19*gib, 60)), neighbours: neighbours(constant(20 * gib)), mps: true}).asked(2*gib), func(f *snapshot.OutOfMemory) {
+			f.Free = computed(gib / 2)
+		}), LimitSet, 0},
+		{"a limit that nothing reports", withFailure((&story{from: hour, own: full(jump(5*gib, 19*gib, 60)), neighbours: neighbours(constant(20 * gib))}).asked(2*gib), func(f *snapshot.OutOfMemory) {
+			f.Free = computed(gib / 2)
+		}), CannotTell, 0},
+		{"loaded within the second before", (&story{from: hour, own: full(jump(5*gib, 78*gib, .5)), mps: true}).asked(8 * gib), OwnGrowth, 0},
 		{"a fraction that changed nothing", withFailure((&story{from: hour, own: full(jump(10*gib, 75*gib, 60))}).asked(8*gib), func(f *snapshot.OutOfMemory) { f.Limit = computed(78 * gib) }), OwnGrowth, 0},
 		{"fragments", (&story{from: hour, own: halves(78*gib, 30*gib)}).asked(20 * gib), Fragmentation, 0},
 		{"few fragments", (&story{from: hour, own: func(s float64) (quantity.Bytes, quantity.Bytes) {

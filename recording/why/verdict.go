@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -100,6 +101,9 @@ func judge(e *Evidence) Verdict {
 			fmt.Sprintf("About %s was free on the device, by the driver: without the limit it would have fit.", free),
 		}}
 	}
+	if withheld, ok := e.Withheld.Value(); ok {
+		return limited(e, requested, free-withheld, withheld)
+	}
 	if !known || e.FreeAbout && free >= requested {
 		return unknown("what was free on the device when the allocation failed")
 	}
@@ -123,6 +127,20 @@ func judge(e *Evidence) Verdict {
 			"It asked for %s at once. The device has %s, and the process's context takes %s of it.", requested, e.size(), other)}}
 	}
 	return grown(e, requested, free, used, capacity)
+}
+
+// limited judges an allocation that failed although the driver had memory for it.
+func limited(e *Evidence, requested, free, withheld quantity.Bytes) Verdict {
+	if v, ok := fragmented(e, requested, free); ok {
+		return v
+	}
+	unused := fmt.Sprintf("CUDA had %s free for it; about %s more of the device was used by no process, by the driver", free, withheld)
+	if !strings.Contains(e.Process.Type, "M") {
+		return unknown("why it failed: " + unused + "; a limit that the process does not report, or memory that was taken and freed in that moment")
+	}
+	return Verdict{Cause: LimitSet, Reasons: []string{
+		unused + ".", "It is a client of MPS: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in its environment, or its server's default, keeps that from it.",
+	}}
 }
 
 // fragmented reports a block that would have fit if the process's free memory were in one piece.
