@@ -193,6 +193,9 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
+// mostLast is for how many ended processes Warm reads the last figures: more than a screen lists.
+const mostLast = 8
+
 type warmSpan struct{ from, to, step time.Duration }
 
 // Forecasters are warmed with the last hour, which has most of what they learn from, and loads with
@@ -217,6 +220,14 @@ func (s *Sampler) Warm(before snapshot.History) {
 	earlier, ok := before.At(began)
 	if !ok {
 		return
+	}
+	for i := range earlier.Ended[:min(len(earlier.Ended), mostLast)] { // a recording has their figures where they still ran
+		e := &earlier.Ended[i]
+		if last, ok := before.At(e.Ended.Add(-1)); ok {
+			if p := last.Row(e.Last.ID); p != nil {
+				p.Peak, e.Last = e.Last.Peak, *p
+			}
+		}
 	}
 	var learnt habits
 	known, ended := slices.Clone(earlier.Rows), make(map[habit]bool)

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +88,43 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 		if p := &got.Rows[i]; p.Trend == snapshot.TrendYoung && want.Row(p.ID).Trend != snapshot.TrendYoung {
 			t.Errorf("PID %d: young, want %v", p.ID.Process.PID, want.Row(p.ID).Trend)
 		}
+	}
+}
+
+// recorded is a history whose ended rows have no figures, as a recording's.
+type recorded struct{ snapshot.History }
+
+func (r recorded) At(t time.Time) (*snapshot.Snapshot, bool) {
+	then, ok := r.History.At(t)
+	if ok {
+		then = new(*then)
+		then.Ended = slices.Clone(then.Ended)
+		for i := range then.Ended {
+			last := &then.Ended[i].Last
+			*last = snapshot.Process{ID: last.ID, Used: last.Used, Peak: last.Peak}
+		}
+	}
+	return then, ok
+}
+
+func TestWarmKnowsWhatEndedProcessesHeld(t *testing.T) {
+	late, early, tick := lateSampler(t, 20*time.Minute)
+	tick()
+	warmed(t, late, recorded{early.History()})
+	tick()
+	probed := 0
+	for i := range early.Latest().Ended[:min(len(early.Latest().Ended), mostLast)] {
+		want := &early.Latest().Ended[i].Last
+		got := late.Latest().EndedRow(want.ID)
+		if got == nil || got.Last.Allocated.Or(-1) != want.Allocated.Or(-1) || got.Last.Peak != want.Peak || got.Last.Runtime != want.Runtime {
+			t.Errorf("PID %d: %+v, want %+v", want.ID.Process.PID, got, want)
+		}
+		if want.Allocated.Known() {
+			probed++
+		}
+	}
+	if probed == 0 {
+		t.Error("no process with a probe has ended")
 	}
 }
 
