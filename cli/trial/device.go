@@ -145,9 +145,6 @@ func tooLarge(e *cuda.SizeError, b *box) error {
 	if e.Size > e.Device.Total {
 		f = command.Usage("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
 	}
-	if e.Fits > 0 {
-		f = f.Then(fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
-	}
 	return f.Then("  another GPU       vramscope probe --gpu INDEX")
 }
 

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -103,24 +102,20 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	o.Choose = box.choose
 
-	// The first signal asks to clean up; the second is not caught. A monitor that closes
-	// its connection must not end this process.
+	// The first signal asks to clean up; the second is not caught, as the driver may hang. A monitor
+	// that closes its connection must not end this process.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM,
 		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
 	context.AfterFunc(ctx, stop)
 	defer stop()
-	process, err := cuda.Start(ctx, o)
+	process, err := cuda.Start(o)
 	if err != nil {
-		if ctx.Err() != nil {
-			return endedEarly(ctx)
-		}
 		return probeFailure(err, box)
 	}
 	began := p.Now()
 	socket, err := socketOf(ctx)
-	early := err != nil && ctx.Err() != nil
 	if err == nil {
 		say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, socket, os.Getpid())
@@ -130,37 +125,14 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 			err = errors.Join(err, failed)
 		}
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-	defer cancel()
-	if failed := process.Close(closing); failed != nil {
-		err = errors.Join(err, failed)
+	if err = errors.Join(err, process.Close()); err == nil {
+		say(p, "probe %d ended after %s; all freed\n", os.Getpid(), p.Now().Sub(began).Round(time.Second))
 	}
-	if early {
-		return endedEarly(ctx)
-	}
-	figures, freed := process.Figures(), "; all freed"
-	if err != nil {
-		freed = ""
-	}
-	say(p, "probe %d ended after %s: at most %s of %s; allocations %d, refused %d%s\n",
-		os.Getpid(), p.Now().Sub(began).Round(time.Second), figures.Peak, o.Size, figures.Allocations, figures.OutOfMemory, freed)
 	if err != nil {
 		return command.Failed(err)
 	}
 	return nil
 }
-
-// endedEarly returns the error when a signal comes before the first line: Ctrl-C is no failure.
-func endedEarly(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if strings.HasPrefix(cause.Error(), os.Interrupt.String()) {
-		return &command.Silent{Code: command.ExitInterrupted}
-	}
-	return &command.Failure{Code: command.ExitFailure, Err: cause, Message: "ended before the driver had answered"}
-}
-
-// closeTime is how long the end waits for the driver; the kernel frees the memory anyway.
-const closeTime = 5 * time.Second
 
 // becomePreloaded starts this program again with the native probe in it, unless it has it.
 func becomePreloaded(p *command.Program) error {
@@ -182,8 +154,7 @@ func socketOf(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, closeTime)
-	defer cancel()
+	limit := time.After(5 * time.Second)
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
 	for {
@@ -193,6 +164,8 @@ func socketOf(ctx context.Context) (string, error) {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
+			return path, nil // it ends
+		case <-limit:
 			return "", fmt.Errorf("the native probe does not serve at %s", path)
 		}
 	}

@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -109,12 +108,12 @@ func (g *gpu) change(change func(*fakedriver.GPU)) {
 // start makes a probe process on the GPU; the test steps it.
 func (g *gpu) start(pattern Pattern, size quantity.Bytes) *Process {
 	g.Helper()
-	p, err := Start(g.Context(), g.options(pattern, size))
+	p, err := Start(g.options(pattern, size))
 	if err != nil {
 		g.Fatal(err)
 	}
 	g.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
+		if err := p.Close(); err != nil {
 			g.Error(err)
 		}
 		if left := g.used(); left != 0 {
@@ -135,7 +134,7 @@ func (g *gpu) options(pattern Pattern, size quantity.Bytes) Options {
 func (g *gpu) play(p *Process, from, to time.Duration) {
 	g.Helper()
 	for at := from; at < to; at += stepTime {
-		if err := p.step(g.Context(), at); err != nil {
+		if err := p.step(at); err != nil {
 			g.Fatal(err)
 		}
 	}
@@ -169,21 +168,12 @@ func (g *gpu) free() quantity.Bytes {
 // context is the size of a context on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
-// stats are the driver's stats of the pool, and the bytes outside it.
-func (g *gpu) stats(p *Process) (pool poolStats, raw quantity.Bytes) {
+// stats are the driver's stats of the pool.
+func (g *gpu) stats(p *Process) poolStats {
 	g.Helper()
-	g.onThread(p, func(h *holding) (err error) {
-		pool, err = h.pool.stats()
-		raw = h.rawBytes
-		return err
-	})
-	return pool, raw
-}
-
-// onThread runs a function on the thread that may call the driver.
-func (g *gpu) onThread(p *Process, call func(*holding) error) {
-	g.Helper()
-	if _, err := callOn(g.Context(), p.thread, "test", func() (struct{}, error) { return struct{}{}, call(p.holding) }); err != nil {
+	stats, err := p.holding.pool.stats()
+	if err != nil {
 		g.Fatal(err)
 	}
+	return stats
 }

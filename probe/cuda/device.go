@@ -71,17 +71,6 @@ func (d *device) free() (quantity.Bytes, error) {
 	return quantity.Bytes(free), err
 }
 
-// allocateRaw allocates outside the pools.
-func (d *device) allocateRaw(size quantity.Bytes) (address, error) {
-	var at C.CUdeviceptr
-	err := d.check("cuMemAlloc_v2", C.driver_alloc(d.driver, &at, C.size_t(size)))
-	return address(at), err
-}
-
-func (d *device) deallocateRaw(at address) error {
-	return d.check("cuMemFree_v2", C.driver_free(d.driver, C.CUdeviceptr(at)))
-}
-
 // fill fills an allocation with a byte, in stream order.
 func (d *device) fill(at address, value byte, size quantity.Bytes) error {
 	return d.check("cuMemsetD8Async",

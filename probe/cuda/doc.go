@@ -2,13 +2,8 @@
 // which is preloaded into that process, reports and flushes it. The package loads
 // the part of the CUDA driver API that it needs at run time.
 //
-//	libcuda.so.1 ── dlopen ── library ── device (one context) ── pool, raw memory
-//	                                        ↑ every call, on one OS thread
-//	pattern ── live(block, time)? ──→ Process ──→ Figures
-//
-// A context belongs to an OS thread, and a call may hang in the driver. Therefore
-// one goroutine, locked to its thread, makes all calls of a Process. Callers wait
-// as long as their context allows, and then get ErrBusy.
+//	libcuda.so.1 ── dlopen ── library ── device (one context) ── pool
+//	pattern ── live(block, time)? ──→ Process ── every call, on one OS thread ──↑
 //
 // The types are pure Go and build everywhere. Files that call the driver have the
 // tag linux && cgo; unavailable.go replaces them elsewhere.

@@ -102,9 +102,7 @@ CUresult driver_context_use(const struct driver *d, CUcontext context) { return 
 
 CUresult driver_memory_info(const struct driver *d, size_t *free, size_t *total) { return d->cuMemGetInfo_v2(free, total); }
 
-CUresult driver_alloc(const struct driver *d, CUdeviceptr *address, size_t bytes) { return d->cuMemAlloc_v2(address, bytes); }
 
-CUresult driver_free(const struct driver *d, CUdeviceptr address) { return d->cuMemFree_v2(address); }
 
 CUresult driver_fill(const struct driver *d, CUdeviceptr address, unsigned char byte, size_t bytes, CUstream stream)
 {

@@ -53,7 +53,6 @@ enum {
 	DRIVER_STREAM_NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING */
 	DRIVER_POOL_THRESHOLD = 4,     /* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD */
 	DRIVER_POOL_RESERVED = 5,      /* CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT */
-	DRIVER_POOL_RESERVED_HIGH = 6, /* CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH */
 	DRIVER_POOL_USED = 7,          /* CU_MEMPOOL_ATTR_USED_MEM_CURRENT */
 };
 
@@ -71,8 +70,6 @@ enum {
 	CALL(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
 	CALL(cuCtxSetCurrent, (CUcontext)) \
 	CALL(cuMemGetInfo_v2, (size_t *, size_t *)) \
-	CALL(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
-	CALL(cuMemFree_v2, (CUdeviceptr)) \
 	CALL(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream)) \
 	CALL(cuStreamCreate, (CUstream *, unsigned int)) \
 	CALL(cuStreamDestroy_v2, (CUstream)) \
@@ -122,8 +119,6 @@ CUresult driver_context_retain(const struct driver *d, CUdevice device, CUcontex
 CUresult driver_context_release(const struct driver *d, CUdevice device);
 CUresult driver_context_use(const struct driver *d, CUcontext context);
 CUresult driver_memory_info(const struct driver *d, size_t *free, size_t *total);
-CUresult driver_alloc(const struct driver *d, CUdeviceptr *address, size_t bytes);
-CUresult driver_free(const struct driver *d, CUdeviceptr address);
 CUresult driver_fill(const struct driver *d, CUdeviceptr address, unsigned char byte, size_t bytes, CUstream stream);
 
 CUresult driver_stream_create(const struct driver *d, CUstream *stream);

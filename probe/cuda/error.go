@@ -13,7 +13,6 @@ var (
 	ErrUnavailable     = errors.New("GPU is not available")
 	ErrNotSupported    = errors.New("not supported")
 	ErrOutOfMemory     = errors.New("out of memory")
-	ErrBusy            = errors.New("the driver has not answered yet")
 )
 
 type Error struct {

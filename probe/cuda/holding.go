@@ -11,20 +11,17 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// holding is the memory of a probe process. It is used on the device's thread only.
+// holding is the memory of a probe process.
 type holding struct {
 	device    *device
 	pool      *pool
 	plan      plan
-	raw       []address
-	rawBytes  quantity.Bytes
 	permanent []address
 	blocks    []address      // 0: not allocated now
 	growth    quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
 	reserve   quantity.Bytes // kept free on the GPU
 
-	short   bool // it does not grow, so that the reserve stays free
-	figures Figures
+	short bool // it does not grow, so that the reserve stays free
 }
 
 // hold makes the pool on a device and allocates the permanent blocks. If it fails, it
@@ -45,15 +42,6 @@ func (h *holding) allocatePermanent() error {
 		return fmt.Errorf("make a memory pool: %w", err)
 	}
 	h.pool = own
-	for _, size := range h.plan.raw {
-		at, err := h.device.allocateRaw(size)
-		if err != nil {
-			return fmt.Errorf("allocate %s outside of the pool: %w", size, err)
-		}
-		h.raw = append(h.raw, at)
-		h.rawBytes += size
-		h.figures.Allocations++
-	}
 	for _, size := range h.plan.permanent {
 		at, err := h.allocate(size)
 		if err != nil {
@@ -128,12 +116,8 @@ func (h *holding) allocate(size quantity.Bytes) (address, error) {
 	}
 	at, err := h.pool.allocate(size)
 	if err != nil {
-		if errors.Is(err, ErrOutOfMemory) {
-			h.figures.OutOfMemory++
-		}
 		return 0, err
 	}
-	h.figures.Allocations++
 	after, err := h.pool.stats()
 	if err != nil {
 		return at, err
@@ -162,12 +146,6 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 
-func (h *holding) update() (Figures, error) {
-	s, err := h.pool.stats()
-	h.figures.Peak = s.peakReserved + h.rawBytes
-	return h.figures, err
-}
-
 // release frees everything, in reverse order, whatever fails. It returns the first
 // error: on a lost device every call fails.
 func (h *holding) release() error {
@@ -180,10 +158,6 @@ func (h *holding) release() error {
 	}
 	h.permanent, h.blocks = nil, nil
 	try(h.device.synchronize())
-	for _, at := range h.raw {
-		try(h.device.deallocateRaw(at))
-	}
-	h.raw, h.rawBytes = nil, 0
 	if h.pool != nil {
 		try(h.pool.destroy())
 	}

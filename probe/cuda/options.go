@@ -31,17 +31,9 @@ type SizeError struct {
 	Device Device
 	Size   quantity.Bytes // requested
 	Free   quantity.Bytes // now, with the probe process's own context
-	Fits   quantity.Bytes // the most that fits now; 0 if no pattern does
 }
 
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("%s does not fit on %s: %s is free, and %s of that is kept free",
 		e.Size, e.Device.Name, e.Free, min(spare, e.Free))
-}
-
-// Figures are what a probe process has done.
-type Figures struct {
-	Peak        quantity.Bytes // the most ever reserved on the GPU, without the context
-	Allocations int64          // made so far
-	OutOfMemory int64          // allocations that the driver refused
 }

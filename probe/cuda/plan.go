@@ -6,12 +6,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// chunk is the step by which a memory pool grows, rawUnit the granularity of allocations
-// outside pools.
-const (
-	chunk   = 32 * quantity.MiB
-	rawUnit = 2 * quantity.MiB
-)
+// chunk is the step by which a memory pool grows.
+const chunk = 32 * quantity.MiB
 
 // SmallestSize is the smallest size for a pattern.
 const SmallestSize = 128 * quantity.MiB
@@ -21,14 +17,12 @@ const spare = 512 * quantity.MiB
 
 // plan divides a size.
 //
-//	size ≥ ┬ raw        a few allocations outside the pool
-//	       └ pool ┬ permanent  a few large blocks, whole chunks each
-//	              └ blocks     many small ones, whose size divides a chunk
+//	size ≥ pool ┬ permanent  a few large blocks, whole chunks each
+//	            └ blocks     many small ones, whose size divides a chunk
 //
 // So a chunk either belongs to one large block or consists of small blocks, and a
 // small block fits without growth if and only if its size is unused in the pool.
 type plan struct {
-	raw       []quantity.Bytes // sizes of the allocations
 	permanent []quantity.Bytes // sizes of the large blocks
 	block     quantity.Bytes   // size of a small one
 	blocks    int
@@ -40,10 +34,9 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 		return plan{}, fmt.Errorf("%s is too small for a pattern: %s at least", size, SmallestSize)
 	}
 	var p plan
-	p.pool = down(size-size/8, chunk)
-	p.raw = divide(size-p.pool, rawUnit, 6)
+	p.pool = down(size, chunk)
 	permanent := down(p.pool/1000*quantity.Bytes(pattern.permanent()), chunk)
-	p.permanent = divide(permanent, chunk, 16)
+	p.permanent = divide(permanent, 16)
 	moving := p.pool - permanent
 	// Tens to hundreds of small blocks, at least two in a chunk; odd seeds have twice as many.
 	p.block = chunk / 2
@@ -60,10 +53,10 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	return p, nil
 }
 
-// divide cuts a size into at most this many parts, each a multiple of unit; the first gets the
+// divide cuts a size into at most this many parts, each a multiple of chunk; the first gets the
 // remainder.
-func divide(size, unit quantity.Bytes, parts int) []quantity.Bytes {
-	units := int(size / unit)
+func divide(size quantity.Bytes, parts int) []quantity.Bytes {
+	units := int(size / chunk)
 	parts = min(parts, units)
 	var sizes []quantity.Bytes
 	for i := range parts {
@@ -71,7 +64,7 @@ func divide(size, unit quantity.Bytes, parts int) []quantity.Bytes {
 		if i == 0 {
 			n += units % parts
 		}
-		sizes = append(sizes, quantity.Bytes(n)*unit)
+		sizes = append(sizes, quantity.Bytes(n)*chunk)
 	}
 	return sizes
 }

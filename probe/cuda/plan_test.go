@@ -27,20 +27,19 @@ func TestPlanFillsSize(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s %s: %v", pattern, size, err)
 				}
-				raw, permanent := total(p.raw), total(p.permanent)
+				permanent := total(p.permanent)
 				small := quantity.Bytes(p.blocks) * p.block
 				if permanent+small != p.pool {
 					t.Errorf("%s %s: the pool of %d is not filled: %d + %d", pattern, size, p.pool, permanent, small)
 				}
-				if rest := size - raw - p.pool; rest < 0 || rest >= rawUnit {
+				if rest := size - p.pool; rest < 0 || rest >= chunk {
 					t.Errorf("%s %s: %d bytes are unused", pattern, size, rest)
 				}
 				if chunk%p.block != 0 || p.block > chunk/2 || p.blocks < 64 {
 					t.Errorf("%s %s: %d blocks of %d", pattern, size, p.blocks, p.block)
 				}
-				if slices.ContainsFunc(p.permanent, func(b quantity.Bytes) bool { return b == 0 || b%chunk != 0 }) ||
-					slices.ContainsFunc(p.raw, func(b quantity.Bytes) bool { return b == 0 || b%rawUnit != 0 }) {
-					t.Errorf("%s %s: permanent blocks %v, raw ones %v", pattern, size, p.permanent, p.raw)
+				if slices.ContainsFunc(p.permanent, func(b quantity.Bytes) bool { return b == 0 || b%chunk != 0 }) {
+					t.Errorf("%s %s: permanent blocks %v", pattern, size, p.permanent)
 				}
 			}
 		}

@@ -38,7 +38,6 @@ func (p *pool) destroy() error {
 
 type poolStats struct {
 	reserved, used quantity.Bytes // taken from the GPU; in live blocks
-	peakReserved   quantity.Bytes // since the pool was made
 }
 
 func (s poolStats) idle() quantity.Bytes { return max(s.reserved-s.used, 0) }
@@ -52,7 +51,6 @@ func (p *pool) stats() (poolStats, error) {
 		// Used comes first: an allocation between the two calls cannot make used
 		// larger than reserved.
 		{&s.used, C.DRIVER_POOL_USED}, {&s.reserved, C.DRIVER_POOL_RESERVED},
-		{&s.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
 	} {
 		var value C.uint64_t
 		if err := p.check("cuMemPoolGetAttribute",

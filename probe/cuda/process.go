@@ -7,17 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
-// Process holds memory of one device in a pattern.
+// Process holds memory of one device in a pattern. One goroutine uses it, and is locked to its
+// thread, whose context it is, from Start to Close. A call may hang in the driver.
 type Process struct {
 	device   Device
 	timeline timeline
 	started  time.Time
-	thread   *thread
-	holding  *holding // on the thread
-	figures  Figures  // after the last step
+	holding  *holding
 }
 
 // The pattern moves in steps, with a limited number of allocations and frees each,
@@ -28,29 +28,22 @@ const (
 )
 
 // Start loads the driver, chooses a device, makes a context on it and allocates the
-// permanent blocks. A driver that hangs is abandoned when the context ends.
-func Start(ctx context.Context, o Options) (*Process, error) {
+// permanent blocks.
+func Start(o Options) (*Process, error) {
 	divided, err := newPlan(o.Pattern, o.Size, o.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
-	p := &Process{
-		timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length},
-		thread:   newThread(),
-	}
-	opened, err := callOn(ctx, p.thread, "start", func() (*Process, error) {
-		// p is shared only after this returns: a cancelled caller does not use it.
-		return p, p.open(&o, divided)
-	})
-	if err != nil {
-		p.thread.stop()
+	p := &Process{timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length}}
+	runtime.LockOSThread()
+	if err := p.open(&o, divided); err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
-	opened.started = time.Now()
-	return opened, nil
+	p.started = time.Now()
+	return p, nil
 }
 
-// open runs on the thread.
 func (p *Process) open(o *Options, divided plan) error {
 	driver, err := open(o.Library)
 	if err != nil {
@@ -79,17 +72,10 @@ func (p *Process) open(o *Options, divided plan) error {
 // admit refuses a size that would leave less than spare.
 func (p *Process) admit(d *device, o *Options) error {
 	free, err := d.free()
-	if err != nil {
-		return err
+	if err == nil && o.Size > free-spare {
+		err = &SizeError{Device: p.device, Size: o.Size, Free: free}
 	}
-	if o.Size <= free-spare {
-		return nil
-	}
-	fits := down(max(free-spare, 0), chunk)
-	if fits < SmallestSize {
-		fits = 0
-	}
-	return &SizeError{Device: p.device, Size: o.Size, Free: free, Fits: fits}
+	return err
 }
 
 func (p *Process) Device() Device { return p.device }
@@ -98,48 +84,29 @@ func (p *Process) Device() Device { return p.device }
 func (p *Process) Run(ctx context.Context) error {
 	ticker := time.NewTicker(stepTime)
 	defer ticker.Stop()
-	for {
-		err := p.step(ctx, time.Since(p.started))
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+	for ctx.Err() == nil {
+		if err := p.step(time.Since(p.started)); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-ticker.C:
 		}
 	}
+	return nil
 }
 
-func (p *Process) step(ctx context.Context, at time.Duration) error {
-	figures, err := callOn(ctx, p.thread, "play the pattern", func() (Figures, error) {
-		if err := p.holding.step(&p.timeline, at, stepCalls); err != nil {
-			return Figures{}, err
-		}
-		return p.holding.update()
-	})
-	if err == nil {
-		p.figures = figures
-	}
-	if err != nil && !errors.Is(err, ErrBusy) {
+func (p *Process) step(at time.Duration) error {
+	if err := p.holding.step(&p.timeline, at, stepCalls); err != nil {
 		return fmt.Errorf("cuda: play the pattern on %s: %w", p.device.UUID, err)
 	}
-	return err
+	return nil
 }
 
-func (p *Process) Figures() Figures { return p.figures }
-
-// Close frees everything and releases the context. It is called once, when the process is no longer
-// in use. If the driver does not answer in time, the end of the program frees everything.
-func (p *Process) Close(ctx context.Context) error {
-	_, err := callOn(ctx, p.thread, "free everything", func() (struct{}, error) {
-		return struct{}{}, cmp.Or(p.holding.release(), p.holding.device.close())
-	})
-	p.thread.stop()
-	if err != nil {
+// Close frees everything and releases the context. It is called once.
+func (p *Process) Close() error {
+	defer runtime.UnlockOSThread()
+	if err := cmp.Or(p.holding.release(), p.holding.device.close()); err != nil {
 		return fmt.Errorf("cuda: close %s: %w", p.device.UUID, err)
 	}
 	return nil

@@ -12,11 +12,10 @@ import (
 type Process struct{}
 
 // Start fails with ErrNoCgo.
-func Start(context.Context, Options) (*Process, error) {
+func Start(Options) (*Process, error) {
 	return nil, fmt.Errorf("cuda: start: %w", ErrNoCgo)
 }
 
-func (p *Process) Device() Device              { return Device{} }
-func (p *Process) Run(context.Context) error   { return ErrNoCgo }
-func (p *Process) Figures() Figures            { return Figures{} }
-func (p *Process) Close(context.Context) error { return nil }
+func (p *Process) Device() Device            { return Device{} }
+func (p *Process) Run(context.Context) error { return ErrNoCgo }
+func (p *Process) Close() error              { return nil }
