@@ -146,7 +146,10 @@ func TestEndOfProcessIsNoticed(t *testing.T) {
 		if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "its end", func() bool { return stateOf(fmt.Sprintf("/proc/%d/stat", p.pid())) == 'Z' })
+		until(t, "its end", func() bool {
+			s, err := readStatus(t.Context(), "/proc", strconv.Itoa(p.pid()))
+			return err == nil && s.state == 'Z'
+		})
 		if _, err := a.await(t.Context(), &plan, load); !errors.Is(err, errExited) {
 			t.Errorf("waiting for the probe: %v", err)
 		}

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,12 @@ type injection struct {
 	plan     *Plan
 	dir      string // /proc/PID
 	load     *payload
+	stood    time.Duration
+	stopped  time.Time // when gdb was told to stop the process; zero while it runs
 }
 
-// inject starts the payload's thread in a process, by gdb.
+// inject starts the payload's thread in a process, by gdb. It returns how long the process may have
+// stood still: from each command to stop it until it runs again.
 func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood time.Duration, err error) {
 	dir := filepath.Join(a.options.Proc, strconv.Itoa(plan.Process.PID))
 	if err := plan.python.verify(dir); err != nil {
@@ -41,7 +45,6 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		return 0, fmt.Errorf("start gdb: %w", err)
 	}
 	in := &injection{debugger: d, attacher: a, plan: plan, dir: dir, load: load}
-	watch := watchStandstill(a.options.Proc, plan.Process.PID)
 	defer func() {
 		failed := d.leave()
 		if failed != nil {
@@ -50,7 +53,8 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		if !d.endedWell() {
 			failed = errors.Join(failed, a.resume(plan))
 		}
-		stood, err = watch.end(), errors.Join(err, failed)
+		in.runs()
+		stood, err = in.stood, errors.Join(err, failed)
 	}()
 	if _, err := d.execute(settings...); err != nil {
 		return 0, err
@@ -113,20 +117,30 @@ func (in *injection) untilStarted(ctx context.Context) error {
 	}
 }
 
-// tryOnce stops the process once. When it returns the process runs again, whatever happened.
+// runs notes that the process runs again.
+func (in *injection) runs() {
+	if !in.stopped.IsZero() {
+		in.stood += in.attacher.now().Sub(in.stopped)
+	}
+	in.stopped = time.Time{}
+}
+
+// tryOnce stops the process once. When it returns without an error the process runs again.
 func (in *injection) tryOnce() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
+	in.stopped = in.attacher.now()
 	output, err := in.execute("attach "+pid, "thread find .")
 	if err != nil {
 		return false, "", err
 	}
 	defer func() {
-		if done && err == nil {
-			return // start has detached
+		if !done || err != nil { // else start has detached
+			if _, failed := in.execute("detach"); failed != nil {
+				err = cmp.Or(err, failed)
+				return
+			}
 		}
-		if _, failed := in.execute("detach"); failed != nil && err == nil {
-			err = failed
-		}
+		in.runs()
 	}()
 	state, err := readStatus(context.Background(), in.dir)
 	if err != nil {

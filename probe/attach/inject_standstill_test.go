@@ -73,26 +73,6 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 	}
 }
 
-func TestStandstillCountsStopLeftByGdb(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		states string // a second apart
-		want   time.Duration
-	}{
-		{"StTSS", 2 * time.Second}, // gdb was killed and left the process stopped
-		{"STTSS", 0},               // stopped by its own user
-		{"tStST", 2 * time.Second}, // stopped twice
-	} {
-		var stood stops
-		for i, state := range []byte(tc.states) {
-			stood.add(time.Unix(int64(i), 0), state)
-		}
-		if stood.sum != tc.want {
-			t.Errorf("states %s: standstill %v, want %v", tc.states, stood.sum, tc.want)
-		}
-	}
-}
-
 // TestEndDuringAttachIsTold: how the process has ended, and whether attaching may be why.
 func TestEndDuringAttachIsTold(t *testing.T) {
 	for _, python := range anyPythons(t) {
