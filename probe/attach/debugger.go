@@ -192,9 +192,6 @@ const notWritten = "Couldn't write"
 // checkRegisters changes a vector register of the stopped thread and restores it. A gdb that cannot
 // would fail within a function call, and leave the process with an interrupted system call.
 func (d *debugger) checkRegisters() error {
-	if runtime.GOARCH != "amd64" {
-		return nil
-	}
 	reply, err := d.execute(
 		"set $vramscope_was = $xmm15.v4_int32[3]",
 		"set $xmm15.v4_int32[3] = ~$vramscope_was",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,9 +47,6 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 // writesRegisters tries what checkRegisters will do, on a shell that is stopped at its
 // first instruction. Where that cannot be tried, checkRegisters finds out.
 func writesRegisters(ctx context.Context, path string, timeout time.Duration) bool {
-	if runtime.GOARCH != "amd64" {
-		return true
-	}
 	out, _ := output(ctx, timeout, cleanEnvironment(), path, "-nx", "-nh", "-q", "-batch", "-iex", "set auto-load no",
 		"-iex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "starti",
 		"-ex", "set $xmm15.v4_int32[3] = 1", "-ex", "kill", "/bin/sh") // gdb's exit status says nothing of a command

@@ -59,12 +59,6 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 	if _, err := d.execute(settings...); err != nil {
 		return 0, err
 	}
-	if runtime.GOARCH == "arm64" {
-		// On arm64 a called function returns to the program's entry point, which gdb must know.
-		if _, err := d.execute("file /proc/" + strconv.Itoa(plan.Process.PID) + "/exe"); err != nil {
-			return 0, err
-		}
-	}
 	return 0, in.untilStarted(ctx)
 }
 

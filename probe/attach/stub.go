@@ -56,27 +56,6 @@ var starters = map[string][]byte{
 		0x5b, // pop rbx
 		0xc3, // ret
 	},
-	"arm64": instructions(
-		0xd503245f, // bti c
-		0xa9bd7bfd, // stp x29, x30, [sp, #-48]!
-		0x910003fd, // mov x29, sp
-		0xf9000bf3, // str x19, [sp, #16]
-		0xaa0003f3, // mov x19, x0
-		0x910083e0, // add x0, sp, #32
-		0xd2800001, // mov x1, #0
-		0xf9401262, // ldr x2, [x19, #32]
-		0xaa1303e3, // mov x3, x19
-		0xf9401668, // ldr x8, [x19, #40]
-		0xd63f0100, // blr x8
-		0x350000a0, // cbnz w0, over the next four
-		0xf94013e0, // ldr x0, [sp, #32]
-		0xf9401a68, // ldr x8, [x19, #48]
-		0xd63f0100, // blr x8
-		0xd2800000, // mov x0, #0
-		0xf9400bf3, // ldr x19, [sp, #16]
-		0xa8c37bfd, // ldp x29, x30, [sp], #48
-		0xd65f03c0, // ret
-	),
 }
 
 // stubs is stub in machine code.
@@ -99,34 +78,6 @@ var stubs = map[string][]byte{
 		0x5b, // pop rbx
 		0xc3, // ret
 	},
-	"arm64": instructions(
-		0xd503245f, // bti c
-		0xa9be7bfd, // stp x29, x30, [sp, #-32]!
-		0xa90153f3, // stp x19, x20, [sp, #16]
-		0x910003fd, // mov x29, sp
-		0xaa0003f3, // mov x19, x0
-		0xf9400268, // ldr x8, [x19]
-		0xd63f0100, // blr x8
-		0x2a0003f4, // mov w20, w0
-		0xf9400e60, // ldr x0, [x19, #24]
-		0xf9400a68, // ldr x8, [x19, #16]
-		0xd63f0100, // blr x8
-		0x2a1403e0, // mov w0, w20
-		0xf9400668, // ldr x8, [x19, #8]
-		0xd63f0100, // blr x8
-		0xd2800000, // mov x0, #0
-		0xa94153f3, // ldp x19, x20, [sp, #16]
-		0xa8c27bfd, // ldp x29, x30, [sp], #32
-		0xd65f03c0, // ret
-	),
-}
-
-func instructions(words ...uint32) []byte {
-	var code []byte
-	for _, word := range words {
-		code = binary.LittleEndian.AppendUint32(code, word)
-	}
-	return code
 }
 
 // image returns the content of the memory at an address.

@@ -182,17 +182,6 @@ var waiting = map[string]*calls{
 		34, 128, 130, // pause, rt_sigtimedwait, rt_sigsuspend
 		208, // io_getevents
 	}},
-	"arm64": {futex: 98, others: []int{
-		63,     // read
-		73, 72, // ppoll, pselect6
-		22, 441, // epoll_pwait, epoll_pwait2
-		101, 115, // nanosleep, clock_nanosleep
-		207, 212, 243, // recvfrom, recvmsg, recvmmsg
-		202, 242, // accept, accept4
-		260, 95, // wait4, waitid
-		137, 133, // rt_sigtimedwait, rt_sigsuspend
-		4, // io_getevents
-	}},
 }
 
 // String describes the thread in the error when no thread is usable.
