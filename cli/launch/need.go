@@ -34,7 +34,12 @@ type Needs struct {
 	TTL          time.Duration
 	PID          int // the process that it is for; 0: none
 	wait, length time.Duration
+	cap          string             // what allocators may reserve, of run alone; "": they have no limit
+	visible      *snapshot.Snapshot // the GPUs that were looked at
 }
+
+// capAtNeed is the value of --cap alone.
+const capAtNeed = "need"
 
 // Add adds the flags that all claims have.
 func (n *Needs) Add(cmd *cobra.Command) {
@@ -55,7 +60,7 @@ func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, err
 	claim.Need, claim.Count, claim.Length, claim.TTL, claim.Wait = q.Need, q.Count, n.length, n.TTL, n.wait
 	claim.Parent, claim.PID = p.Getenv(lease.Variable), n.PID
 	var err error
-	if claim.Among, err = visible(p); err != nil {
+	if claim.Among, err = n.look(p); err != nil {
 		return schema.Lease{}, err
 	}
 	began := p.Now()
@@ -93,9 +98,9 @@ func LeaseFailure(err error, waited time.Duration) error {
 	return command.Refused(err, "%s", refusal.Message)
 }
 
-// visible returns the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu
+// look returns the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu
 // allows, in CUDA's order.
-func visible(p *command.Program) ([]string, error) {
+func (n *Needs) look(p *command.Program) ([]string, error) {
 	s, err := p.Settings()
 	if err != nil {
 		return nil, err
@@ -105,6 +110,7 @@ func visible(p *command.Program) ([]string, error) {
 		return nil, err
 	}
 	snap := src.GPUs()
+	n.visible = snap
 	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) == 0 {
 		return nil, cmp.Or(src.Unusable(snap), error(command.Failed(errors.New("no GPU is visible here"))))
 	}
@@ -169,6 +175,10 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 // withLease claims a lease for this process, which becomes the command, and puts the lease into
 // the environment.
 func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error {
+	most, err := quantity.ParseBytes(n.cap)
+	if err != nil && n.cap != "" && n.cap != capAtNeed {
+		return command.Usage("--cap: %q is not an amount of memory: write --cap=20GiB, or --cap for what --need says", text.Clean(n.cap))
+	}
 	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
 	if err != nil {
 		return err
@@ -177,7 +187,28 @@ func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error
 	if verbose || time.Time(given.Since).Sub(time.Time(given.AskedAt)) > time.Second {
 		p.Warn("lease %s: %s on GPU %s", given.ID, given.NeedBytes, labels)
 	}
-	return errors.Join(os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
+	if n.cap != "" {
+		err = n.limit(p, &given, cmp.Or(most, given.NeedBytes))
+	}
+	return errors.Join(err, os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
+}
+
+// limit has the allocators that can be limited reserve no more than most on each GPU of a lease: PyTorch's by the probe, JAX's by
+// the environment.
+func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Bytes) error {
+	name, total := "XLA_PYTHON_CLIENT_MEM_FRACTION", quantity.Bytes(0)
+	if os.Getenv("XLA_CLIENT_MEM_FRACTION") != "" {
+		name = "XLA_CLIENT_MEM_FRACTION" // with both set JAX ends (jaxlib/xla_client.py, 0.10.2)
+	}
+	for _, leased := range given.GPUs {
+		if g, instance := n.visible.Device(leased.UUID); instance != nil {
+			total = max(total, instance.Memory.Capacity().Or(0))
+		} else if g != nil {
+			total = max(total, g.Memory.Capacity().Or(0))
+		}
+	}
+	p.Warn("cap: PyTorch and JAX reserve at most %s on a GPU; CUDA contexts and other libraries are not limited", most)
+	return errors.Join(os.Setenv("VRAMSCOPE_CAP", strconv.FormatInt(int64(most), 10)), os.Setenv(name, fmt.Sprint(min(float64(most)/float64(total), 1))))
 }
 
 // GPUsOf lists the GPUs of a lease: by UUID, and as people name them.

@@ -69,7 +69,8 @@ GPU with the most room, and sets CUDA_VISIBLE_DEVICES to that GPU: never to one
 that is not visible already. NxSIZE is SIZE on each of N GPUs. SIZE is all that
 CMD will use there, CUDA contexts (some hundred MiB each) included. --wait waits
 for its turn and says how far it is; Ctrl-C leaves the queue. The lease ends
-with the last process that CMD has started (docs/sharing.md).
+with the last process that CMD has started (docs/sharing.md). With --cap, an
+allocation beyond it fails in PyTorch and JAX, and in nothing else.
 
 With --snapshot-on-oom PyTorch records which lines allocate, and where an
 allocation fails, the probe writes its snapshot into DIR: oom-PID-1.pickle, up
@@ -109,7 +110,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 				return err
 			}
 			if needs.Need == "" {
-				for _, name := range []string{"wait", "for", "gpu", "config", "nvml-library"} {
+				for _, name := range []string{"wait", "for", "cap", "gpu", "config", "nvml-library"} {
 					if cmd.Flags().Changed(name) {
 						return command.Usage("--%s goes with --need", name)
 					}
@@ -128,13 +129,15 @@ The exit code is CMD's; 3 if there is no room for --need;
 	// Flags after the command belong to the command, with or without --.
 	cmd.Flags().SetInterspersed(false)
 	needs.Add(cmd)
+	cmd.Flags().StringVar(&needs.cap, "cap", "", "PyTorch and JAX reserve no more on a GPU: SIZE, or what --need says")
+	cmd.Flags().Lookup("cap").NoOptDefVal = capAtNeed
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
 	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
 	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
 	cmd.Flags().StringVar(&snapshots, "snapshot-on-oom", "", "where PyTorch's snapshot goes if an allocation fails")
 	cmd.Flags().StringVar(&traces, "record-memory", "", "where PyTorch's memory history goes when a program ends")
-	command.NameValues(cmd, map[string]string{"snapshot-on-oom": "DIR", "record-memory": "DIR"})
+	command.NameValues(cmd, map[string]string{"cap": "SIZE", "snapshot-on-oom": "DIR", "record-memory": "DIR"})
 	return cmd
 }
 

@@ -32,6 +32,7 @@ class _OutOfMemory:
     def _attach_queued(self):
         try:
             if not self._tried:
+                self._runtime.cap.begin(_module("torch.cuda"))
                 self._attach(_module("torch.cuda"))
         except Exception:
             pass  # it would end the program's initialisation
@@ -41,6 +42,8 @@ class _OutOfMemory:
         so none may be held; it initialises CUDA, so that has to be done."""
         runtime = self._runtime
         cuda = runtime.initialised()
+        if cuda is not None:
+            runtime.cap.apply(cuda)
         if self._tried or cuda is None:
             return
         runtime.locks.pass_by()

@@ -21,7 +21,7 @@ class _PyTorch(_Runtime):
         self._history = False
         self.settings = _Settings()
         self.history = _History(self, _steps)
-        self.errors = _OutOfMemory(self)
+        self.errors, self.cap = _OutOfMemory(self), _Cap(self, driver)
 
     def initialised(self):
         """torch.cuda, or None where the program has not begun to use a GPU through it."""

@@ -1,0 +1,36 @@
+class _Cap:
+    """The limit that vramscope run --cap sets: PyTorch's allocator reserves at most so much on each device.
+
+    A call for a device makes a context there. So where the program sees several, each gets its limit from the probe's
+    thread, once the program uses it; of one alone, before the first allocation.
+
+    Source: set_per_process_memory_fraction in torch/cuda/memory.py (2.0 to 2.15); the fraction is of the device's memory.
+    """
+
+    def __init__(self, runtime, driver):
+        self._runtime, self._driver, self._set = runtime, driver, set()
+
+    def begin(self, cuda):
+        """On the program's thread, at the end of CUDA's initialisation."""
+        if cuda.device_count() == 1:
+            self.apply(cuda, [0])
+
+    def apply(self, cuda, ordinals=None):
+        most = os.environ.get("VRAMSCOPE_CAP", "")
+        if not most.isdigit():
+            return
+        for ordinal in ordinals or self._runtime.ordinals(cuda):
+            if ordinal not in self._set:
+                self._runtime.locks.pass_by()
+                self._set.add(ordinal)
+                total = self._driver.describe(ordinal)[1] or cuda.get_device_properties(ordinal).total_memory
+                try:
+                    self._limit(ordinal, int(most) / total)
+                except Exception:  # a pluggable allocator has no limit
+                    _log_failure("limiting PyTorch")
+
+    @staticmethod
+    def _limit(ordinal, fraction):
+        c = _module("torch")._C
+        now = getattr(c, "_cuda_getMemoryFraction", lambda _: 1.0)  # since 2.8
+        c._cuda_setMemoryFraction(min(fraction, now(ordinal)), ordinal)

@@ -1,0 +1,41 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"vramscope/internal/needs"
+)
+
+// TestCap: what would exceed the limit of vramscope run --cap fails as PyTorch's own error, from the first allocation on. The box has
+// two GPUs, and the program one of them, as a lease has it.
+func TestCap(t *testing.T) {
+	for _, site := range releases(t, "torch") {
+		for _, backend := range []string{"native", "cudaMallocAsync"} {
+			t.Run(filepath.Base(site)+"/"+backend, func(t *testing.T) {
+				p := start(t, job{vramscope: needs.Vramscope(t), site: site, how: byRun, command: []string{"python3", "room_job.py"},
+					settings: []string{"VRAMSCOPE_CAP=21474836480", "CUDA_VISIBLE_DEVICES=1", "PYTORCH_CUDA_ALLOC_CONF=backend:" + backend}})
+				if a := p.attempt(21 * gib); a.Error == "" {
+					t.Error("it has 21 GiB")
+				}
+				for range 19 {
+					if a := p.attempt(gib); a.Error != "" {
+						t.Fatal(a.Error)
+					}
+				}
+				// Of the twentieth GiB the program's first byte has 2 MiB.
+				if a := p.attempt(gib - 2<<20); a.Error != "" {
+					t.Error(a.Error)
+				}
+				a := p.attempt(4 << 20)
+				// The last is all that 2.4 says of cudaMallocAsync.
+				if allowed := regexp.MustCompile(`20\.00 GiB (allowed|is allocated)|: 20\.00 GiB|^Allocation on device $`); !allowed.MatchString(a.Error) {
+					t.Errorf("the error is %q", a.Error)
+				}
+			})
+		}
+	}
+}
