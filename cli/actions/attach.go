@@ -43,7 +43,7 @@ The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
 done: it cannot be attached, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
-		Args: command.OnePID("  vramscope doctor   says which Python processes could get a probe"),
+		Args: command.OnePID("  vramscope once     lists them; --dry-run says whether one could get a probe"),
 		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runAttach(ctx, p, pid, f) }),
 	}
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "say whether it could be done, and do nothing")

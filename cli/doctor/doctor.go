@@ -77,7 +77,6 @@ func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 		{"processes", b.processes()},
 		{"probes", b.probes()},
 		{"daemon", b.daemon()},
-		{"Python processes: could a probe be attached?", b.pythons()},
 		{"terminal", b.terminal()},
 		{"configuration", b.configuration(refused)},
 	})...)
@@ -160,9 +159,9 @@ func Command(p *command.Program) *cobra.Command {
 		Annotations: command.WithoutScreen,
 		Short:       "what works on this box, what does not, and why",
 		Long: `Looks at everything that vramscope depends on (the driver, its GPUs, the
-processes on them and their probes, Python processes that could get one, the
-audit log, the terminal, the configuration) and says of each whether it works,
-and if not, why and what to do.
+processes on them and their probes, the audit log, the terminal, the
+configuration) and says of each whether it works, and if not, why and what to
+do.
 
 The exit code is 0 if the monitor would work, otherwise the monitor's.`,
 		Args: command.NoArguments,

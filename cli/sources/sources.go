@@ -211,10 +211,5 @@ func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.
 
 // Attacher attaches probes, and logs that.
 func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
-	return &attach.Attacher{Way: WaysInto(table), Log: log, Clock: time.Now}
-}
-
-// WaysInto finds out how a probe gets into a process.
-func WaysInto(table *process.Table) *way.Attacher {
-	return way.New(way.Options{Table: table, Finder: probe.NewFinder(table)})
+	return &attach.Attacher{Way: way.New(way.Options{Table: table, Finder: probe.NewFinder(table)}), Log: log, Clock: time.Now}
 }
