@@ -31,7 +31,6 @@ type model struct {
 	freed     freed     // by the last flush
 	attaching bool      // a probe is being attached
 	bell      bell
-	clicked   clicked
 
 	digits      digits            // the index of a GPU being typed
 	past        int               // number of the newest request to the history

@@ -18,46 +18,6 @@ import (
 
 func withMouse(o *Options) { o.Mouse = true }
 
-func TestDoubleClickOpensTheDetail(t *testing.T) {
-	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
-	m.click("2963101")
-	if m.st.detail {
-		t.Fatal("one click opens the detail")
-	}
-	m.now = m.now.Add(time.Second)
-	m.click("2963101")
-	if m.st.detail {
-		t.Fatal("two slow clicks open the detail")
-	}
-	m.click("2963101")
-	if !m.st.detail || m.st.Cursor.ID.Process.PID != 2963101 {
-		t.Fatalf("a double click does not open the detail:\n%s", m.screen())
-	}
-}
-
-// TestMouseChoosesInMenus: a click on a line of the sort menu sorts by it, one on a line of
-// the setup changes it.
-func TestMouseChoosesInMenus(t *testing.T) {
-	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
-	m.press("f6")
-	m.click("other: CUDA context")
-	m.shows("sorted by OTHER, largest first")
-	m.press("f2")
-	m.click("Bell")
-	if !m.bell.silent {
-		t.Error("a click on Bell does not turn it off")
-	}
-	m.press("G")
-	m.click("its slurm job")
-	if len(m.st.Columns) == 0 || strings.Contains(strings.Join(m.st.Columns, " "), "JOB") {
-		t.Errorf("a click on JOB leaves %v", m.st.Columns)
-	}
-	m.click("vramscope  root")
-	if m.st.overlay == nil {
-		t.Error("a click beside the setup closes it")
-	}
-}
-
 // TestClickDoesNotConfirm: not even on the key that does.
 func TestClickDoesNotConfirm(t *testing.T) {
 	sent := false

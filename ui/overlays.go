@@ -55,11 +55,7 @@ const askingTime = 250 * time.Millisecond
 // overlay ignores.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
-	return m.takeOutcome(m.st.overlay.Press(name, width, height))
-}
-
-func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bool, cmd tea.Cmd, taken bool) {
-	switch out {
+	switch next, out := m.st.overlay.Press(name, width, height); out {
 	case dialog.Ignored:
 		return false, nil, false
 	case dialog.Closed:

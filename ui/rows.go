@@ -100,7 +100,9 @@ func (m *model) click(x, y int) bool {
 		if at >= len(t.Rows) {
 			return false
 		}
-		return m.clickRow(t.Rows[at].Process.ID, y-lay.table.top-1)
+		m.st.onGPUs = false
+		m.setCursor(t.Rows[at].Process.ID, y-lay.table.top-1)
+		return true
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(&lay, x, y)
 		return ok && m.setFocus(new(line.Place()))

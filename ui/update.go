@@ -39,7 +39,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.paste(msg.Content), nil
 	case tea.MouseClickMsg, tea.MouseWheelMsg:
 		m.st.now = m.options.Now()
-		return m.takeMouse(msg.(tea.MouseMsg))
+		return m.takeMouse(msg.(tea.MouseMsg)), nil
 	case tea.WindowSizeMsg:
 		return m.resize(msg.Width, msg.Height), nil
 	case digitMsg:

@@ -101,24 +101,6 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	return e, Handled
 }
 
-// Click puts the cursor on an event. A second click explains it.
-func (e Events) Click(line, width, height int) (Overlay, Outcome) {
-	rows := e.lines(width, height)
-	at := line - 2 // the edge and the titles
-	if height < minFramed || at < 0 || at >= rows {
-		return e, Handled
-	}
-	top := e.view(rows)
-	switch {
-	case top+at >= len(e.shown), e.shown[top+at] == dayLine:
-	case e.shown[top+at] == e.at && e.explains():
-		return e.why(), Explained
-	default:
-		e.top, e.at = top, e.shown[top+at]
-	}
-	return e, Handled
-}
-
 // why explains the event under the cursor.
 func (e Events) why() Why {
 	w := NewWhy(e.look, e.log[e.at])

@@ -260,28 +260,6 @@ func TestGuardsFiguresAreInView(t *testing.T) {
 	}
 }
 
-// TestEventsTakeClicks: a click puts the cursor on the event that is there, at every size and
-// wherever the list is scrolled to.
-func TestEventsTakeClicks(t *testing.T) {
-	for height := minFramed; height < 14; height++ {
-		var o Overlay = NewEvents(uitest.Appearance(t, "mono", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
-		for range 9 {
-			for line, text := range o.Render(80, height) {
-				clicked, out := o.(Clickable).Click(line, 80, height)
-				if out == Explained {
-					continue
-				}
-				after := clicked.Render(80, height)[line]
-				isEvent := line > 1 && line < height-1 && strings.Contains(text, ":") && strings.Contains(text, "17")
-				if isEvent && !strings.Contains(after, "\x1b[7m") {
-					t.Fatalf("height %d: a click on line %d, %q, leaves the cursor elsewhere:\n%s", height, line, text, rendered(clicked, 80, height))
-				}
-			}
-			o, _ = o.Press("down", 80, height)
-		}
-	}
-}
-
 func TestPauseGoldens(t *testing.T) {
 	for name, guard := range map[string]*snapshot.Guard{
 		"none": nil, "dry-run": {Mode: snapshot.GuardDryRun}, "act": {Mode: snapshot.GuardAct, ByDaemon: true},

@@ -11,16 +11,9 @@ import (
 
 // Menu is an overlay in which the user chooses a line. Unlike a Question it acts on no process.
 type Menu interface {
-	Clickable
+	Overlay
 	// MenuHints are the hints for the bottom line.
 	MenuHints() []keys.Hint
-}
-
-// Clickable is an overlay whose lines take clicks.
-type Clickable interface {
-	Overlay
-	// Click takes a click on a line of the overlay, counted from its upper edge.
-	Click(line, width, height int) (Overlay, Outcome)
 }
 
 // list is the cursor of a menu, and the first line in view.

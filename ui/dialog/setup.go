@@ -160,21 +160,6 @@ func (d Setup) shift(by, height int) (Overlay, Outcome) {
 	return d.shown(height), Changed
 }
 
-// Click changes the setting or column of a line.
-func (d Setup) Click(line, _, height int) (Overlay, Outcome) {
-	at := d.shown(height).top + line - 1
-	if line < 1 || line > height-2 {
-		return d, Handled
-	}
-	for i := range d.count() {
-		if d.lineOf(i) == at {
-			d.at = i
-			return d.change(1)
-		}
-	}
-	return d, Handled
-}
-
 func (d Setup) MenuHints() []keys.Hint {
 	hints := []keys.Hint{
 		{Position: 1, Rank: 1, Key: "Space", Text: "change"}, {Position: 5, Rank: 2, Key: "Esc", Text: "close"},

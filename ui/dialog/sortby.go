@@ -49,15 +49,6 @@ func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, map[bool]Outcome{true: Handled, false: Ignored}[moved]
 }
 
-func (d SortBy) Click(line, _, height int) (Overlay, Outcome) {
-	at := d.inView(len(d.columns), height-2).top + line - 1
-	if line < 1 || line > height-2 || at >= len(d.columns) {
-		return d, Handled
-	}
-	d.at = at
-	return d, Chosen
-}
-
 func (d SortBy) MenuHints() []keys.Hint {
 	return []keys.Hint{
 		{Position: 1, Rank: 1, Key: "Enter", Text: "sort"}, {Position: 2, Rank: 3, Key: "j k", Text: "move"},
