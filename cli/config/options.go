@@ -69,7 +69,7 @@ func Options(s *Settings) []Option {
 		},
 		{
 			Key: "columns", Value: list(&s.Columns, s.column),
-			Comment: "The columns of the table of processes, from left to right, also of \"once\" in a terminal:\n" +
+			Comment: "The columns of the monitor's table of processes, from left to right:\n" +
 				columnList() + "\nGPU, PID and USED are always there, and COMMAND is always last. Where there is no room\nfor all, the least important are left out. Empty: all.",
 		},
 		{

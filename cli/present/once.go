@@ -39,10 +39,10 @@ func Once(p *command.Program) *cobra.Command {
 		Short:       "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
-In a terminal the table is cut to its width and has the columns that the
-configuration names; piped or redirected it has them all. No cell but the last
-contains a blank, so that awk can count columns. JSON and CSV
-have exact bytes; their fields are documented in docs/json.md.
+In a terminal the table is cut to its width and has the columns that fit; piped
+or redirected it has them all. No cell but the last contains a blank, so that
+awk can count columns. JSON and CSV have exact bytes; their fields are
+documented in docs/json.md.
 
 One sample does not show where memory is heading. With --watch it observes for a
 while first, so that forecasts, rates and alerts are in the snapshot.`,
@@ -155,7 +155,7 @@ func format(p *command.Program, snap *snapshot.Snapshot, s *config.Settings, f o
 	case f.format == "csv":
 		err = render.CSV(&out, snap)
 	default:
-		err = render.Table(&out, snap, p.OutputWidth(), ascii, s.Columns...)
+		err = render.Table(&out, snap, p.OutputWidth(), ascii)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)

@@ -33,41 +33,14 @@ func (g *grid) place(title string) int {
 
 // drop takes columns out, by their titles.
 func (g *grid) drop(titles ...string) {
-	var places []int
-	for i, c := range g.columns {
-		if !slices.Contains(titles, c.title) {
-			places = append(places, i)
-		}
-	}
-	g.keep(places)
-}
-
-// arrange keeps the columns with these titles, in this order, and the last column.
-func (g *grid) arrange(titles []string) {
-	var places []int
-	last := len(g.columns) - 1
 	for _, title := range titles {
-		if i := g.place(title); i >= 0 && i < last && !slices.Contains(places, i) {
-			places = append(places, i)
+		if i := g.place(title); i >= 0 {
+			g.columns = slices.Delete(g.columns, i, i+1)
+			for row := range g.rows {
+				g.rows[row] = slices.Delete(g.rows[row], i, i+1)
+			}
 		}
 	}
-	g.keep(append(places, last))
-}
-
-func (g *grid) keep(places []int) {
-	g.columns = pick(g.columns, places)
-	for i, row := range g.rows {
-		g.rows[i] = pick(row, places)
-	}
-}
-
-// pick returns the elements of a slice at some places.
-func pick[T any](all []T, places []int) []T {
-	some := make([]T, len(places))
-	for to, from := range places {
-		some[to] = all[from]
-	}
-	return some
 }
 
 // start returns the cell in which the last column begins.

@@ -14,6 +14,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // table is the text form of a snapshot: a line about the box, a block of
@@ -29,15 +30,11 @@ type table struct {
 	signs Signs
 }
 
-// Table writes the table, its lines cut to width unless that is 0. Its columns of processes are
-// then the configured ones, if there are any.
-func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
+// Table writes the table, its lines cut to width unless that is 0.
+func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
 	t := table{snap: snap, signs: SignsFor(ascii)}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
-		if len(configured) > 0 {
-			processes.arrange(monitorTitles(configured))
-		}
 		t.fit(&gpus, &processes, width)
 	} else {
 		processes.drop("JOB") // scripts count the columns
@@ -54,19 +51,6 @@ func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configur
 	}
 	_, err := io.WriteString(w, cutLines(lines, width, t.signs.Ellipsis))
 	return err
-}
-
-// monitorTitles returns the columns of the monitor by their titles here, including those that are
-// always there.
-func monitorTitles(configured []string) []string {
-	titles := slices.Clone(configured)
-	for i, title := range titles {
-		if title == "TYP" {
-			titles[i] = "TYPE"
-		}
-	}
-	missing := slices.DeleteFunc([]string{"GPU", "PID", "USED"}, func(title string) bool { return slices.Contains(titles, title) })
-	return append(missing, titles...)
 }
 
 // commandLeast is how much of the command a terminal should show.
@@ -230,7 +214,7 @@ func (t *table) processes() grid {
 			inAMinute, forecast = p.Predicted[i].Median.String(), true
 		}
 		jobs = jobs || p.Job.Kind != ""
-		g.rows = append(g.rows, append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.Dash), inAMinute, commandOf(p)))
+		g.rows = append(g.rows, append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.Dash), inAMinute, cell.ShortCommand(p)))
 	}
 	if !jobs {
 		g.drop("JOB")
