@@ -55,22 +55,13 @@ func followedUnpinned(st *state) snapshot.SeriesKey {
 	if a := alarmed(st.headlines(), st.alert); a != nil {
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
-	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: fullest(s)}
-}
-
-// fullest returns the GPU with the largest share of its memory in use, "" where there is none.
-func fullest(s *snapshot.Snapshot) string {
-	highest, uuid := -1.0, ""
-	for i := range s.GPUs {
-		gpu, share := &s.GPUs[i], 0.0
-		if used, ok := gpu.Memory.Used.Value(); ok && gpu.State == snapshot.GPUOK {
-			share = float64(used) / float64(max(gpu.Memory.Capacity().Or(1), 1))
-		}
-		if share > highest {
-			highest, uuid = share, gpu.UUID
-		}
+	key := snapshot.SeriesKey{Metric: metric.Used}
+	if g := s.Fullest(); g != nil {
+		key.GPUUUID = g.UUID
+	} else if len(s.GPUs) > 0 {
+		key.GPUUUID = s.GPUs[0].UUID
 	}
-	return uuid
+	return key
 }
 
 // alarmed returns the urgent alert on the alert line, else the worst urgent one, or nil.

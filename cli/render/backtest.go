@@ -22,7 +22,7 @@ func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	sum := &r.Pooled
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s in all series; %d rows skipped",
-			text.Clean(r.File), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.Skipped)), "",
+			text.Clean(r.File), sum.Series, sum.Samples, brief(time.Duration(sum.Seconds*1e9)), len(r.Skipped)), "",
 		r.alerts(sum), "",
 	}
 	lines = append(lines, r.horizons(sum).lines()...)
@@ -71,7 +71,7 @@ func (r *backtestReport) horizons(sum *backtest.Summary) *grid {
 	return g
 }
 
-func horizonName(seconds float64) string { return shortDuration(time.Duration(seconds * 1e9)) }
+func horizonName(seconds float64) string { return brief(time.Duration(seconds * 1e9)) }
 
 func (r *backtestReport) alerts(sum *backtest.Summary) string {
 	a := &sum.Alarms

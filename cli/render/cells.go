@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
 	"vramscope/internal/text"
@@ -61,35 +60,9 @@ func (t *table) fullIn(full *snapshot.FullIn) string {
 	}
 	latest := "+"
 	if full.Latest > 0 {
-		latest = t.signs.EnDash + shortDuration(full.Latest)
+		latest = t.signs.EnDash + brief(full.Latest)
 	}
-	return shortDuration(full.Median) + "(" + shortDuration(full.Earliest) + latest + ")"
-}
-
-// shortDuration returns "58s", "4m10s", "3m" or "2h05m".
-func shortDuration(d time.Duration) string {
-	d = d.Round(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour && d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-}
-
-// commandOf returns what a process runs, as a table shows it.
-func commandOf(p *snapshot.Process) string {
-	switch {
-	case p.ID.Process.Hidden():
-		return "hidden: another user's"
-	case p.ID.Process.Foreign():
-		return "pid of another container"
-	}
-	return text.Clean(process.ShortCommand(p.Command, p.Name))
+	return brief(full.Median) + "(" + brief(full.Earliest) + latest + ")"
 }
 
 // placeOf returns "5", or "5:1" for the first MIG instance of GPU 5.
@@ -102,6 +75,8 @@ func (t *table) placeOf(p *snapshot.Process) string {
 	}
 	return strconv.Itoa(p.GPU)
 }
+
+func brief(d time.Duration) string { return quantity.BriefDuration(d.Round(time.Second)) }
 
 func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, number) }
 
@@ -138,7 +113,7 @@ func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 		}, " "))
 	default:
 		parts = append(parts, t.total(), text.Plural(len(snap.GPUs), "GPU", "GPUs"))
-		if g := fullest(snap); g != nil {
+		if g := snap.Fullest(); g != nil {
 			parts = append(parts, fmt.Sprintf("fullest %d: %s", g.Index, t.share(g.Memory.Used, g.Memory.Total)))
 		}
 	}
@@ -146,7 +121,7 @@ func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 		if g := &snap.GPUs[i]; g.State != snapshot.GPUOK {
 			parts = append(parts, fmt.Sprintf("! %d %s", g.Index, g.StateWord()))
 		} else if g.FullIn != nil {
-			parts = append(parts, fmt.Sprintf("! %d full %s", g.Index, shortDuration(g.FullIn.Median)))
+			parts = append(parts, fmt.Sprintf("! %d full %s", g.Index, brief(g.FullIn.Median)))
 		}
 	}
 	_, err := io.WriteString(w, strings.Join(parts, "  ")+"\n")
@@ -179,22 +154,4 @@ func (t *table) share(used, total snapshot.Bytes) string {
 		held = fmt.Sprintf("%.*f", digits, float64(v)/float64(quantity.GiB))
 	}
 	return fmt.Sprintf("%s/%.*fG", held, digits, float64(whole)/float64(quantity.GiB))
-}
-
-// fullest returns the GPU with the greatest share of its capacity in use.
-func fullest(snap *snapshot.Snapshot) *snapshot.GPU {
-	var best *snapshot.GPU
-	highest := -1.0
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		used, known := g.Memory.Used.Value()
-		capacity, measured := g.Memory.Capacity().Value()
-		if !known || !measured || capacity <= 0 {
-			continue
-		}
-		if share := float64(used) / float64(capacity); share > highest {
-			best, highest = g, share
-		}
-	}
-	return best
 }

@@ -11,6 +11,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
+	"vramscope/ui/cell"
 )
 
 // FlushText returns the result of a flush: a line for each GPU, and the sentence that the monitor shows.
@@ -44,7 +45,7 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 // FlushQuestion returns what is asked before a flush.
 func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs Signs) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
+	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), cell.ShortCommand(target))
 	if target.Runtime != "" {
 		b.WriteString("  " + text.Clean(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
 	}

@@ -149,3 +149,20 @@ func (s *Snapshot) rows(wanted func(*Process) bool) iter.Seq[*Process] {
 		}
 	}
 }
+
+// Fullest returns the GPU with the greatest share of its capacity in use, nil where none is known.
+func (s *Snapshot) Fullest() (fullest *GPU) {
+	highest := -1.0
+	for i := range s.GPUs {
+		g := &s.GPUs[i]
+		used, known := g.Memory.Used.Value()
+		capacity := g.Memory.Capacity().Or(0)
+		if !known || capacity <= 0 || g.State != GPUOK {
+			continue
+		}
+		if share := float64(used) / float64(capacity); share > highest {
+			fullest, highest = g, share
+		}
+	}
+	return fullest
+}
