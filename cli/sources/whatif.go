@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,9 +20,6 @@ import (
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
-
-// replayTime limits a replay that a page can do without.
-const replayTime = time.Minute
 
 // MemoryHistory has a process's probe write what it allocates and has recorded, as PyTorch's pickle.
 func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
@@ -82,8 +78,6 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, replayTime)
-	defer cancel()
 	python, err := whatif.Of(pid)
 	if err != nil {
 		return nil, err
@@ -132,8 +126,6 @@ func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 // ReplayedError replays a trace that ends in an out-of-memory error: of an allocation that PyTorch reported as
 // so many bytes, with so much reserved.
 func ReplayedError(ctx context.Context, trace []byte, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
-	ctx, cancel := context.WithTimeout(ctx, replayTime)
-	defer cancel()
 	python, err := whatif.Named(ctx, interpreter)
 	if err != nil {
 		return nil, fmt.Errorf("no Python: %w", err)
