@@ -132,8 +132,8 @@ func (b *block) ticks() (times store.Block) {
 	return times
 }
 
-// codecChecked is the codec of ticks, chunks (store.Block) and tail (block.appendTail): behind a
-// checksum, four bytes. Codec 1 had none.
+// codecChecked is the codec of a block of ticks, chunks (store.Block) and tail (block.appendTail),
+// after a checksum of four bytes. Codec 1 had no checksum.
 const codecChecked = 2
 
 // A disk that flips a bit can turn samples into other plausible ones. The checksum covers the

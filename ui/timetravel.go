@@ -142,8 +142,8 @@ type longLog interface {
 	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
-// nearest leaves the events of the first moment after from that has any, or of the last one
-// before it. The events are newest first.
+// nearest returns the events of one moment: of the first after from at which any happened, or of the
+// last before it. The events are newest first.
 func nearest(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
 	var at time.Time
 	for i := range events {

@@ -90,7 +90,7 @@ func (s *sharing) claim(need quantity.Bytes, parent string) (*lease.Lease, strin
 	return given, "lease " + given.ID + " holds " + given.Need.String()
 }
 
-// run has the server asked to sleep or to wake, and says what came of it.
+// run asks the server to sleep or to wake, and returns the outcome in words.
 func (s *sharing) run(ctx context.Context, level flush.Level) (string, error) {
 	f := &flush.Flusher{Sample: s.sample, Clock: time.Now, Servers: func(process.Identity) (*server.Server, error) { return s.server, nil }}
 	result, err := f.Run(ctx, flush.Request{Process: s.server.Process, Level: level, Origin: action.Command("demo")})

@@ -110,7 +110,8 @@ func (g *game) play(until time.Duration) (w *world.World, open []question) {
 	return w, open
 }
 
-// enough returns who gives: the first ones, then the largest caches, until there is enough.
+// enough returns the processes to flush: those in first, then those with the largest caches, until
+// they free enough.
 func (q *question) enough(first []int) (gives []int) {
 	var freed quantity.Bytes
 	add := func(x giver) {
