@@ -108,21 +108,6 @@ func (r root) open(path string) (int, error) {
 	return fd, nil
 }
 
-// stampAt returns the stamp of the directory path below the root, zero where there is none.
-func (r root) stampAt(path string) (stamp, error) {
-	fd, err := r.open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return stamp{}, nil
-	}
-	if err != nil {
-		return stamp{}, err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
-	return stampOf(&st), err
-}
-
 // ownerAt returns the owner of a path, without following a link; false if it does not exist.
 func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t

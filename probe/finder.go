@@ -45,93 +45,50 @@ var errInherited = errors.New("the process has exited, and a child holds its soc
 // Open connects to the probe of a process, in any mount and pid namespace:
 //
 //	pid → last field of NSpid → /proc/PID/root + the process's directory → connect → is it that process?
+//
+// It refuses other users' processes.
 func (f *Finder) Open(pid int) (*Client, error) {
-	s, err := f.seek(pid)
+	id, err := f.table.Identify(pid)
 	if err != nil {
 		return nil, err
 	}
-	return f.open(&s)
-}
-
-// sought is a process whose probe is searched for.
-type sought struct {
-	id    process.Identity
-	who   owner
-	inner int // the user's ID inside the process's user namespace
-
-	// The directories searched, if none has the socket; nil if not all could be searched.
-	without []visited
-}
-
-// visited is a directory that was searched; its stamp is zero where there was none.
-type visited struct {
-	path  string
-	stamp stamp
-}
-
-// seek finds out where the probe of a process would serve. It refuses other users' processes.
-func (f *Finder) seek(pid int) (sought, error) {
-	id, err := f.table.Identify(pid)
-	if err != nil {
-		return sought{}, err
-	}
 	who, err := ownerOf(f.proc, pid)
 	if err != nil {
-		return sought{}, fmt.Errorf("probe: %w", err)
+		return nil, fmt.Errorf("probe: %w", err)
 	}
 	if f.uid != 0 && who.uid != f.uid {
-		return sought{}, fmt.Errorf("probe: %w", &process.Refusal{
+		return nil, fmt.Errorf("probe: %w", &process.Refusal{
 			Reason: fmt.Sprintf("PID %d belongs to user %d; you are user %d", pid, who.uid, f.uid),
 		})
 	}
-	return sought{id: id, who: who, inner: innerUID(f.proc, pid, who.uid)}, nil
-}
-
-func (f *Finder) open(s *sought) (*Client, error) {
-	pid, who := s.id.PID, s.who
-	name := socketName(who.nspid, s.id.StartTime)
+	inner, name := innerUID(f.proc, pid, who.uid), socketName(who.nspid, id.StartTime)
 	root := openRoot(f.rootOf(pid))
 	defer root.close()
 	var failures []error
-	var tried []visited
+	var tried []string
 	for _, source := range []func() []string{
-		func() []string { return f.usual(s.inner, who.uid) },
-		func() []string { return f.fromEnvironment(pid, s.inner) },
-		func() []string { return f.spare(root, s.inner, who.uid) },
+		func() []string { return f.usual(inner, who.uid) },
+		func() []string { return f.fromEnvironment(pid, inner) },
+		func() []string { return f.spare(root, inner, who.uid) },
 	} {
 		for _, path := range source() {
-			if slices.ContainsFunc(tried, func(v visited) bool { return v.path == path }) {
+			if slices.Contains(tried, path) {
 				continue
 			}
-			client, stamp, err := f.openIn(root, pid, path, name, who)
+			client, err := f.openIn(root, pid, path, name, who)
 			if err == nil {
 				return client, nil
 			}
-			tried = append(tried, visited{path, stamp})
+			tried = append(tried, path)
 			if !errors.Is(err, fs.ErrNotExist) {
 				failures = append(failures, err)
 			}
 		}
 	}
 	if len(failures) == 0 {
-		s.without = tried
 		failures = append(failures, ErrNoProbe)
 	}
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
-}
-
-// unchanged reports whether directories, as a process sees them, have not changed since
-// they were searched. That takes a fifth of the system calls of a search.
-func (f *Finder) unchanged(pid int, directories []visited, at time.Time) bool {
-	root := openRoot(f.rootOf(pid))
-	defer root.close()
-	for _, before := range directories {
-		now, err := root.stampAt(before.path)
-		if err != nil || !(listing{stamp: before.stamp, at: at}).current(now) {
-			return false
-		}
-	}
-	return true
 }
 
 // OpenProcess makes a new connection to the probe of a process. It is refused if
@@ -200,25 +157,22 @@ const environmentSize = 256 << 10
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this program sees it if
-// the process's root is inaccessible. The stamp of the directory is taken before the attempt.
-func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
+// the process's root is inaccessible.
+func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
 		dir, err = openDirectory(path, who.uid)
 	}
 	if err != nil {
-		return nil, stamp{}, err
+		return nil, err
 	}
 	defer dir.close()
 	client, err := f.visit(dir, name)
-	if err != nil {
-		return nil, dir.stamp, err
-	}
-	if client.process.PID != pid {
+	if err == nil && client.process.PID != pid {
 		_ = client.Close()
-		return nil, stamp{}, fmt.Errorf("%s: PID %d listens on it, not PID %d: refused", client.path, client.process.PID, pid)
+		return nil, fmt.Errorf("%s: PID %d listens on it, not PID %d: refused", client.path, client.process.PID, pid)
 	}
-	return client, stamp{}, nil
+	return client, err
 }
 
 // visit connects to a socket and verifies its process.

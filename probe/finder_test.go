@@ -170,7 +170,7 @@ func TestOtherUsersProcessIsRefused(t *testing.T) {
 	}
 
 	t.Run("root's monitor reads another user's probe with that user's rights", func(t *testing.T) {
-		client, _, err := slowFinder().openIn(openRoot(slowFinder().rootOf(theirs.pid())), theirs.pid(), filepath.Dir(theirs.socket), filepath.Base(theirs.socket), owner{uid: otherUser})
+		client, err := slowFinder().openIn(openRoot(slowFinder().rootOf(theirs.pid())), theirs.pid(), filepath.Dir(theirs.socket), filepath.Base(theirs.socket), owner{uid: otherUser})
 		if err != nil {
 			t.Fatal(err)
 		}

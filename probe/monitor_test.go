@@ -239,7 +239,7 @@ func TestRunPanicsWhenASearchPanics(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	m.finder.table = nil
 	m.Listed("GPU-1", []int{os.Getpid()})
-	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "(*Finder).seek") {
+	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "(*Finder).Open") {
 		t.Errorf("Run panicked with %v, want the stack of the search", value)
 	}
 }

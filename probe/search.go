@@ -75,20 +75,9 @@ func (m *Monitor) search(ctx context.Context) {
 
 // searchFor searches for the probe of a process. It is called with the lock, which it releases meanwhile.
 func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
-	before := a.err
 	m.mu.Unlock()
 	defer m.mu.Lock()
-	if len(a.without) > 0 && m.finder.unchanged(pid, a.without, a.searched) {
-		m.connected(ctx, a, nil, before, searchRetryLimit)
-		return
-	}
-	a.searched, a.without = time.Now(), nil
-	var client *Client
-	s, err := m.finder.seek(pid)
-	if err == nil {
-		client, err = m.finder.open(&s)
-		a.without = s.without
-	}
+	client, err := m.finder.Open(pid)
 	m.connected(ctx, a, client, err, searchRetryLimit)
 }
 
@@ -175,9 +164,6 @@ type attempt struct {
 	err       error
 	listing   listing  // the listing of a directory
 	left      []string // names not visited yet
-
-	searched time.Time // when all places were searched for the process's probe; only a search touches these
-	without  []visited // see sought
 }
 
 // fail records a failure. The time until the next attempt doubles up to longest.
@@ -189,7 +175,7 @@ func (a *attempt) fail(err error, longest time.Duration) {
 
 // The longest time between two attempts on a target that keeps failing.
 const (
-	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
+	searchRetryLimit  = 15 * time.Second // a process in a container, which may start a probe later
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
 
