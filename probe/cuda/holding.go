@@ -13,46 +13,28 @@ import (
 
 // holding is the memory of a probe process.
 type holding struct {
-	device    *device
-	pool      *pool
-	plan      plan
-	permanent []address
-	blocks    []address      // 0: not allocated now
-	growth    quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
-	reserve   quantity.Bytes // kept free on the GPU
+	device  *device
+	pool    *pool
+	plan    plan
+	blocks  []address      // 0: not allocated now
+	growth  quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
+	reserve quantity.Bytes // kept free on the GPU
 
 	short bool // it does not grow, so that the reserve stays free
 }
 
-// hold makes the pool on a device and allocates the permanent blocks. If it fails, it
-// frees them again; the device stays the caller's.
+// hold makes the pool on a device.
 func hold(d *device, p plan) (*holding, error) {
-	h := &holding{
-		device: d, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: spare,
+	own, err := d.makePool()
+	if err != nil {
+		return nil, fmt.Errorf("make a memory pool: %w", err)
 	}
-	if err := h.allocatePermanent(); err != nil {
-		return nil, errors.Join(err, h.release())
-	}
-	return h, nil
+	return &holding{device: d, pool: own, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: spare}, nil
 }
 
-func (h *holding) allocatePermanent() error {
-	own, err := h.device.makePool()
-	if err != nil {
-		return fmt.Errorf("make a memory pool: %w", err)
-	}
-	h.pool = own
-	for _, size := range h.plan.permanent {
-		at, err := h.allocate(size)
-		if err != nil {
-			return fmt.Errorf("allocate %s in the pool: %w", size, err)
-		}
-		if at == 0 {
-			break // this driver's chunks differ from the plan's
-		}
-		h.permanent = append(h.permanent, at)
-	}
-	return nil
+// live reports whether a block is live at a time.
+func (h *holding) live(s *timeline, block int, at time.Duration) bool {
+	return block < h.plan.permanent || s.live(block-h.plan.permanent, at)
 }
 
 // step frees the blocks that are not live at a time and allocates the live ones, at
@@ -60,7 +42,7 @@ func (h *holding) allocatePermanent() error {
 func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 	freed := false
 	for i, block := range h.blocks {
-		if block == 0 || s.live(i, at) {
+		if block == 0 || h.live(s, i, at) {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -80,7 +62,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 	}
 	h.short = false
 	for i, block := range h.blocks {
-		if block != 0 || !s.live(i, at) {
+		if block != 0 || !h.live(s, i, at) {
 			continue
 		}
 		if limit--; limit < 0 {
@@ -151,16 +133,13 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 func (h *holding) release() error {
 	var first error
 	try := func(err error) { first = cmp.Or(first, err) }
-	for _, at := range append(h.permanent, h.blocks...) {
+	for _, at := range h.blocks {
 		if at != 0 {
 			try(h.pool.deallocate(at))
 		}
 	}
-	h.permanent, h.blocks = nil, nil
+	h.blocks = nil
 	try(h.device.synchronize())
-	if h.pool != nil {
-		try(h.pool.destroy())
-	}
-	h.pool = nil
+	try(h.pool.destroy())
 	return first
 }

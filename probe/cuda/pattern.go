@@ -54,7 +54,7 @@ const stairs = 8
 type timeline struct {
 	pattern Pattern
 	seed    uint64
-	blocks  int           // number of blocks that come and go
+	blocks  int           // number of blocks that come and go; before them are the permanent ones
 	length  time.Duration // until leak and staircase are full
 }
 

@@ -27,14 +27,13 @@ const (
 	stepCalls = 256
 )
 
-// Start loads the driver, chooses a device, makes a context on it and allocates the
-// permanent blocks.
+// Start loads the driver, chooses a device, and makes a context and a pool on it.
 func Start(o Options) (*Process, error) {
 	divided, err := newPlan(o.Pattern, o.Size, o.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
-	p := &Process{timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length}}
+	p := &Process{timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks - divided.permanent, length: o.Length}}
 	runtime.LockOSThread()
 	if err := p.open(&o, divided); err != nil {
 		runtime.UnlockOSThread()
