@@ -113,11 +113,6 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		known.alive = false // the driver may list a process a moment longer than /proc does
 		pids = append(pids, pid)
 	}
-	if len(s.rows) == 0 && !s.options.Single {
-		for _, p := range largestFirst(gpus) {
-			name(p.PID)
-		}
-	}
 	for _, g := range gpus {
 		if g.fresh != nil {
 			for i := range g.fresh.Processes {
@@ -137,20 +132,6 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		known.info, known.alive = *info, !info.Ended
 	})
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
-}
-
-// largestFirst returns the order in which the first tick looks up names. It does not wait for all of
-// thousands of names, and the first screen shows the largest processes.
-func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
-	for _, g := range gpus {
-		if g.fresh != nil {
-			for i := range g.fresh.Processes {
-				listed = append(listed, &g.fresh.Processes[i])
-			}
-		}
-	}
-	slices.SortStableFunc(listed, func(a, b *nvml.Process) int { return cmp.Compare(b.Used.Or(0), a.Used.Or(0)) })
-	return listed
 }
 
 // mayLive reports whether a process may still run. For another container's process that is unknown.
@@ -213,9 +194,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	}
 	p.Peak = r.peak
 	s.noteOutOfMemory(now, p, r)
-	every := paceOf(len(s.rows))
-	every.teachable = &s.teachable
-	r.predict(now, p, s.freeBeside(p.ID), every)
+	r.predict(now, p, s.freeBeside(p.ID), paceOf(len(s.rows)))
 	r.latest = p
 	r.seen = s.sequence
 }

@@ -32,12 +32,7 @@ type outlook struct {
 // samples a second would cost more than the rest of the tick.
 type pace struct {
 	moving, still time.Duration
-	teachable     *int // what is left of maxTaught in this tick; nil: no limit
 }
-
-// maxTaught is about how many past samples new forecasters are taught in one tick, which takes 50
-// ms: a thousand processes that first move together after half an hour have ten times as many.
-const maxTaught, mostOfOne = 32 << 10, 700
 
 // quickPace is the pace of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
@@ -74,12 +69,6 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	case since >= 0 && since < p.still && !moved:
 		o.still = now
 		return
-	case moved && o.forecaster == nil && o.given > 0 && p.teachable != nil:
-		if *p.teachable <= 0 {
-			o.predicted, o.trend, o.growth = nil, forecast.Young, snapshot.Bytes{} // a later tick makes its forecaster
-			return
-		}
-		*p.teachable -= min(o.given, mostOfOne)
 	case moved && o.forecaster != nil && !o.still.IsZero():
 		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
 	}

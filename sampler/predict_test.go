@@ -318,50 +318,6 @@ func TestThinnedSamplesForecastAsWell(t *testing.T) {
 	}
 }
 
-// A thousand series that first move in the same tick get their forecasters in several
-// ticks. Until then nothing is forecast of them.
-func TestForecastersAreMadeInSeveralTicks(t *testing.T) {
-	outlooks := make([]outlook, 1024)
-	now, used, left := start, 10*gib, 0
-	tick := func() (made, waiting int) {
-		now, left = now.Add(2*time.Second), maxTaught
-		every := paceOf(len(outlooks))
-		every.teachable = &left
-		for i := range outlooks {
-			o := &outlooks[i]
-			had := o.forecaster != nil
-			o.observe(now, measured(used), every)
-			switch {
-			case o.forecaster != nil && !had:
-				made++
-			case o.forecaster == nil && o.figure != used:
-				waiting++
-				if o.predicted != nil || o.trend != forecast.Young {
-					t.Fatalf("a series that has moved: %v, trend %v", o.predicted, o.trend)
-				}
-			}
-		}
-		return made, waiting
-	}
-	for range 900 {
-		tick()
-	}
-	used += gib
-	for ticks, waiting := 0, len(outlooks); waiting > 0; ticks++ {
-		var made int
-		made, waiting = tick()
-		if made == 0 || made > 200 || ticks > 20 {
-			t.Fatalf("tick %d makes %d forecasters; %d wait", ticks, made, waiting)
-		}
-		used += mib
-	}
-	for i := range outlooks {
-		if o := &outlooks[i]; o.figure < 11*gib || len(o.predicted) == 0 {
-			t.Fatalf("series %d: %v, %v", i, o.figure, o.predicted)
-		}
-	}
-}
-
 func TestTrendsAreListedInTheSameOrder(t *testing.T) {
 	for trend, want := range map[forecast.Trend]snapshot.Trend{
 		forecast.Young: snapshot.TrendYoung, forecast.Steady: snapshot.TrendSteady, forecast.Growing: snapshot.TrendGrowing,

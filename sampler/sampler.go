@@ -35,7 +35,6 @@ type Sampler struct {
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
-	teachable    int // past samples that new forecasters may yet be taught in this tick
 	holders      holders
 	habits       habits
 	began        time.Time // what happened before is no event: Options.Since, or the first tick
@@ -212,7 +211,6 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.began.IsZero() {
 		s.began = now
 	}
-	s.teachable = maxTaught
 	readings := s.driver.read(now, s.Interval())
 	merged := s.merge(now, readings)
 	snap := &snapshot.Snapshot{
