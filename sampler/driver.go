@@ -17,9 +17,6 @@ import (
 //
 // Open and Read run on goroutines of their own, because either may hang for ever. Such a call
 // cannot be cancelled. It is counted, and nothing waits for it twice.
-//
-// One goroutine reads all GPUs while they answer at once, which costs one wake-up; others join it
-// when one takes longer than slowRead, and a GPU that was late has a goroutine of its own.
 type driver struct {
 	options Options
 	reader  DeviceReader
@@ -62,53 +59,26 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	deadline := time.NewTimer(d.options.deadline(interval))
 	defer deadline.Stop()
 	waiting := 0
-	queue := make(chan func(), len(d.gpus))
 	for _, g := range d.gpus {
-		read := d.ask(now, g)
-		switch {
-		case read == nil:
-		case g.late:
+		if read := d.ask(now, g); read != nil {
+			if !g.late {
+				waiting++
+			}
 			go read()
-		default:
-			waiting++
-			queue <- read
 		}
 	}
-	close(queue)
-	startReaders(queue, 1)
-	slow := time.NewTimer(slowRead)
-	defer slow.Stop()
-	for readers := 1; waiting > 0; {
+	for waiting > 0 {
 		select {
 		case r := <-d.results:
 			if r.gpu.take(now, r) {
 				waiting--
 			}
-		case <-slow.C:
-			startReaders(queue, readers)
-			readers *= 2
-			slow.Reset(slowRead)
 		case <-deadline.C:
 			waiting = 0
-			startReaders(queue, len(queue))
 		}
 	}
 	d.conclude(now)
 	return d.gpus
-}
-
-// slowRead is longer than a responsive driver takes.
-const slowRead = 5 * time.Millisecond
-
-// startReaders starts count goroutines that run the queue.
-func startReaders(queue <-chan func(), count int) {
-	for range min(count, len(queue)) {
-		go func() {
-			for read := range queue {
-				read()
-			}
-		}()
-	}
 }
 
 // ask prepares a Read of a GPU, or returns nil if none is due.

@@ -2,7 +2,7 @@ package sampler
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -339,43 +339,27 @@ func TestSuspendDuringASlowTick(t *testing.T) {
 	}
 }
 
-// concurrency counts how many Reads are made at once.
-type concurrency struct {
+// meeting is a driver whose Reads wait for each other.
+type meeting struct {
 	DeviceReader
-	slow      time.Duration
-	now, most atomic.Int64
+	gpus sync.WaitGroup
 }
 
-func (c *concurrency) Read(device nvml.Device) (nvml.Reading, error) {
-	at := c.now.Add(1)
-	defer c.now.Add(-1)
-	for most := c.most.Load(); at > most && !c.most.CompareAndSwap(most, at); most = c.most.Load() {
-	}
-	time.Sleep(c.slow)
-	return c.DeviceReader.Read(device)
+func (m *meeting) Read(device nvml.Device) (nvml.Reading, error) {
+	m.gpus.Done()
+	m.gpus.Wait()
+	return m.DeviceReader.Read(device)
 }
 
-// TestFastDriverIsReadByOneGoroutine: each goroutine more is a wake-up; a slow driver
-// is asked for several GPUs at once.
-func TestFastDriverIsReadByOneGoroutine(t *testing.T) {
-	for slow, several := range map[time.Duration]bool{0: false, 4 * slowRead: true} {
-		b := newBox(16)
-		c := &concurrency{DeviceReader: b, slow: slow}
-		s := b.sampler(func(o *Options) { o.Devices = c })
-		for tries := 0; ; tries++ {
-			c.most.Store(0)
-			snap := b.tick(s)
-			for i := range snap.GPUs {
-				if !snap.GPUs[i].Memory.Used.Known() {
-					t.Fatalf("slow %v: GPU %d has no figures", slow, i)
-				}
-			}
-			if most := c.most.Load(); (most > 1) == several {
-				break
-			} else if tries > 20 { // the machine may have been slow in one tick
-				t.Errorf("slow %v: %d reads at once", slow, most)
-				break
-			}
+// TestGPUsAreReadAtOnce: none waits for the others.
+func TestGPUsAreReadAtOnce(t *testing.T) {
+	b := newBox(16)
+	m := &meeting{DeviceReader: b}
+	m.gpus.Add(16)
+	snap := b.tick(b.sampler(func(o *Options) { o.Devices, o.Deadline = m, testTimeout }))
+	for i := range snap.GPUs {
+		if !snap.GPUs[i].Memory.Used.Known() {
+			t.Errorf("GPU %d has no figures", i)
 		}
 	}
 }
