@@ -18,9 +18,8 @@ import (
 type Command struct {
 	Name    string
 	path    string
-	python  bool     // it is a Python interpreter, or a script for one
-	flags   []string // flags of the interpreter
-	special string   // why it gets no probe: it is setuid, or a Python that is too old
+	python  bool   // it is a Python interpreter, or a script for one
+	special string // why it gets no probe: it is setuid, or a Python that is too old
 }
 
 // Inspect finds out what a command is: an interpreter, a script, or another program.
@@ -36,7 +35,6 @@ func Inspect(path string, command []string) Command {
 			if old := oldPython(path); old != "" && s.special == "" {
 				s.special = "Python " + old + ": the probe needs 3.8 or newer"
 			}
-			s.flags = append(s.flags, pythonFlags(arguments)...)
 			return s
 		}
 		interpreter := shebang(path)
@@ -117,52 +115,10 @@ func afterEnv(arguments []string) []string {
 	return nil
 }
 
-// pythonFlags returns an interpreter's single-letter flags before the script, -c or -m.
-// Source: https://docs.python.org/3/using/cmdline.html
-func pythonFlags(arguments []string) []string {
-	var flags []string
-	for i := 0; i < len(arguments); i++ {
-		argument := arguments[i]
-		if len(argument) < 2 || argument[0] != '-' || argument == "--" {
-			return flags
-		}
-		if argument == "--check-hash-based-pycs" {
-			i++
-			continue
-		}
-		if argument[1] == '-' {
-			continue
-		}
-		for j, letter := range argument[1:] {
-			switch letter {
-			case 'c', 'm':
-				return flags
-			case 'W', 'X':
-				if j == len(argument)-2 {
-					i++ // the option's value is the next argument
-				}
-			default:
-				flags = append(flags, "-"+string(letter))
-				continue
-			}
-			break
-		}
-	}
-	return flags
-}
-
 // Refusal says why there will be no probe, "" where there is no reason.
 func (s *Command) Refusal() string {
 	if s.special != "" {
 		return text.Clean(s.Name) + ": " + s.special
-	}
-	for _, flag := range s.flags {
-		switch flag {
-		case "-I", "-E":
-			return "under " + flag + " Python ignores PYTHONPATH: leave it out, or import vramscope_probe in the program"
-		case "-S":
-			return "under -S Python imports no sitecustomize: leave it out, or import vramscope_probe in the program"
-		}
 	}
 	return ""
 }

@@ -30,12 +30,6 @@ func FuzzCommandLine(f *testing.F) {
 				t.Errorf("%q: %q", arguments, word)
 			}
 		}
-		for _, flag := range pythonFlags(arguments) {
-			letter, ok := strings.CutPrefix(flag, "-")
-			if !ok || letter == "" || strings.ContainsAny(letter, "cmWX") {
-				t.Errorf("%q: flag %q", arguments, flag)
-			}
-		}
 		if version := oldPython(content); version != "" && !strings.Contains(content, version) {
 			t.Errorf("%q: version %q", content, version)
 		}

@@ -48,8 +48,7 @@ signals and the exit status are CMD's own. Only its environment changes:
 Python programs (3.8 or newer) find the probe through PYTHONPATH; an existing
 sitecustomize still runs. Nothing else happens in them until they import
 PyTorch, CuPy, JAX, TensorFlow or RMM. With its flags -I, -E and -S Python
-ignores PYTHONPATH or sitecustomize; then a warning says so, and CMD is started
-without a probe.
+ignores PYTHONPATH or sitecustomize: it has no probe then.
 
 If CMD is not Python, LD_PRELOAD loads a library in front of libcuda, in CMD and
 in what it starts, after what is preloaded already. In a program that does not
