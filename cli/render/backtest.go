@@ -16,7 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest returns how forecasts of a trace came true: the figures of all series, then a line for each.
+// Backtest returns how forecasts of a trace came true: the figures of all series; JSON has each.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled
@@ -32,8 +32,7 @@ func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, r.percent(sum.Leak.Share)),
-		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)), "")
-	lines = append(lines, r.series().lines()...)
+		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)))
 	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
@@ -86,22 +85,4 @@ func (r *backtestReport) alerts(sum *backtest.Summary) string {
 func (r *backtestReport) full(f *backtest.FullSummary) string {
 	return fmt.Sprintf("time to full  %.0f%s%.0f s ahead: median error %s, interval holds %s; said at %d of %d samples",
 		f.From, r.signs.EnDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
-}
-
-// series returns a line for each series: relative errors, alerts and leaks.
-func (r *backtestReport) series() *grid {
-	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
-	for i := range r.Series {
-		sum := &r.Series[i]
-		row := []string{strconv.Itoa(sum.Samples)}
-		for k := range sum.Horizons {
-			if i == 0 {
-				g.columns = append(g.columns, column{title: "REL_" + horizonName(sum.Horizons[k].Seconds), right: true})
-			}
-			row = append(row, r.figure("%.3f", sum.Horizons[k].Relative))
-		}
-		g.rows = append(g.rows, append(row, r.figure("%.0f", sum.Alarms.Raised), strconv.Itoa(sum.Leak.Flags), text.Clean(sum.ID)))
-	}
-	g.columns = append(g.columns, column{title: "ALERTS", right: true}, column{title: "LEAKS", right: true}, column{title: "SERIES"})
-	return g
 }
