@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,7 +120,11 @@ func probeFailure(err error, b *box) error {
 	case errors.Is(err, cuda.ErrNoCgo):
 		return sources.NoCgo(cuda.ErrNoCgo)
 	case errors.Is(err, cuda.ErrLibraryNotFound):
-		return noCUDALibrary(err, b)
+		f.Code = command.ExitNoLibrary
+		f.Next = []string{
+			"  in a container    start it with --gpus all and NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+			"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
+			"  not sure          vramscope doctor"}
 	case errors.Is(err, cuda.ErrNoDevice):
 		f.Code, f.Message = command.ExitNoDriver, "CUDA shows no GPU to this process"
 		if b.visible != "" {
@@ -146,20 +149,4 @@ func tooLarge(e *cuda.SizeError, b *box) error {
 		f = command.Usage("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
 	}
 	return f.Then("  another GPU       vramscope probe --gpu INDEX")
-}
-
-func noCUDALibrary(err error, b *box) error {
-	host, _ := os.Hostname() // without it the message says "this machine"
-	f := &command.Failure{Code: command.ExitNoLibrary, Err: err,
-		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
-	if len(b.devices) > 0 {
-		// The driver works: only its CUDA part is missing.
-		f = f.Then("  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
-	} else {
-		f = f.Then("  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
-	}
-	return f.Then(
-		"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
-		"  just looking      vramscope --demo     a simulated box, marked as such",
-		"  not sure          vramscope doctor")
 }
