@@ -40,7 +40,6 @@ func (d driverScreen) Render(width, height int) []string {
 		out = append(out, cell.Blank(width, 1)...)
 	}
 	write(s.Text, "Last seen   ", d.lastSeen())
-	write(s.Text, "By probes   ", d.byProbes())
 	write(s.Text, "Still here  ", d.answering())
 	return cell.Fill(out, width, height)
 }
@@ -124,25 +123,4 @@ func (d driverScreen) lastSeen() string {
 		s += ", driver " + text.Clean(d.shown.Driver.Version)
 	}
 	return s
-}
-
-// byProbes describes the box as the probes report it, where no driver ever did.
-func (d driverScreen) byProbes() string {
-	if d.lastSeen() != "" || len(d.shown.GPUs) == 0 {
-		return ""
-	}
-	var total quantity.Bytes
-	for i := range d.shown.GPUs {
-		b, known := d.shown.GPUs[i].Memory.Total.Value()
-		if !known {
-			total = 0
-			break
-		}
-		total += b
-	}
-	text := text.Plural(len(d.shown.GPUs), "GPU", "GPUs")
-	if total > 0 {
-		text += " with " + wholeGiB(total) + "G"
-	}
-	return text + "; usage unknown."
 }
