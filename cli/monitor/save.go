@@ -2,13 +2,10 @@ package monitor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"vramscope/cli/command"
@@ -29,42 +26,18 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	return saveFile(directory, "snapshot", ".json", snap.Time, content)
 }
 
-// saveFile replaces no file, and leaves no incomplete one.
+// saveFile names a file for its moment, to the millisecond. It leaves no incomplete one.
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
-	defer func() {
-		if err != nil { // on a narrow screen the end is cut, not the reason
-			err = fmt.Errorf("%s not saved: %w: %s", kind, command.WithoutPath(err), directory)
-		}
-	}()
+	path = filepath.Join(directory, kind+"-"+at.Format("20060102-150405.999")+suffix)
 	if directory == "" {
-		return "", install.ErrNoHome
+		err = install.ErrNoHome
+	} else if err = os.MkdirAll(directory, 0o700); err == nil { // command lines are private
+		err = install.File(path, content, 0o600)
 	}
-	// Command lines are private.
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return "", err
+	if err != nil { // on a narrow screen the end is cut, not the reason
+		return "", fmt.Errorf("%s not saved: %w: %s", kind, command.WithoutPath(err), directory)
 	}
-	if path, err = reserve(filepath.Join(directory, kind+"-"+at.Format("20060102-150405")), suffix); err != nil {
-		return "", err
-	}
-	if err = install.File(path, content, 0o600); err != nil {
-		_ = os.Remove(path) // empty as yet
-	}
-	return path, err
-}
-
-// reserve makes an empty file: NAME.json or, if that exists, NAME-2.json and so on.
-func reserve(name, suffix string) (path string, err error) {
-	path = name + suffix
-	for i := 2; ; i++ {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			return path, file.Close()
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-		path = name + "-" + strconv.Itoa(i) + suffix
-	}
+	return path, nil
 }
 
 // saveSettings writes what the monitor's setup has set to the configuration file.
