@@ -207,16 +207,6 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 		}
 	}
 	start := l.Used()
-	switch r.bracket {
-	case bracketFirst:
-		l.Put(s.Rule, g.Corners[0]+g.Rule)
-	case bracketMiddle:
-		l.Put(s.Rule, g.Side+" ")
-	case bracketLast:
-		l.Put(s.Rule, g.Corners[2]+g.Rule)
-	case bracketUnder:
-		l.Skip(2)
-	}
 	if r.depth > 0 {
 		depth := min(r.depth-1, cells/4)
 		l.Skip(2 * depth)

@@ -18,7 +18,6 @@ type Row struct {
 	Process *snapshot.Process
 	Ended   *snapshot.EndedProcess // nil while it lives
 	depth   int                    // generations under a parent, in the tree
-	bracket bracket                // of the rows that one launcher started, in the tree
 	old     bool                   // ended long ago: shown only where lines are free
 }
 

@@ -1,22 +1,12 @@
 package table
 
 // The tree puts children below their parents. Processes that one launcher has started stand
-// together, where the launcher uses no GPU itself: torchrun, a shell, a step of a batch job.
+// together, also where the launcher uses no GPU itself: torchrun, a shell, a step of a batch job.
 //
-//	┌─train.py --rank 0      one launcher's
-//	│ └─loader.py            started by rank 0
-//	└─train.py --rank 1
-//	eval.py                  on its own
-
-type bracket uint8
-
-const (
-	noBracket bracket = iota
-	bracketFirst
-	bracketMiddle
-	bracketLast
-	bracketUnder // for processes that the last one has started
-)
+//	train.py --rank 0      one launcher's
+//	└─loader.py            started by rank 0
+//	train.py --rank 1
+//	eval.py                on its own
 
 // tree orders rows as a tree. It identifies a row by its index in the sorted list.
 type tree struct {
@@ -54,14 +44,10 @@ func underParents(rows []Row) {
 		}
 	}
 	for _, root := range roots {
-		group := started[rows[root].Process.Parent]
-		if len(group) < 2 {
-			t.place(root, 0)
-			continue
+		for _, i := range started[rows[root].Process.Parent] {
+			t.place(i, 0)
 		}
-		if !t.placed[root] {
-			t.placeGroup(group)
-		}
+		t.place(root, 0)
 	}
 	// Processes that seem to be each other's parents, by a reused PID, are no tree.
 	for i := range rows {
@@ -82,20 +68,4 @@ func (t *tree) place(i, depth int) {
 	for _, child := range t.children[i] {
 		t.place(child, depth+1)
 	}
-}
-
-// placeGroup appends the rows of one launcher, joined by a bracket.
-func (t *tree) placeGroup(group []int) {
-	from, last := len(t.ordered), 0
-	for _, i := range group {
-		last = len(t.ordered)
-		t.place(i, 0)
-	}
-	for i := from; i < len(t.ordered); i++ {
-		t.ordered[i].bracket = bracketMiddle
-		if i > last {
-			t.ordered[i].bracket = bracketUnder
-		}
-	}
-	t.ordered[from].bracket, t.ordered[last].bracket = bracketFirst, bracketLast
 }

@@ -8,9 +8,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestLaunchersRowsStandTogether: processes that one launcher started are grouped
-// by a bracket, also where the launcher itself uses no GPU; children of init and
-// single processes have none.
+// TestLaunchersRowsStandTogether: processes that one launcher started stand
+// together, also where the launcher itself uses no GPU.
 func TestLaunchersRowsStandTogether(t *testing.T) {
 	const torchrun, shell = 2962000, 2700001
 	s := snapshottest.DrawnBox()
@@ -33,10 +32,10 @@ func TestLaunchersRowsStandTogether(t *testing.T) {
 	}
 	want := []string{
 		"2963112 finetune.py --cfg sft.yam…",
-		"2963101 ┌─train.py --cfg llama-7b…",
-		"2963102 │ train.py --cfg llama-7b…",
-		"2955020 └─t5x/train.py --gin_file…",
-		"3011876   └─eval.py --suite mmlu …",
+		"2963101 train.py --cfg llama-7b.y…",
+		"2963102 train.py --cfg llama-7b.y…",
+		"2955020 t5x/train.py --gin_file=b…",
+		"3011876 └─eval.py --suite mmlu --…",
 		"2701455 dlrm.py --batch 65536",
 		"3000417 ipykernel_launcher -f ker…",
 		"184 pid of another container",
