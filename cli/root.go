@@ -89,17 +89,7 @@ prints one table, as vramscope once does, and ends.`,
 	root.AddCommand(commands(p)...)
 	helpBelow(root)
 	root.SetHelpCommand(&cobra.Command{
-		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-			if about, _, err := cmd.Root().Find(args); err == nil {
-				for _, command := range about.Commands() {
-					if command.IsAvailableCommand() {
-						names = append(names, cobra.CompletionWithDesc(command.Name(), command.Short))
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Use: "help [COMMAND]", Short: "help for a command", Hidden: true, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, _, err := cmd.Root().Find(args)
 			if err != nil || about == cmd.Root() {

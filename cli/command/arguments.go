@@ -117,7 +117,7 @@ func NameValues(cmd *cobra.Command, names map[string]string) {
 		named := cmd.Flag(flag)
 		named.Value = &holder{named.Value, name}
 		switch name {
-		case "FILE", "PATH", "NAMES": // names of files, or completed by the command
+		case "FILE", "PATH": // names of files
 		case "DIR":
 			Complete(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 		default:

@@ -50,19 +50,8 @@ themselves: docs/recording.md.`,
 	command.FromTo(cmd, &f.from, &f.to)
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
 	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
-	command.Complete(cmd, "metric", completeNames)
 	command.NameValues(cmd, map[string]string{"metric": "NAMES"})
 	return cmd
-}
-
-// completeNames completes the last of the metrics that are typed.
-func completeNames(_ *cobra.Command, _ []string, typed string) (lists []string, _ cobra.ShellCompDirective) {
-	before := typed[:strings.LastIndex(typed, ",")+1]
-	_, names := recordedMetrics()
-	for _, name := range names {
-		lists = append(lists, before+name)
-	}
-	return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func runExport(p *command.Program, args []string, f exportFlags) error {
