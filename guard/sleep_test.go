@@ -152,7 +152,7 @@ func TestServersSleepForALease(t *testing.T) {
 		asks       bool
 	}{
 		"enough": {wants: 60 * gib, devices: 1, asks: true}, "no claim waits": {}, "it is free": {wants: 4 * gib, devices: 1},
-		"more than it has": {wants: 70 * gib, devices: 1}, "on two GPUs": {wants: 60 * gib, devices: 2},
+		"more than it has": {wants: 67 * gib, devices: 1} /* flushes, which the rule makes none of, would free the rest */, "on two GPUs": {wants: 60 * gib, devices: 2},
 		"busy": {wants: 60 * gib, devices: 1, requests: 1}, "important": {wants: 60 * gib, devices: 1, importance: 1},
 	} {
 		server, training := serving(c.requests)
@@ -200,6 +200,29 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	}
 	if len(acts) != 2 || acts[0].GPUUUID != "GPU-2" || acts[1].GPUUUID != uuid || acts[1].Time.Sub(acts[0].Time) != 20*time.Second+settleTime {
 		t.Errorf("%+v", acts)
+	}
+}
+
+// TestCachesAreFlushedForALease, if those that the rule may flush are enough for it; otherwise none is.
+func TestCachesAreFlushedForALease(t *testing.T) {
+	for name, c := range map[string]struct {
+		wants  quantity.Bytes
+		change func(other *row)
+		want   string
+	}{
+		"one is enough": {wants: 40 * gib, want: "100 "}, "both are": {wants: 60 * gib, want: "100 101 "}, "both are not": {wants: 60*gib + 1},
+		"another user's": {60 * gib, func(r *row) { r.user, r.uid = "bob", 1001 }, ""}, "no probe": {60 * gib, func(r *row) { r.probe = &snapshot.Probe{State: snapshot.ProbeSilent} }, ""},
+	} {
+		one, other := &row{command: "one.py", allocated: 10 * gib, cached: 20 * gib}, &row{command: "other.py", allocated: 10 * gib, cached: 20 * gib}
+		b := newBox(one, other)
+		if c.change != nil {
+			c.change(other)
+		}
+		e := New(Policy{Mode: Act, Rules: []Rule{{Name: "leases", When: When{Lease: true}, Steps: Steps()}}}, alice)
+		acts := of(b.run(e, 60, func(int) { e.Want(map[string]quantity.Bytes{uuid: c.wants}, 1) }), snapshot.GuardActs)
+		if pids(acts) != c.want {
+			t.Errorf("%s: it flushes %q, want %q", name, pids(acts), c.want)
+		}
 	}
 }
 
