@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/sampler/snapshot"
 )
 
 // Whichever table of today's database is damaged, recording goes on, in a new one.
@@ -57,6 +59,28 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 			t.Errorf("%s: recording is paused: %s", name, s.Reason)
 		}
 		_ = w.w.end() // what is written at the end alone may be damaged
+	}
+}
+
+// The rows of a tail are differences: the next recorder keeps those before a damaged one, and no other.
+func TestRecoveryEndsAtADamagedRow(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(50)
+	if err := q.w.day.database.close(); err != nil { // killed: there is a tail
+		t.Fatal(err)
+	}
+	_ = q.w.lock.Close()
+	edit(t, filepath.Join(q.w.directory, fileOf(q.now)), func(db *database) {
+		db.exec("UPDATE tail SET data = zeroblob(length(data)) WHERE time_ns = ?", moments[20].Time.UnixNano())
+	})
+	next := newQuiet(t, q.w.directory, Options{})
+	next.now = q.now
+	after := next.record(3)
+	r, n := next.end(), 0
+	has(t, r, moments[:20])
+	has(t, r, after)
+	if err := r.Moments(moments[0].Time, after[0].Time, func(*snapshot.Snapshot) { n++ }); err != nil || n != 20 {
+		t.Errorf("%d moments before the damaged one, want 20: %v", n, err)
 	}
 }
 

@@ -64,3 +64,25 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 		t.Errorf("error %v, want that of visit", err)
 	}
 }
+
+// TestMomentsAreDescribedAnew: each description of the box is used for five minutes.
+func TestMomentsAreDescribedAnew(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	first := q.now.Add(time.Second)
+	for second := range 310 {
+		if second == 10 {
+			q.snap.Host.Name = "renamed"
+		}
+		q.w.write(tick{q.after(time.Second), nil})
+	}
+	names := make(map[string]int)
+	err := q.end().Moments(first, q.now, func(s *snapshot.Snapshot) {
+		names[s.Host.Name]++
+		if s.Host.Name == "box" != s.Time.Before(first.Add(describeEvery)) {
+			t.Errorf("after %v the host is %s", s.Time.Sub(first), s.Host.Name)
+		}
+	})
+	if err != nil || names["box"] != 300 || names["renamed"] != 9 {
+		t.Errorf("%v, %v", names, err)
+	}
+}

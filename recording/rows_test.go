@@ -191,6 +191,21 @@ func TestPlainRows(t *testing.T) {
 	}
 }
 
+// TestAlertKeepsTheFirstProcess that it names.
+func TestAlertKeepsTheFirstProcess(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	first := q.record(1)[0]
+	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: first.GPUs[0].UUID}
+	for _, named := range []snapshot.RowID{{}, {}, first.Rows[1].ID, first.Rows[0].ID} {
+		alert.Row = named
+		q.snap.Alerts = []snapshot.Alert{alert}
+		q.record(1)
+	}
+	if alerts, err := q.end().Alerts(first.Time, q.now); err != nil || len(alerts) != 1 || alerts[0].Row != first.Rows[1].ID {
+		t.Errorf("%+v, %v", alerts, err)
+	}
+}
+
 // queryRow is the first row of a query, as text.
 func queryRow(t *testing.T, r *Recording, query string) string {
 	t.Helper()
