@@ -158,14 +158,18 @@ func TestOthersClaim(t *testing.T) {
 }
 
 func TestLimitsOfAClaim(t *testing.T) {
-	good := request{Cmd: cmdClaim, Bytes: 1, Count: 1}
-	if err := good.check(); err != nil {
-		t.Error(err)
+	good, limit := request{Cmd: cmdClaim, Bytes: 1, Count: 1}, int64(maxWait)
+	largest := request{Cmd: cmdClaim, Bytes: maxAsked, Count: maxLeased, GPUs: make([]string, maxLeased), PID: 2, LengthNS: limit, TTLNS: limit, WaitNS: limit}
+	for _, r := range []request{good, largest, {Cmd: cmdRenew, TTLNS: 1}} {
+		if err := r.check(); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
 	}
 	for name, spoil := range map[string]func(*request){
 		"bytes": func(r *request) { r.Bytes = 0 }, "more bytes": func(r *request) { r.Bytes = maxAsked + 1 }, "count": func(r *request) { r.Count = 0 },
 		"larger count": func(r *request) { r.Count = maxLeased + 1 }, "gpus": func(r *request) { r.GPUs = make([]string, maxLeased+1) },
-		"wait": func(r *request) { r.WaitNS = -1 }, "ttl": func(r *request) { r.TTLNS = int64(maxWait) + 1 }, "pid": func(r *request) { r.PID = 1 },
+		"wait": func(r *request) { r.WaitNS = -1 }, "ttl": func(r *request) { r.TTLNS = limit + 1 }, "pid": func(r *request) { r.PID = 1 },
+		"no pid": func(r *request) { r.PID = -1 }, "length": func(r *request) { r.LengthNS = limit + 1 }, "a longer wait": func(r *request) { r.WaitNS = limit + 1 },
 		"renewal": func(r *request) { r.Cmd = cmdRenew },
 	} {
 		r := good
