@@ -35,6 +35,25 @@ func TestReaderPrefersItsOwnAnswers(t *testing.T) {
 	}
 }
 
+// TestReaderAsksItsOwnProbesItself, and not its user's daemon, which has no other answers.
+func TestReaderAsksItsOwnProbesItself(t *testing.T) {
+	directory, _ := serve(t, newBox(), mustShare(t, "none"))
+	r := NewReader(fixed(nil), []Place{{directory, uint32(os.Geteuid())}}, time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	r.Settle(ctx)
+	client, err := r.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, err := client.reports(ctx, time.Now); err != nil || len(has) != 1 || len(r.Answers()) > 0 {
+		t.Errorf("of %d answers the reader has %d: %v", len(has), len(r.Answers()), err)
+	}
+}
+
 type fixed []probe.Answer
 
 func (f fixed) Answers() []probe.Answer { return f }
