@@ -111,8 +111,11 @@ type Standing struct {
 	// Nearest is the label of the device that lacks least, and Room the device's room; "" if no
 	// device is known.
 	Nearest string
+	Device  string // its UUID
 	Room    quantity.Bytes
-	Reason  string // why the claim can never be met, or why there is no figure
+	// Promised is what leases there may take yet.
+	Promised quantity.Bytes
+	Reason   string // why there is no figure, or what takes the memory there
 }
 
 // Words returns the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2

@@ -300,7 +300,7 @@ func (l *Ledger) Standing(le *Lease) (s Standing) {
 			nearest = order[0]
 		}
 		d := &l.reading.Devices[nearest]
-		s.Nearest, s.Room = d.Label, room[nearest]
+		s.Nearest, s.Device, s.Room, s.Promised = d.Label, d.UUID, room[nearest], d.Free-l.Reserve-room[nearest]
 		switch {
 		case !d.Known:
 			s.Reason = "the driver does not report what is free there"

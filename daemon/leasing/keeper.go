@@ -43,6 +43,7 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	ledger   lease.Ledger
+	newest   *snapshot.Snapshot // which the ledger has observed; nil: none yet
 	journal  journal
 	unkept   bool                     // the last change could not be written down
 	waits    map[string]chan struct{} // by waiting claim; a channel is closed when the wait is over
@@ -127,6 +128,7 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 		d := &reading.Devices[i]
 		k.labels[d.UUID], k.exact[d.UUID] = d.Label, d.Exact
 	}
+	k.newest = snap
 	k.ledger.Observe(reading)
 	k.ledger.Advance(k.Now())
 	_ = k.settle() // it is logged, and written with the next change
@@ -239,7 +241,7 @@ func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease
 			return ctx.Err()
 		}
 		if err != nil && le.State == lease.Waiting {
-			words := k.ledger.Standing(le).Words(&le.Claim)
+			words := k.standing(le, le.UID).Words(&le.Claim)
 			k.ledger.Release(k.Now(), le, "its wait has ended")
 			k.ledger.Advance(k.Now())
 			_ = k.settle() // the end of a wait promises no memory, so nothing need be kept
@@ -317,7 +319,7 @@ func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 		out.GPUs = append(out.GPUs, gpu)
 	}
 	if le.State == lease.Waiting {
-		s := k.ledger.Standing(le)
+		s := k.standing(le, uid)
 		out.Before, out.Standing = &s.Before, schema.Text(s.Words(&le.Claim))
 	}
 	for t, s := range k.troubles {

@@ -265,7 +265,7 @@ func TestLeavingEndsAWait(t *testing.T) {
 			gone = nil
 		}
 		_, err := w.Claim(context.Background(), gone, ask, func(schema.Lease) error { return nil })
-		if refusal, is := errors.AsType[*lease.Refusal](err); !is || refusal.Never || !strings.HasPrefix(refusal.Reason, "needs 30.0G, most free is GPU 4 with 19.0G") {
+		if refusal, is := errors.AsType[*lease.Refusal](err); !is || refusal.Never || refusal.Reason != "needs 30.0G, most free is GPU 4 with 19.0G (leases there may still take 60.0G)" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -313,6 +313,36 @@ func TestOthersSeeNoCommands(t *testing.T) {
 		t.Error(err)
 	}
 	w.lists("")
+}
+
+// TestWaitingNamesWhatIsInItsWay: what grows before what has most, and another user's process only by its number.
+func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
+	w := newWorld(t)
+	w.uses(os.Getpid(), 30*quantity.GiB)
+	w.uses(os.Getppid(), 40*quantity.GiB)
+	pids := []string{strconv.Itoa(os.Getpid()), strconv.Itoa(os.Getppid())}
+	w.rows[0].UID, w.rows[0].User, w.rows[0].Command = quantity.From(uint32(12345), quantity.System), "dave", []string{"python3", "/home/dave/dlrm.py", "--secret"}
+	w.rows[1].Command = []string{"train.py", "--key=1"}
+	w.sample()
+	le, err := w.ledger.Claim(time.Now(), lease.Claim{Need: 20 * quantity.GiB, Count: 1, UID: 12346}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(viewer uint32, want string) {
+		t.Helper()
+		if got := w.standing(le, viewer).Words(&le.Claim); got != "needs 20.0G, most free is GPU 4 with 9.00G ("+want+")" {
+			t.Errorf("%d: %q, want %q", viewer, got, want)
+		}
+	}
+	me := uint32(os.Geteuid())
+	look(12346, "PID "+pids[1]+" (me) has 40.0G")
+	look(max(me, 1), map[bool]string{true: "PID " + pids[1] + " (me) has 40.0G", false: "me's train.py has 40.0G"}[me == 0])
+	look(0, "me's train.py has 40.0G")
+	w.rows[0].GrowthPerSecond = quantity.From(3*quantity.MiB, quantity.Computed)
+	w.sample()
+	look(0, "dave's dlrm.py grows 3M/s")
+	look(12345, "dave's dlrm.py grows 3M/s")
+	look(12346, "PID "+pids[1]+" (me) has 40.0G")
 }
 
 // TestInstancesAreDevices, and where use is not known there is one lease.

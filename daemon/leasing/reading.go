@@ -85,18 +85,58 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 		return fmt.Sprintf("a lease of %s uses %s on %s, %s more than it was promised", k.Table.UserName(le.UID), used, gpu, t.Bytes)
 	}
 	message := fmt.Sprintf("%s of what leases were promised on %s was taken without a lease", t.Bytes, gpu)
-	var largest *snapshot.Process
-	for i := range snap.Rows {
-		p := &snap.Rows[i]
-		owner := k.member.leaseOf[known{p.ID.Process.PID, p.ID.Process.StartTime}]
-		if owner == "" && snap.DeviceUUID(p.ID) == t.Device && (largest == nil || p.Used.Or(0) > largest.Used.Or(0)) {
-			largest = p
+	largest := mostOn(snap, t.Device, func(p *snapshot.Process) quantity.Bytes {
+		if k.member.leaseOf[known{p.ID.Process.PID, p.ID.Process.StartTime}] != "" {
+			return 0
 		}
-	}
+		return p.Used.Or(0)
+	})
 	if largest != nil {
 		message += fmt.Sprintf("; the largest there is PID %d (%s) with %s", largest.ID.Process.PID, cmp.Or(largest.User, "?"), largest.Used.Or(0))
 	}
 	return message
+}
+
+// mostOn returns the process on a device that has most by a figure, nil if none has any.
+func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Process) quantity.Bytes) (most *snapshot.Process) {
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		if has := figure(p); snap.DeviceUUID(p.ID) == device && has > 0 && (most == nil || has > figure(most)) {
+			most = p
+		}
+	}
+	return most
+}
+
+// standing returns how far a claim is, with what is in its way as a user may see it: the process that grows, else the one that has
+// most, or promises. Of another user's process it says no more than the daemon's numbers do.
+func (k *Keeper) standing(le *lease.Lease, viewer uint32) lease.Standing {
+	s := k.ledger.Standing(le)
+	if s.Reason != "" || s.Device == "" || s.Room >= le.Need || le.Parent != "" {
+		return s
+	}
+	seen := func(p *snapshot.Process) bool {
+		uid, isKnown := p.UID.Value()
+		return viewer == 0 || isKnown && uid == viewer
+	}
+	grows := mostOn(k.newest, s.Device, func(p *snapshot.Process) quantity.Bytes {
+		if !seen(p) {
+			return 0
+		}
+		return p.GrowthPerSecond.Or(0)
+	})
+	largest := mostOn(k.newest, s.Device, func(p *snapshot.Process) quantity.Bytes { return p.Used.Or(0) })
+	switch {
+	case grows != nil:
+		s.Reason = fmt.Sprintf("%s's %s grows %s/s", cmp.Or(grows.User, "?"), grows.ProgramName(), grows.GrowthPerSecond.Or(0))
+	case s.Promised > 0 && (largest == nil || largest.Used.Or(0) < s.Promised):
+		s.Reason = fmt.Sprintf("leases there may still take %s", s.Promised)
+	case largest != nil && seen(largest):
+		s.Reason = fmt.Sprintf("%s's %s has %s", cmp.Or(largest.User, "?"), largest.ProgramName(), largest.Used.Or(0))
+	case largest != nil:
+		s.Reason = fmt.Sprintf("PID %d (%s) has %s", largest.ID.Process.PID, cmp.Or(largest.User, "?"), largest.Used.Or(0))
+	}
+	return s
 }
 
 func (k *Keeper) note(snap *snapshot.Snapshot, device string, kind snapshot.EventKind, severity snapshot.Severity, message string) {
