@@ -90,6 +90,18 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 	return s, nil
 }
 
+// watches reports whether the configuration has the server of a process watched, which may not be found.
+func (f *Finder) watches(id process.Identity) bool {
+	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
+		info, err := f.Table.Look(pid)
+		if err != nil || slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.names(&info) }) {
+			return err == nil
+		}
+		pid = info.Parent
+	}
+	return false
+}
+
 // Simulated returns a server that answers by a function. It is this process.
 func Simulated(kind string, answer func(path string) ([]byte, error)) (*Server, error) {
 	table := process.NewTable("/proc")
@@ -127,7 +139,7 @@ func (s *Server) address(command []string) (string, error) {
 	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })
 	switch {
 	case len(addresses) == 0:
-		return "", errors.New("it listens on no port that is seen from here (in a container?): name its address in a [[server]] of the configuration")
+		return "", errors.New("it listens on no port that is seen from here (in a container, or the daemon's unit is without servers.conf?): name its address in a [[server]] of the configuration")
 	case at < 0 && len(addresses) > 1:
 		return "", fmt.Errorf("it listens on %d ports, none of them %d: name its address in a [[server]] of the configuration", len(addresses), port)
 	}

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -15,6 +18,7 @@ import (
 // moment. One that hangs delays the next question to the others, and neither their answers nor a sample.
 type Watcher struct {
 	First time.Duration // how long the first sample waits for answers
+	Log   *slog.Logger  // takes which servers do not answer, and why; nil in what is not a daemon
 
 	finder   *Finder
 	rows     chan []process.Identity // of the newest sample
@@ -30,6 +34,9 @@ type watched struct {
 	at    time.Time // zero: it has not answered yet
 	idle  time.Time // since when it has served nothing; zero: it serves, or does not say
 	named bool      // an event says that it is idle
+
+	heard  time.Time // when it answered or, if it never has, was seen first
+	silent bool      // the log says that it does not answer
 }
 
 const (
@@ -68,15 +75,19 @@ func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	of, servers := map[process.Key]*watched{}, []*Server(nil)
 	for _, id := range ids {
 		s, err := w.finder.Find(id)
-		if err != nil || !s.Watched {
+		key := id.Key()
+		if err == nil && s.Watched {
+			key = s.Process.Key()
+		} else if err == nil || w.Log == nil || !w.finder.watches(id) {
 			continue
 		}
-		key := s.Process.Key()
 		if of[key] == nil {
-			if of[key] = w.of[key]; of[key] == nil {
-				of[key] = &watched{}
+			of[key] = cmp.Or(w.of[key], w.of[id.Key()], &watched{heard: time.Now()})
+			if err == nil {
+				servers = append(servers, s)
+			} else {
+				w.note(of[key], id, err)
 			}
-			servers = append(servers, s)
 		}
 		of[id.Key()] = of[key]
 	}
@@ -93,6 +104,7 @@ func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	state, err := s.Look(ctx)
+	w.note(known, s.Process, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -103,6 +115,20 @@ func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 		known.idle = time.Time{}
 	} else if known.idle.IsZero() {
 		known.idle = known.at
+	}
+}
+
+// note logs that a server has not answered for as long as an answer counts, and why, and that it answers again. Ask alone calls it.
+func (w *Watcher) note(known *watched, id process.Identity, err error) {
+	switch {
+	case err == nil && known.silent && w.Log != nil:
+		w.Log.Info("a watched server answers", "pid", id.PID)
+	case err != nil && !known.silent && w.Log != nil && time.Since(known.heard) > watchOld:
+		w.Log.Warn("a watched server does not answer", "pid", id.PID, "reason", text.Clean(err.Error()))
+		known.silent = true
+	}
+	if err == nil {
+		known.heard, known.silent = time.Now(), false
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -153,6 +154,49 @@ func TestServersThatHangCostASampleNothing(t *testing.T) {
 	if most.Load() > 1 {
 		t.Errorf("%d questions at a time", most.Load())
 	}
+}
+
+// TestSilenceIsLoggedOnce: why a server does not answer, after a while, and that it answers again.
+func TestSilenceIsLoggedOnce(t *testing.T) {
+	broken := &atomic.Bool{}
+	w, sample := watchedBox(t, "vllm", func(out http.ResponseWriter, r *http.Request) {
+		if broken.Load() {
+			http.Error(out, "no", http.StatusUnauthorized)
+			return
+		}
+		vllm(&atomic.Int32{})(out, r)
+	})
+	log := &strings.Builder{}
+	w.Log = slog.New(slog.NewTextHandler(log, nil))
+	rounds := func(want ...string) {
+		t.Helper()
+		for range 3 {
+			round(t, w, sample())
+		}
+		for _, known := range w.of {
+			known.heard = known.heard.Add(-watchOld)
+		}
+		for range 3 {
+			round(t, w, sample())
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		for i, has := range want {
+			if len(lines) != len(want) || !strings.Contains(lines[i], has) {
+				t.Fatalf("the log is %q, want %q", lines, want)
+			}
+		}
+		log.Reset()
+	}
+	rounds("") // it answers from the start
+	broken.Store(true)
+	rounds("does not answer")
+	rounds("")
+	broken.Store(false)
+	rounds("a watched server answers")
+	w.finder.Entries[0].KeyFile = "/nonexistent" // it cannot even be asked
+	rounds("/nonexistent: no such file")
+	w.finder.Entries[0].Watch = false
+	rounds("")
 }
 
 // TestServersThatNobodyNamesAreNotAsked: and none whose entry does not say so.

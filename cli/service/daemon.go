@@ -154,6 +154,9 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	guarding := src.NewGuard(s.Guard)
 	sampling := sampler.New(src.Options)
 	previous.TakeOver(sampling)
+	if src.Watcher != nil {
+		src.Watcher.Log = daemon.NewLog(p.Stderr, p.Getenv)
+	}
 	waitForProbes := src.Listen(ctx, cancel)
 
 	o := daemonOptions(p, src, &s, sampling, directory)

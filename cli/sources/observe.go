@@ -15,8 +15,8 @@ import (
 // LookOnce sets the timeouts of a command that samples only once.
 func (src *Set) LookOnce() {
 	src.Options.OpenDeadline, src.Options.Deadline = OnceOpening, OnceReading
-	if src.watcher != nil {
-		src.watcher.First = onceNaming
+	if src.Watcher != nil {
+		src.Watcher.First = onceNaming
 	}
 	if src.Table != nil {
 		src.Table.Timeout = onceNaming

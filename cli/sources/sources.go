@@ -47,7 +47,7 @@ type Set struct {
 	Segments mapper
 	holds    holder          // what holds a process's memory
 	Servers  *server.Finder  // nil in a demo
-	watcher  *server.Watcher // of those that are watched; nil: none
+	Watcher  *server.Watcher // of those that are watched; nil: none
 	Asked    int             // the PID whose probe a command acts on, which may answer late
 }
 
@@ -83,8 +83,8 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Log = p.AuditLog(out.Table)
 		out.Servers = &server.Finder{Table: out.Table, Entries: s.Servers}
 		if slices.ContainsFunc(s.Servers, func(e server.Entry) bool { return e.Watch }) {
-			out.watcher = server.NewWatcher(out.Servers)
-			out.Options.Servers = out.watcher.Add
+			out.Watcher = server.NewWatcher(out.Servers)
+			out.Options.Servers = out.Watcher.Add
 		}
 		out.Segments, out.holds = segmentsFrom(probe.NewFinder(out.Table)), holdsFrom(probe.NewFinder(out.Table))
 	}
@@ -186,8 +186,8 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 		})
 	}
 	start(src.Probes.Run)
-	if src.watcher != nil {
-		start(src.watcher.Run)
+	if src.Watcher != nil {
+		start(src.Watcher.Run)
 	}
 	if src.Daemon != nil {
 		start(src.Daemon.Run)
