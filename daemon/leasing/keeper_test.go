@@ -315,6 +315,19 @@ func TestOthersSeeNoCommands(t *testing.T) {
 	w.lists("")
 }
 
+// TestImportanceIsTheConfigurations, not what a claim says, and a command counts only for the daemon's own user.
+func TestImportanceIsTheConfigurations(t *testing.T) {
+	w := newWorld(t)
+	w.Importance = (&guard.Policy{Importance: []guard.Importance{{Command: "train.py*", Value: 500}}}).OfClaims()
+	w.sample()
+	for uid, want := range map[uint32]int{uint32(os.Geteuid()): 500, 12345: 0} {
+		ask := lease.Ask{Claim: lease.Claim{Need: quantity.GiB, Count: 1, UID: uid, Importance: 1000, Command: "python3 /srv/train.py --now"}}
+		if given, err := w.Claim(context.Background(), nil, ask, nil); err != nil || given.Importance != want {
+			t.Errorf("of %d: %d, %v", uid, given.Importance, err)
+		}
+	}
+}
+
 // TestWaitingNamesWhatIsInItsWay: what grows before what has most, and another user's process only by its number.
 func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
