@@ -34,7 +34,7 @@ func recordedFailure(t *testing.T) (directory string, failed snapshot.Event) {
 				Row: p.ID, User: p.User, Name: p.Name, Message: "out of memory: asked for 900.0G",
 				OutOfMemory: &snapshot.OutOfMemory{
 					Requested: quantity.From(900*quantity.GiB, quantity.Probe), Free: quantity.From(quantity.GiB, quantity.Probe), Allocator: "pytorch",
-					Allocated: quantity.From(8*quantity.GiB, quantity.Probe), Stack: []string{"train.py:42 in \x1b[2Jforward", "train.py:88 in main"},
+					Allocated: quantity.From(8*quantity.GiB, quantity.Probe), Stack: []string{"train.py:42 in \x1b[2Jforward", "train.py:88 in main"}, Trace: "/home/a/my \x1btraces; ls",
 					Held: []snapshot.HeldClass{{Class: "optimizer_state", Bytes: 5 * quantity.GiB}, {Class: "variables", Name: "kept\x1b in main", Bytes: 2 * quantity.GiB}},
 				},
 			}
@@ -80,7 +80,7 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 		}
 		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "The line: train.py:42 in ?[2Jforward, called by train.py:88 in main.",
 			"No setting brings 900G onto this device", "WHAT HELD THE 8.00G ALLOCATED", "optimizer state    ", "the variable kept? in main    ", "unnamed (gradients, activations, …)    ",
-			"VERDICT: too large by itself"} {
+			"VERDICT: too large by itself", "Other settings, when it has ended: vramscope why " + pid + " --trace '/home/a/my\n  ?traces; ls'"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%v: no %q in\n%s", which, want, page)
 			}

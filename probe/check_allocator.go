@@ -106,7 +106,7 @@ func (d *Device) checkFailed() error {
 				return fmt.Errorf("an allocation that failed has a figure of %d bytes", *figure)
 			}
 		}
-		f.Allocator, f.API, f.Library = clip(f.Allocator), clip(f.API), clip(f.Library)
+		f.Allocator, f.API, f.Library, f.Trace = clip(f.Allocator), clip(f.API), clip(f.Library), clip(f.Trace)
 		f.Stack = clipAll(f.Stack, maxStack)
 		f.checkHeld()
 	}

@@ -83,6 +83,7 @@ type FailedAllocation struct {
 	API              string          `json:"api,omitempty"`     // "cuMemAlloc"
 	Library          string          `json:"library,omitempty"` // whose code made that call
 	Stack            []string        `json:"stack,omitempty"`   // the functions that led to it, the innermost first: "train.py:42 in forward"
+	Trace            string          `json:"trace,omitempty"`   // the directory of vramscope run --record-memory
 	Held             []Holder        `json:"held,omitempty"`    // what held the allocated memory then, as far as it is known, most first
 }
 

@@ -55,7 +55,7 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 	var requested, detail any
 	if e.OutOfMemory != nil {
 		failed := *e.OutOfMemory
-		for _, s := range []*string{&failed.Allocator, &failed.API, &failed.Library, &failed.Config} {
+		for _, s := range []*string{&failed.Allocator, &failed.API, &failed.Library, &failed.Config, &failed.Trace} {
 			*s = text.Clean(*s)
 		}
 		failed.Stack, failed.Held = slices.Clone(failed.Stack), slices.Clone(failed.Held)

@@ -77,7 +77,7 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 		Requested: quantity.From(failed.Bytes, quantity.Probe), Free: optionalOf(failed.FreeBytes), Limit: optionalOf(failed.LimitBytes),
 		Allocator: failed.Allocator, Reserved: optionalOf(failed.ReservedBytes), Allocated: optionalOf(failed.AllocatedBytes),
 		LargestFree: optionalOf(failed.LargestFreeBytes), API: failed.API, Library: failed.Library,
-		Config: settingsOf(failed.Allocator, d, p), Stack: failed.Stack, MPSLimit: p.MPSLimit,
+		Config: settingsOf(failed.Allocator, d, p), Stack: failed.Stack, Trace: failed.Trace, MPSLimit: p.MPSLimit,
 	}
 	for _, h := range failed.Held {
 		event.OutOfMemory.Held = append(event.OutOfMemory.Held, snapshot.HeldClass{Class: string(h.Class), Name: h.Name, Bytes: h.Bytes})

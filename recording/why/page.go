@@ -40,6 +40,9 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 		p.text(v.Advice[i].Words())
 	}
 	p.text(v.None)
+	if f := e.Event.OutOfMemory; f != nil && f.Trace != "" && len(e.Replayed) == 0 {
+		p.text(fmt.Sprintf("Other settings, when it has ended: vramscope why %d --trace %s", e.Event.Row.Process.PID, text.ShellQuote(text.Clean(f.Trace))))
+	}
 	p.evidence(e)
 	if held, rest := e.held(); len(held) > 0 {
 		p.heading(fmt.Sprintf("WHAT HELD THE %s ALLOCATED", rest))

@@ -106,5 +106,6 @@ type OutOfMemory struct {
 	Config      string `json:"config"`  // the allocator's settings
 
 	Stack []string    `json:"stack"` // the functions that led to it, the innermost first: "train.py:42 in forward"
+	Trace string      `json:"trace"` // the directory of run --record-memory, "" for none. Hostile input
 	Held  []HeldClass `json:"held"`  // what held Allocated, as far as it is known, most first
 }

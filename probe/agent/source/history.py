@@ -9,7 +9,7 @@ class _History:
     def __init__(self, runtime, steps):
         self._runtime, self._steps = runtime, steps
         self._calling, self._theirs = None, False  # the thread that sets it for the probe; the program has set it
-        self._left = 0  # files of out-of-memory errors
+        self._left, self.whole = 0, None  # files of out-of-memory errors; where the history goes that is recorded from the start
         self._emptied = None  # {ordinal: [allocations and frees when the program had emptied the cache, …]}
 
     def _set(self, enabled, context="alloc", most=_HISTORY):
@@ -89,6 +89,7 @@ class _History:
         if (errors or whole) and self._runtime.recorded() is False:
             self._set("all", "alloc" if errors else None, _WHOLE_HISTORY if whole else _HISTORY)
             if whole:
+                self.whole = _clip(whole)
                 self._note_emptied()
                 _library("atexit").register(self._leave_whole, whole, posix.getpid())
 

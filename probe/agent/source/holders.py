@@ -107,6 +107,7 @@ class _Holders:
         """{address of a storage: _entry() of the first class that holds it}, of the GPUs' memory."""
         found, self.trains = {}, False
         torch = _module("torch")
+        _sleep(0.001)  # what comes first does not breathe
         # A subclass of Tensor may run the program's code for whatever is read of it.
         with torch._C.DisableTorchFunctionSubclass():
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
@@ -124,7 +125,7 @@ class _Holders:
             with _CollectionOff(), torch._C.DisableTorchFunctionSubclass():
                 for kind, one in self._held(torch, pace, []):
                     _add_storage(found, kind, one)
-                for name, value in _named(frame, _PASSED + (torch.Tensor, torch.nn.Module), seen):
+                for name, value in _named([frame], _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     names.append(name)
                     for one in _look([value], (torch.Tensor,), seen, pace):
                         _add_storage(found, len(names) - 1, one)  # of the first that has it
@@ -135,6 +136,24 @@ class _Holders:
         for kind, size, device in map(_opened, found.values()):
             sums[kind] = sums.get(kind, 0) + (size + 511 & ~511) * (device == ordinal)
         return {"held": [{"class": _CLASSES[min(kind, _VARIABLES)], "name": _clip(names[kind]), "bytes": sums[kind]} for kind in sorted(sums, key=sums.get, reverse=True)[:_MAX_HELD] if sums[kind]]}
+
+    def names(self, found):
+        """[(bytes, name)] of the variables that hold most of what walk() has found to be a variable's, as far as one look of _HOLD comes."""
+        _sleep(0.001)  # a hold of its own
+        torch, sums, seen, pace = _module("torch"), {}, set(), _Pace(_HOLD)
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                for name, value in _named(_frames(), _PASSED + (torch.Tensor, torch.nn.Module), seen):
+                    for one in _look([value], (torch.Tensor,), seen, pace):
+                        own = {}
+                        _add_storage(own, _VARIABLES, one)
+                        for address in own:
+                            kind, size, _ = _opened(found.get(address, 0))
+                            if kind == _VARIABLES:
+                                sums[name] = sums.get(name, 0) + size
+        except Exception:
+            pass  # there is no more time, or a class hides what it holds
+        return sorted(((size, name) for name, size in sums.items() if size >= 1 << 20), reverse=True)[:_NAMES]
 
     def _held(self, torch, pace, looked):
         """Yields (class, tensor)."""
@@ -244,21 +263,34 @@ def _look(values, wanted, seen=None, pace=None):
 def _variables():
     """The values of the variables of the main module and of the functions that run on other threads."""
     values = list(vars(_module("__main__")).values()) if _module("__main__") else []
-    for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS]:
-        for _, held in _of_functions(frame) if thread != _get_ident() else ():
+    for frame in _frames() + [_kept()]:
+        for _, held in _of_functions(frame):
             values.extend(value for _, value in held)
     return values
 
 
-def _named(frame, opaque, seen):
-    """(name, value) of the variables, or attributes, of what runs on this thread, the outermost first, and of what the last traceback keeps."""
-    functions, kept = list(_of_functions(frame)), getattr(sys, "last_traceback", None)
+def _frames():
+    """What other threads run."""
+    return [frame for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS] if thread != _get_ident()]
+
+
+def _kept():
+    """The innermost frame of the last traceback, which a notebook keeps with the variables of what failed, or None."""
+    kept = getattr(sys, "last_traceback", None)
+    while getattr(kept, "tb_next", None) is not None:
+        kept = kept.tb_next
+    return getattr(kept, "tb_frame", None)
+
+
+def _named(frames, opaque, seen):
+    """(name, value) of the variables, or attributes, of what the last traceback keeps and of what runs in the frames, the outermost first."""
+    functions = [one for frame in frames for one in _of_functions(frame)]
+    running = {one for one, _ in functions}
     spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]
     seen.update(map(id, spaces))
-    places = [("", list(space.items())) for space in spaces] + [(" in " + one.f_code.co_name, held) for one, held in reversed(functions)]
-    while kept is not None:
-        places.append((" in %s, kept by sys.last_traceback" % kept.tb_frame.f_code.co_name, list(kept.tb_frame.f_locals.items())))
-        kept = kept.tb_next
+    places = [(" in %s, kept by sys.last_traceback" % one.f_code.co_name, held) for one, held in _of_functions(_kept()) if one not in running]
+    places += [("", sorted(space.items(), key=lambda one: one[0][:1] == "_")) for space in spaces]  # a notebook's Out is its _oh, too
+    places += [(" in " + one.f_code.co_name, held) for one, held in reversed(functions)]
     for where, held in places:
         for name, value in held:
             inside = object.__getattribute__(value, "__dict__") if type(value).__dictoffset__ and not issubclass(type(value), opaque) else None

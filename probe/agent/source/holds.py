@@ -43,6 +43,7 @@ class _Holds:
             notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
         elif not ends:
             notes.append("no step of an optimizer ended meanwhile: gradients and activations stay unnamed")
+        notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in self._holders.names(found))
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:

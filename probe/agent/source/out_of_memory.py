@@ -78,6 +78,8 @@ class _OutOfMemory:
         # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
         try:
             error = {"time_ns": _time_ns(), "bytes": asked, "free_bytes": free, "limit_bytes": limit, "allocator": "pytorch"}
+            if self._runtime.history.whole:
+                error["trace"] = self._runtime.history.whole
             frame = sys._getframe().f_back
             late = not self._errors or error["time_ns"] - self._errors[-1][1]["time_ns"] >= _ERROR_EVERY
             for look in (self._parts, _stack) + (_holders.at_error,) * late:
@@ -128,7 +130,10 @@ def _stack(_, frame):
     frame = passes[0] if len(passes) == 1 else frame
     while frame is not None and len(lines) < _MAX_STACK:
         code, path = frame.f_code, frame.f_code.co_filename
-        line = _clip("%s:%s in %s" % (path.rpartition("/")[2], frame.f_lineno, getattr(code, "co_qualname", code.co_name).partition(".<locals>.<")[0]))
+        name = getattr(code, "co_qualname", code.co_name).partition(".<locals>.<")[0]
+        if name.endswith(("comp>", "expr>")) and frame.f_back:  # before 3.11 a comprehension does not name its function
+            name = frame.f_back.f_code.co_name
+        line = _clip("%s:%s in %s" % (path.rpartition("/")[2], frame.f_lineno, name))
         if not (path.startswith(torch) or lines and (_foreign(path) or line == lines[-1])):
             lines.append(line)
         frame = frame.f_back

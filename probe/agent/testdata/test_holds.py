@@ -62,6 +62,15 @@ class Holds(Case):
         job.do("del kept")
         self.assertEqual(self.by_class(monitor.ask("holds"))["unnamed"], 7 * MIB)
 
+    def test_variables_are_named_and_so_is_what_the_last_traceback_keeps(self):
+        job, monitor = self.begin("import sys, __main__", "__main__.Out = __main__._oh = {3: torch.empty(2 << 20)}; small = torch.empty(1000)",
+                                  "def cell():\n batch = torch.empty(7 << 20); 1 / 0", "try: cell()\nexcept ZeroDivisionError: sys.last_traceback = sys.exc_info()[2]")
+        answer = monitor.ask("holds")
+        self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 9 * MIB + 1024})
+        self.assertEqual(answer["notes"][-2:], ["the variable batch in cell, kept by sys.last_traceback has 7M", "the variable Out has 2M"])
+        job.do("sys.last_traceback = 7")  # a program may set it
+        self.assertEqual(monitor.ask("holds")["notes"][-1], "the variable Out has 2M")
+
     def test_what_ends_with_the_step_is_activations(self):
         job, monitor = self.begin("class Hidden:\n __slots__ = 'tensor'\nh, g = Hidden(), Hidden()", "v._STEP_WAIT = 60; a, b = o.Optimizer(m._parameters.values()), o.Optimizer(inner._parameters.values())",
                                   "m._parameters['w'].grad = torch.empty(3 << 20)",

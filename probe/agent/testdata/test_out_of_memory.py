@@ -20,13 +20,13 @@ class OutOfMemory(Case):
         return [e for d in monitor.ask("stats")["devices"] for e in d.get("out_of_memory", [])]
 
     def test_an_error_is_in_the_next_stats(self):
-        job = self.job(FRESH, "import torch; live = torch.empty(%d, 0)" % (64 * MIB), FAIL)
+        job = self.job(FRESH, "import torch; live = torch.empty(%d, 0)" % (64 * MIB), FAIL, VRAMSCOPE_RECORD_MEMORY=self.directory)
         monitor = self.monitor(job)
         self.assertEqual(self.errors(monitor), [])
         before = job.do("__import__('time').time_ns()")
         self.assertEqual(job.do("fail(1 << 40)"), "CUDA out of memory. Tried to allocate %d" % (1 << 40))
         (error,) = self.errors(monitor)
-        self.assertEqual((error["bytes"], error["allocator"]), (1 << 40, "pytorch"))
+        self.assertEqual((error["bytes"], error["allocator"], error["trace"]), (1 << 40, "pytorch", self.directory))
         self.assertEqual((error["limit_bytes"], error["free_bytes"]), job.do("(lambda d: (d.total, d.left()))(torch.cuda._devices[0])"))
         self.assertLess(abs(error["time_ns"] - before), TIMEOUT * 10**9)
 
@@ -35,7 +35,7 @@ class OutOfMemory(Case):
         monitor = self.monitor(job)
         monitor.ask("stats")
         job.do("[fail((1 << 40) + n * %d) for n in range(20)]" % MIB)
-        self.assertEqual([e["bytes"] - (1 << 40) for e in self.errors(monitor)], [n * MIB for n in range(12, 20)])
+        self.assertEqual([(e["bytes"] - (1 << 40), e.get("trace")) for e in self.errors(monitor)], [(n * MIB, None) for n in range(12, 20)])
 
     def test_an_error_names_the_line_and_what_holds_the_memory(self):
         job = self.job(FRESH, "import torch, torch.optim as o", FAIL, "m = torch.nn.Module(); m.register_parameter('w', torch.empty(30 << 20))",
