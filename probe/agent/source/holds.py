@@ -43,12 +43,12 @@ class _Holds:
             notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
         elif not ends:
             notes.append("no step of an optimizer ended meanwhile: gradients and activations stay unnamed")
-        notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in self._holders.names(found))
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
                 parts = _parts(ordinal, a, found, blocks, ends, _Pace())
                 answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
+        notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in self._holders.names(found))
         return answer
 
     def _read(self, pace):
@@ -58,6 +58,7 @@ class _Holds:
         """
         walked = self._holders.walk(pace)
         for _ in range(_WALKS):
+            _sleep(0.001)  # a hold of its own
             blocks, figures = _when_free(self._now)
             again, stayed = self._holders.walk(pace), {}
             for address, entry in again.items():
