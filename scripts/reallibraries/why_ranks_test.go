@@ -1,0 +1,42 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vramscope/internal/needs"
+)
+
+// TestWhyRanks: of two ranks under torchrun the one that ran out of memory used much more, and why says so, and how to
+// replay what it allocated.
+func TestWhyRanks(t *testing.T) {
+	beyondCore(t)
+	vramscope, site := needs.Vramscope(t), releases(t, "torch")[0]
+	p, traces := box(t, job{vramscope: vramscope, site: site}), t.TempDir()
+	w := &whyBox{t: t, probed: p}
+	recording := w.record(t)
+	cmd := exec.Command(vramscope, "run", "--record-memory", traces, "--", "python3", "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "ranks_job.py")
+	cmd.Env = append(p.environment, "PYTHONPATH="+site)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "OutOfMemoryError") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var doc struct{ Unequal *string }
+	eventually(func() bool {
+		out, err := p.asked("json", []string{"why", "--file", recording})
+		return err == nil && json.Unmarshal(out, &doc) == nil && doc.Unequal != nil
+	})
+	page, err := p.asked("text", []string{"why", "--file", recording})
+	for _, want := range []string{"Unequal shares: rank 0 uses 30.5G, the other rank 10.5G.", "Other settings, when it has ended: vramscope why ", "ranks_job.py:2"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q: %v\n%s", want, err, page)
+		}
+	}
+	if found, _ := filepath.Glob(traces + "/memory-*.pickle"); len(found) == 0 {
+		t.Error("the ranks left no trace")
+	}
+}
