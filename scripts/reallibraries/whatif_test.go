@@ -215,7 +215,8 @@ func (w *whatIfTable) compare(t *testing.T, program string, want, got *whatif.Re
 func (w *whatIfTable) text() string {
 	text := "# What-if, measured\n\nThe most that PyTorch reserves, in bytes: of each program of `scripts/reallibraries/whatif_job.py`, run under each of the settings on the fake driver, on a\n" +
 		"large GPU and on one that has three quarters of what it reserves there, and of the replay of one run of it under the default. One figure stands for both where they are equal.\n" +
-		"Written by `scripts/real-libraries --torch 2.15.0,2.8.0,2.4.1 --transformers 4.46.3 --table`.\n\n" +
+		"Written by `scripts/real-libraries --torch 2.15.0,2.8.0,2.4.1 --transformers 4.46.3 --table`.\n" +
+		"`per_process_memory_fraction`, a setting of the newest releases, limits the process to nine tenths of what it reserves on a large GPU: there `garbage_collection_threshold` acts.\n\n" +
 		fmt.Sprintf("Equal to the byte: %d of %d, %d of them out of memory in both. –: not run.\n\n| program | GPU | settings | %s |\n|---|---|---|%s\n",
 			w.equal, w.all, w.failed, strings.Join(w.releases, " | "), strings.Repeat("---|", len(w.releases)))
 	for _, row := range w.rows {
