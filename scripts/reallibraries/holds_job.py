@@ -69,6 +69,7 @@ class Training(threading.Thread):
 
     def stop(self, **held):
         """The middle of a step."""
+        gc.collect()  # or the probe's allocations have it collect meanwhile
         self.at = Stopped(**held)
         self.parked.set()
         while not (probe._steps.at_end or self.over):
