@@ -80,6 +80,9 @@ func TestRecordedLines(t *testing.T) {
 	if p, err := profile.Parse(bytes.NewReader(content)); err != nil || len(p.SampleType) != 4 {
 		t.Errorf("%v, %v", p, err)
 	}
+	if top, err := exec.Command("go", "tool", "pprof", "-top", "-sample_index=inuse_space", path).CombinedOutput(); err != nil || !strings.Contains(string(top), " grow\n") {
+		t.Errorf("go tool pprof -top: %v: %s", err, top)
+	}
 
 	after := filepath.Join(directory, "after")
 	j.await("-o", after)

@@ -20,7 +20,7 @@ func TestWhyRanks(t *testing.T) {
 	p, traces := box(t, job{vramscope: vramscope, site: site}), t.TempDir()
 	w := &whyBox{t: t, probed: p}
 	recording := w.record(t)
-	cmd := exec.Command(vramscope, "run", "--record-memory", traces, "--", "python3", "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "ranks_job.py")
+	cmd := exec.Command(vramscope, "run", "--record-memory", traces, "--snapshot-on-oom", traces, "--", "python3", "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "ranks_job.py")
 	cmd.Env = append(p.environment, "PYTHONPATH="+site)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "OutOfMemoryError") {
 		t.Fatalf("%v: %s", err, out)
@@ -36,7 +36,9 @@ func TestWhyRanks(t *testing.T) {
 			t.Errorf("no %q: %v\n%s", want, err, page)
 		}
 	}
-	if found, _ := filepath.Glob(traces + "/memory-*.pickle"); len(found) == 0 {
-		t.Error("the ranks left no trace")
+	for _, of := range []string{"/memory-*.pickle", "/oom-*.pickle"} {
+		if found, _ := filepath.Glob(traces + of); len(found) == 0 { // the pattern is well formed
+			t.Errorf("the ranks left no %s", of)
+		}
 	}
 }
