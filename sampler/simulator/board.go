@@ -40,7 +40,6 @@ type board struct {
 	idleFor     time.Duration
 	offset      float64 // °C above its neighbours
 	corrected   uint64  // memory errors corrected by ECC
-	errorEvery  time.Duration
 }
 
 type instance struct {
@@ -125,9 +124,6 @@ func (g *board) draw(seed uint64, now time.Duration) {
 	g.energy += g.power * step.Seconds()
 	target := roomCelsius + g.offset + celsiusPerWatt*g.power
 	g.temperature += (target - g.temperature) * step.Seconds() / inertia
-	if g.errorEvery > 0 && now > 0 && now%g.errorEvery == 0 {
-		g.corrected++
-	}
 }
 
 // settle sets power and temperature as after a long constant load.

@@ -25,20 +25,6 @@ type lastReport struct {
 	stats    allocator.Stats
 	failures []probe.FailedAllocation
 	phase    time.Duration // of its reports within the second
-
-	missing time.Duration // from then on it does not answer
-	until   time.Duration // until then
-	misses  int
-}
-
-// schedule sets when the probe reports, and when an unreliable one first fails to.
-func (e *lastReport) schedule(t *task) {
-	e.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
-	e.missing, e.until = never, never
-	if t.role.unreliable {
-		e.missing = max(t.started, 0) + span{65 * time.Second, 85 * time.Second}.draw(t.random)
-		e.until = e.missing + 7*time.Second
-	}
 }
 
 func (t *task) takeReport(now time.Duration) {
@@ -46,15 +32,7 @@ func (t *task) takeReport(now time.Duration) {
 	if t.memory == nil || t.role.runtime == opaque || t.stopped || now-t.started < importing {
 		return
 	}
-	if now >= e.until {
-		e.misses++
-		e.missing = now + span{4 * time.Minute, 11 * time.Minute}.draw(t.random)
-		e.until = e.missing + span{4 * time.Second, 9 * time.Second}.draw(t.random)
-		if e.misses%3 == 1 {
-			e.until = e.missing + span{16 * time.Second, 25 * time.Second}.draw(t.random)
-		}
-	}
-	if now >= e.missing || e.reported && within(now, reportEvery) != e.phase {
+	if e.reported && within(now, reportEvery) != e.phase {
 		return
 	}
 	e.reported, e.at, e.stats, e.failures = true, now, t.memory.Stats(), t.failures

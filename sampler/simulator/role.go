@@ -47,8 +47,6 @@ type role struct {
 	first time.Duration // when the first one starts, if none runs then
 	life  span          // zero: until it fails
 	pause span          // from an end to the next start; zero: no next start
-
-	unreliable bool // its probe misses reports now and then
 }
 
 // playing returns programs that begin alike, for the tasks of a role.

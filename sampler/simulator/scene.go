@@ -9,11 +9,10 @@ import (
 )
 
 type scene struct {
-	roles      []role
-	instances  []instance // MIG, if any
-	lost       bool       // the GPU is lost now and then
-	corrected  uint64     // memory errors corrected by ECC so far
-	errorEvery time.Duration
+	roles     []role
+	instances []instance // MIG, if any
+	lost      bool       // the GPU is lost now and then
+	corrected uint64     // memory errors corrected by ECC so far
 }
 
 // cast gives each GPU a scene. A smaller box has the most instructive scenes.

@@ -99,7 +99,7 @@ func New(options Options) (*Box, error) {
 func (b *Box) stage(index int, scene scene) {
 	g := newBoard(index)
 	b.boards = append(b.boards, g)
-	g.errorEvery, g.corrected = scene.errorEvery, scene.corrected
+	g.corrected = scene.corrected
 	g.partition(scene.instances...)
 	if scene.lost {
 		g.loss = newLoss(rand.New(rand.NewPCG(b.seed, uint64(index)<<32)))

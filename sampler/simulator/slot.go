@@ -102,7 +102,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		t.cache = allocator.NewCaching(t.frame)
 		t.memory, t.cache.Observe = t.cache, t.observe
 	}
-	t.probe.schedule(t)
+	t.probe.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
 	s.task = t
 	b.tasks[t.identity.PID] = t
 	s.board.add(t)

@@ -80,7 +80,7 @@ func leakScene() scene {
 func fragmentedScene() scene {
 	shard := script(dave, "dlrm.py", "--batch", "65536").
 		container("docker", "3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
-	shard.runtime, shard.context, shard.unreliable = pytorch, gibibytes(1.4), true
+	shard.runtime, shard.context = pytorch, gibibytes(1.4)
 	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = playing(serving{
@@ -95,7 +95,7 @@ func fragmentedScene() scene {
 	tests := script(gina, "-m", "pytest", "tests/gpu", "-q", "-x").container("docker", "77b0e9", 2990150, 940).costs(2.6, 93).
 		comes(25*time.Second, span{18 * time.Second, 50 * time.Second}, span{70 * time.Second, 5 * time.Minute})
 	tests.program = playing(steady{size: gibibytes(1.4), ramp: 6 * time.Second, swing: 300 * mib, period: 4 * time.Second, load: 0.1, rest: 0.3})
-	return scene{roles: []role{shard, book, tests}, corrected: 3, errorEvery: 97 * time.Minute}
+	return scene{roles: []role{shard, book, tests}, corrected: 3}
 }
 
 // migScene returns a GPU of three instances, two of them used by frank.

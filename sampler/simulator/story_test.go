@@ -221,35 +221,6 @@ func TestServerIsIdleAtFirst(t *testing.T) {
 	})
 }
 
-func TestProbeIsStaleThenSilentNowAndThen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long, on one goroutine")
-	}
-	everySeed(t, func(t *testing.T, b *box) {
-		var stale, silent time.Duration
-		p, _ := b.look(0).owned(4, "dave", "dlrm.py")
-		for at := time.Duration(0); at < 25*time.Minute; at += time.Second {
-			a, ok := b.look(at).answer(p.PID)
-			if !ok {
-				t.Fatalf("dave's probe is missing after %s", at)
-			}
-			age := b.clock.Now().Sub(a.At)
-			if (age > time.Second) != (a.Err != nil) {
-				t.Fatalf("%s old, error %v", age, a.Err)
-			}
-			if stale == 0 && age > 4*time.Second {
-				stale = at
-			}
-			if silent == 0 && age > 12*time.Second {
-				silent = at
-			}
-		}
-		if stale == 0 || stale > 2*time.Minute || silent <= stale {
-			t.Errorf("stale after %s, silent after %s", stale, silent)
-		}
-	})
-}
-
 func TestShortLivedProcessesComeAndGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
