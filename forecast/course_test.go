@@ -43,6 +43,21 @@ func TestCourseIsAnnounced(t *testing.T) {
 	}
 }
 
+// A job that begins with a ramp may be loading its data: only after a minute is it a course, also of
+// a second job. The course is dated four seconds into the ramp.
+func TestCourseNeedsAPast(t *testing.T) {
+	for past, want := range map[float64]bool{30: false, 56: false, 57: true} {
+		f, announced := fed(flat(600, 0), 1), false
+		for i, v := range noisy(1, 20*mib, int(past)+50, func(t float64) float64 { return 20*gib + 200*mib*max(t-past, 0) }) {
+			f.Observe(after(600+float64(i)), int64(v))
+			announced = announced || f.state.Course.Announced
+		}
+		if announced != want {
+			t.Errorf("after %v s: %v", past, announced)
+		}
+	}
+}
+
 // A step is no line; the rises of a sawtooth are lines, but are forecast; what falls
 // back and rises to where it was is nothing new.
 func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
@@ -132,13 +147,18 @@ func TestRampUnderATextureIsSeen(t *testing.T) {
 		which int
 		first uint64
 	}{{1, 41_000}, {2, 41_000}, {2, 51_024}, {2, 51_036}} {
-		which, seen := tc.which, 0
+		which, seen, ends := tc.which, 0, 0
 		const series = 12
 		for seed := range uint64(series) {
 			y, begins := regime.TexturedRamp(regime.Seeded(tc.first+seed), which)
-			f, row, rows := New(), 0, 0
+			f, row, rows, lifted := New(), 0, 0, false
 			for i, v := range y[:(len(y)+int(begins))/2] {
 				f.Observe(after(float64(i)), int64(v))
+				if before := lifted; i > int(begins) {
+					if lifted = f.state.Course.Lifted; before && !lifted {
+						ends++
+					}
+				}
 				left := float64(len(y) - 1 - i)
 				if in, ok := f.FullIn(int64(regime.Capacity - v)); ok && left < 2*in.Median.Seconds() && left > in.Median.Seconds()/2 {
 					row++
@@ -151,8 +171,8 @@ func TestRampUnderATextureIsSeen(t *testing.T) {
 				seen++
 			}
 		}
-		if seen < series-1 {
-			t.Errorf("%s, from seed %d: %d of %d ramps", regime.RampTextures[which], tc.first, seen, series)
+		if seen < series-1 || ends > series { // that a course has ended is a mistake each time
+			t.Errorf("%s, from seed %d: %d of %d ramps, whose courses end %d times", regime.RampTextures[which], tc.first, seen, series, ends)
 		}
 	}
 }

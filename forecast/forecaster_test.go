@@ -115,6 +115,28 @@ func TestClockSetBackALittle(t *testing.T) {
 	}
 }
 
+// The usual time between samples follows them, by no more than itself at a time, and a gap is none.
+func TestStepFollowsTheSamples(t *testing.T) {
+	for every, want := range map[float64]float64{0.5: 0.5, 1: 1, 4: 4} {
+		f := fed(flat(100, 20*gib), 1)
+		for i := range 200 {
+			f.Observe(after(99+float64(i+1)*every), 20<<30)
+		}
+		if got := f.state.Step; math.Abs(got-want) > 0.01*want {
+			t.Errorf("samples every %v s seem to come every %.3f s", every, got)
+		}
+	}
+	for gap, want := range map[bool]float64{false: 1 + 1.0/MinSamples, true: 1} {
+		f := fed(flat(100, 20*gib), 1)
+		if gap {
+			f.Gap(after(100))
+		}
+		if f.Observe(after(99+3600), 20<<30); f.state.Step != want {
+			t.Errorf("after an hour, a gap: %t, samples seem to come every %v s, want %v", gap, f.state.Step, want)
+		}
+	}
+}
+
 // A gap before the first sample, or one that ends at the newest, is none.
 func TestGapIsAfterTheNewestSample(t *testing.T) {
 	y := regime.Leak(regime.Seeded(2))[:300]

@@ -210,6 +210,8 @@ func TestFullInRules(t *testing.T) {
 		f.state.Course = course{Announced: true, Since: f.state.Now - int64(since), Slope: 1}
 		return f
 	}
+	lifted := announced(20 * time.Second)
+	lifted.state.Course.Announced, lifted.state.Course.Lifted = false, true
 	few := growing(2 * time.Minute)
 	few.state.Count--
 	for _, c := range []struct {
@@ -224,6 +226,7 @@ func TestFullInRules(t *testing.T) {
 		{"a new course for longer", 161, []*Forecaster{announced(80 * time.Second)}, -1},
 		{"one of two is known for long enough", 240, []*Forecaster{growing(2 * time.Minute), growing(time.Minute)}, 2 * time.Minute},
 		{"a course as quick as a server takes its cache", 29, []*Forecaster{announced(20 * time.Second)}, -1},
+		{"one that is only lifted hides no other forecast", 29, []*Forecaster{lifted}, 29 * time.Second},
 		{"a slower course", 30, []*Forecaster{announced(20 * time.Second)}, 30 * time.Second},
 		{"a quick rise that is no new course", 39, []*Forecaster{growing(2 * time.Minute)}, 39 * time.Second},
 		{"known for a minute", 60, []*Forecaster{growing(time.Minute)}, time.Minute},

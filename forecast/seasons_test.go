@@ -70,7 +70,8 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 		{"even", []float64{100, 150, 198, 251}, 270, true},
 		{"half as long again", []float64{100, 150, 225}, 240, true},
 		{"uneven", []float64{100, 150, 250}, 270, false},
-		{"long overdue", []float64{100, 150, 200}, 300, false},
+		{"overdue by half a cycle", []float64{100, 150, 200}, 275, true},
+		{"long overdue", []float64{100, 150, 200}, 276, false},
 		{"longer than what is remembered", []float64{100, 900, 1700}, 2200, false},
 		{"as short as samples lie apart", []float64{100, 102, 104}, 106, false},
 	} {
@@ -112,6 +113,20 @@ func TestStepsOfAPoolDoNotFillTheGPU(t *testing.T) {
 		f.Observe(after(float64(i)), used)
 		if full, ok := f.FullIn(int64(80*gib) - used); ok {
 			t.Fatalf("after %d s it is full in %v", i, full.Median)
+		}
+	}
+}
+
+// The lowest level of a cycle is that of all its bins that are remembered.
+func TestLowestLevelOfACycle(t *testing.T) {
+	for _, at := range []int64{1201, 1202, 1600, 2000} {
+		s := seasons{Bin: 1e9, Newest: 2000, Oldest: 2000 - pastCap + 1}
+		for bin := range s.Bins {
+			s.Bins[bin] = 10 << 30
+		}
+		s.Bins[at%pastCap] = 4 << 30
+		if s.peaked(peak{2000e9, 12 * gib}); s.Lowest != 4*gib {
+			t.Errorf("lowest in bin %d: %.1f GiB, want 4", at, s.Lowest/gib)
 		}
 	}
 }
