@@ -65,6 +65,32 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
+// TestMomentsHaveTheFiguresOfAt: also after a GPU has gone that the description still has.
+func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(20)
+	fewer := *q.snap
+	fewer.GPUs, fewer.Rows = fewer.GPUs[:1], fewer.Rows[:3]
+	q.snap = &fewer
+	moments = append(moments, q.record(20)...)
+	r := q.end()
+	err := r.Moments(moments[0].Time, q.now.Add(1), func(got *snapshot.Snapshot) {
+		want := moments[0]
+		moments = moments[1:]
+		if !got.Time.Equal(want.Time) || !got.Past || !got.Simulated || got.Interval != time.Second || !sameFigures(t, got, want) {
+			t.Errorf("%d GPUs and %d rows at %v, want %d and %d at %v", len(got.GPUs), len(got.Rows), got.Time, len(want.GPUs), len(want.Rows), want.Time)
+		}
+		for i := range got.Rows {
+			if id := got.Rows[i].ID; got.Rows[i].GPU != want.Row(id).GPU {
+				t.Errorf("PID %d is on GPU %d", id.Process.PID, got.Rows[i].GPU)
+			}
+		}
+	})
+	if err != nil || len(moments) > 0 {
+		t.Errorf("%d moments are missing: %v", len(moments), err)
+	}
+}
+
 // TestMomentsAreDescribedAnew: each description of the box is used for five minutes.
 func TestMomentsAreDescribedAnew(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
