@@ -194,10 +194,10 @@ func TestTimeToFullHolds(t *testing.T) {
 	}
 }
 
-// growing is a series that has been known for so long, and rises by a byte a second.
+// growing is a second job, an hour after the first one began: it has been known for so long, and rises by a byte a second.
 func growing(known time.Duration) *Forecaster {
 	f := New()
-	f.state.Count, f.state.Now, f.state.Step = MinSamples, int64(known), 1
+	f.state.Count, f.state.Began, f.state.Now, f.state.Step = MinSamples, int64(time.Hour), int64(time.Hour+known), 1
 	for i, h := range Horizons {
 		f.state.Outlook[i].Rise = h.Seconds()
 	}

@@ -30,6 +30,21 @@ func TestReversionFindsLevelAndSpeed(t *testing.T) {
 	}
 }
 
+// Enough samples are remembered, however rare they are.
+func TestReversionOfRareSamples(t *testing.T) {
+	for _, step := range []float64{1, 60, 300} {
+		y := flat(300, 10*gib)
+		for i := range y {
+			y[i] += float64(i%2) * gib
+		}
+		f := fed(y, step)
+		level, _ := f.state.Auto.reversion(f.state.Step)
+		if got := f.state.Last + level; math.Abs(got-10.5*gib) > 0.1*gib {
+			t.Errorf("every %v s: to %.2f GiB, want 10.5", step, got/gib)
+		}
+	}
+}
+
 // A line, a constant and a few samples approach nothing.
 func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 	for name, y := range map[string]func(i int) float64{
