@@ -58,6 +58,26 @@ func TestCourseNeedsAPast(t *testing.T) {
 	}
 }
 
+// Noise makes a straight course seem to slow at one sample of twenty.
+func TestStraightCourseSeldomFades(t *testing.T) {
+	sure, fades := 0, 0
+	for seed := range uint64(40) {
+		f := New()
+		for i, v := range noisy(seed, 60*mib, 240, func(t float64) float64 { return 20*gib + 200*mib*max(t-120, 0) }) {
+			f.Observe(after(float64(i)), int64(v))
+			if c := f.state.Course; c.Sure && i > 130 {
+				sure++
+				if c.Fades > 0 {
+					fades++
+				}
+			}
+		}
+	}
+	if share := float64(fades) / float64(sure); sure < 3000 || share > 0.06 || fades == 0 {
+		t.Errorf("%.3f of %d", share, sure)
+	}
+}
+
 // A step is no line; the rises of a sawtooth are lines, but are forecast; what falls
 // back and rises to where it was is nothing new.
 func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
