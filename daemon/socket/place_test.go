@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestOnlyRootsOrOnesOwnDaemonIsTrusted: another user's socket is not spoken to.
@@ -73,6 +77,43 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 		}
 		_ = listener.Close()
 	}
+}
+
+// TestClientWaitsDuringAFlood: until the socket takes it, or nobody waits for it any longer.
+func TestClientWaitsDuringAFlood(t *testing.T) {
+	directory, owner := t.TempDir(), uint32(os.Geteuid())
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(directory, Name)}), unix.Listen(fd, 0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for err == nil { // until no more wait to be accepted
+		var conn *net.UnixConn
+		if conn, err = dialSocket(filepath.Join(directory, Name), owner); err == nil {
+			defer func() { _ = conn.Close() }()
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	if _, err := dial(gone, directory, owner); !errors.Is(err, syscall.EAGAIN) || time.Since(began) >= connectTime {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+	accepted := make(chan int)
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		one, _, _ := unix.Accept(fd) // dial reports what fails
+		accepted <- one
+	}()
+	if conn, err := dial(t.Context(), directory, owner); err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+	_ = unix.Close(<-accepted)
 }
 
 // TestOwnDaemonIsAskedOnTheOwnersSocket: which no flood of others reaches.
