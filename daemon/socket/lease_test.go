@@ -18,6 +18,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/lease"
+	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -175,6 +176,54 @@ func TestLimitsOfAClaim(t *testing.T) {
 		r := good
 		if spoil(&r); r.check() == nil {
 			t.Errorf("%s: %+v is no mistake", name, r)
+		}
+	}
+}
+
+// TestWaitsForLeasesAreLimited: to 1,024 in all, and to 128 of a user other than the daemon's and root.
+func TestWaitsForLeasesAreLimited(t *testing.T) {
+	for _, c := range []struct {
+		alices, bobs int
+		owner, want  bool
+	}{{0, 0, false, true}, {127, 800, false, true}, {128, 0, false, false}, {128, 800, true, true}, {0, 1023, false, true}, {0, 1024, false, false}, {0, 1024, true, false}} {
+		s := &Server{open: make(map[*net.UnixConn]uint32), waits: make(map[*net.UnixConn]bool)}
+		for i := range c.alices + c.bobs {
+			conn := new(net.UnixConn)
+			if s.open[conn], s.waits[conn] = bob, true; i < c.alices {
+				s.open[conn] = alice
+			}
+		}
+		next := &client{conn: new(net.UnixConn), uid: alice, owner: c.owner}
+		if got := s.startWait(next); got != c.want || s.waits[next.conn] != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+// TestClaimForNoProcessEnds: after ten minutes, or when it says. A claim for one needs a daemon that
+// can identify it.
+func TestClaimForNoProcessEnds(t *testing.T) {
+	for ttl, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, time.Second: time.Second} {
+		if ask, err := new(Server).ask(&client{uid: alice}, &request{TTLNS: int64(ttl)}); err != nil || ask.TTL != want || ask.UID != alice {
+			t.Errorf("%v: %+v, %v", ttl, ask, err)
+		}
+	}
+	table := process.NewTable("/proc")
+	for _, o := range []Options{{}, {Identify: table.Identify}, {Owner: table.Owner}} {
+		for _, r := range []request{{Self: true}, {PID: os.Getpid()}} {
+			if ask, err := (&Server{options: o}).ask(new(client), &r); err == nil || !strings.Contains(err.Error(), "cannot be identified") {
+				t.Errorf("%+v, %v", ask, err)
+			}
+		}
+	}
+}
+
+func TestRefusalsOfClaims(t *testing.T) {
+	for want, err := range map[probe.Code]error{
+		Never: &lease.Refusal{Never: true}, NoRoom: &lease.Refusal{}, notFound: lease.ErrNone, probe.Busy: lease.ErrMany, probe.Forbidden: io.EOF,
+	} {
+		if a := refusedLease(7, fmt.Errorf("claim: %w", err)); a.Error.Code != want || a.ID != 7 || a.OK {
+			t.Errorf("%v: %+v, want %s", err, a.Error, want)
 		}
 	}
 }
