@@ -91,6 +91,34 @@ func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	}
 }
 
+// TestUnknownFiguresStayUnknown: of a row, and of a GPU that did not answer. None becomes 0.
+func TestUnknownFiguresStayUnknown(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	snap := q.next()
+	row, gpu := &snap.Rows[0], &snap.GPUs[1]
+	row.Allocated, row.CPU, gpu.Memory.Used = snapshot.Bytes{}, snapshot.Float{}, snapshot.Bytes{}
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		gpu.Set(id, snapshot.Float{})
+	}
+	q.w.write(tick{snap, nil})
+	r := q.end()
+	then, ok := r.At(snap.Time)
+	if got := then.Row(row.ID); !ok || !got.Used.Known() || got.Allocated.Known() || got.CPU.Known() {
+		t.Errorf("%+v", got)
+	}
+	if got := then.GPU(gpu.UUID); got == nil || got.Memory.Used.Known() || got.Utilization.Known() || !then.GPUs[0].Utilization.Known() {
+		t.Errorf("%+v", got)
+	}
+	err := r.Moments(snap.Time, snap.Time.Add(1), func(s *snapshot.Snapshot) {
+		if got := s.Row(row.ID); !got.Used.Known() || got.Allocated.Known() || got.CPU.Known() || s.GPU(gpu.UUID) != nil {
+			t.Errorf("%+v", s)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMomentsAreDescribedAnew: each description of the box is used for five minutes.
 func TestMomentsAreDescribedAnew(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
