@@ -66,7 +66,7 @@ time.sleep(1000)`
 	}
 	words := slices.Concat(through, []string{"python3", script, "serve"}, arguments)
 	command := exec.Command(words[0], words[1:]...)
-	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	command.Env, command.SysProcAttr = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1"), &syscall.SysProcAttr{Setpgid: true}
 	out, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
@@ -74,7 +74,7 @@ time.sleep(1000)`
 	if err != nil {
 		needs.Missing(t, "python3 is missing: %v", err)
 	}
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() }) // it sleeps
+	t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL); _ = command.Wait() }) // also what a wrapper started
 	line := make([]byte, 32)
 	n, _ := out.Read(line)
 	table := process.NewTable("/proc")
