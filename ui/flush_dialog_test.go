@@ -157,7 +157,7 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 		change     func(*snapshot.Process)
 	}{
 		{"as drawn", "stays free  about 9.5G: it needs 2.30G back within 5m", nil, nil},
-		{"steady", "stays free  all of it, if it goes on as in the last 10 min", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
+		{"steady", "stays free  all of it, if it goes on as in the last 10m", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
 		{"a sawtooth", "stays free  none: it needs it back within 5m", nil, func(p *snapshot.Process) {
 			p.Allocated = amountIn(.1)
 		}},

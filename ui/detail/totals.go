@@ -124,21 +124,10 @@ func (d Panel) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
-	reported := cell.SizesKnown(d.process.Evictable)
-	caches := make([]string, len(d.process.Evictable))
-	for i := range d.process.Evictable {
-		cache := &d.process.Evictable[i]
-		caches[i] = text.Clean(cell.Limit(cache.Name))
-		if reported {
-			caches[i] += " " + cell.SizeOf(cache.Bytes, d.Appearance.Glyphs.Dash)
-		}
-		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
-	}
-	s := "evictable: " + strings.Join(caches, ", ")
-	if !reported {
-		s += "; sizes not reported"
-	}
-	return s
+	words, sizes := cell.CachesInWords(d.process.Evictable, d.Appearance.Glyphs.Dash, func(c *snapshot.Evictable) string {
+		return " (prio " + strconv.FormatFloat(c.Priority, 'g', 6, 64) + ")"
+	})
+	return "evictable: " + words + map[bool]string{false: "; sizes not reported"}[sizes]
 }
 
 // The forecast stands in this column of the trend's line.

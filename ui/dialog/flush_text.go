@@ -160,7 +160,8 @@ func (d Flush) choices() []choice {
 	}
 	selective := frees + " at once; no caches to evict"
 	if len(evictable) > 0 {
-		selective = frees + " or more: evicts " + cachesInWords(evictable, d.look.Glyphs.Dash)
+		words, sizes := cell.CachesInWords(evictable, d.look.Glyphs.Dash, func(*snapshot.Evictable) string { return "" })
+		selective = frees + " or more: evicts " + words + map[bool]string{false: " (size unknown)"}[sizes]
 	}
 	urgent := "on all its GPUs: as s, and what else it can collect"
 	if pytorch {
@@ -193,23 +194,6 @@ func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 		}
 	}
 	return sum
-}
-
-// cachesInWords returns "kv_cache 2.31G, loader –".
-func cachesInWords(caches []snapshot.Evictable, unknown string) string {
-	known := cell.SizesKnown(caches)
-	words := make([]string, len(caches))
-	for i := range caches {
-		words[i] = caches[i].Name
-		if known {
-			words[i] += " " + cell.SizeOf(caches[i].Bytes, unknown)
-		}
-	}
-	text := strings.Join(words, ", ")
-	if !known {
-		text += " (size unknown)"
-	}
-	return text
 }
 
 // listedAtMost is how many of the tagged processes are listed.
@@ -286,7 +270,7 @@ func (d Flush) staysFree(t *flushTarget) cell.Span {
 	case l.Min < l.Max:
 		return cell.Span{s.Text, l.AtLeast() + " if its highest peak, " + (t.row.Allocated.Or(0) + l.Ever).String() + ", comes again, else up to " + l.AtMost(d.frees(t))}
 	case l.Needs() <= 0:
-		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
+		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.CoarseDuration(l.Seen)}
 	default:
 		return cell.Span{s.Text, "about " + l.Max.About() + ": it needs " + l.Needs().String() + " back within 5m"}
 	}
