@@ -173,7 +173,7 @@ func TestHeadroomWaitOnATerminal(t *testing.T) {
 		t.Fatalf("the line does not change, or is not removed: %q", out)
 	}
 	for _, s := range shown[1:] {
-		if !strings.HasPrefix(s, "vramscope: waiting, ") || strings.Contains(s, "\n") || text.Width(s) > 39 {
+		if !strings.HasPrefix(s, "waiting, ") || strings.Contains(s, "\n") || text.Width(s) > 39 {
 			t.Errorf("%q", s)
 		}
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"vramscope/internal/text"
@@ -23,7 +24,7 @@ const betweenLines = time.Minute
 // Show shows a line: in a terminal always, elsewhere only if answer has changed.
 func (s *Status) Show(answer, line string) {
 	if width := Width(s.Program.Stderr); width > 0 {
-		s.Write("\r\x1b[K%s", text.Cut(line, width-1, s.Ellipsis)) // a full line would wrap
+		s.Write("\r\x1b[K%s", s.fit(strings.TrimPrefix(line, "vramscope: "), width-1)) // a full line would wrap
 		s.written = answer
 		return
 	}
@@ -31,6 +32,15 @@ func (s *Status) Show(answer, line string) {
 		s.written, s.when = answer, now
 		s.Write("%s\n", line)
 	}
+}
+
+// fit cuts a line before its last part, "; 2 before you", which is short.
+func (s *Status) fit(line string, cells int) string {
+	last := ""
+	if at := strings.LastIndex(line, "; "); at >= 0 && len(line) > cells && len(line)-at < cells/2 {
+		line, last = line[:at], line[at:]
+	}
+	return text.Cut(line, cells-len(last), s.Ellipsis) + last
 }
 
 // Clear removes the line that changes.
