@@ -200,6 +200,27 @@ func TestWaitsForLeasesAreLimited(t *testing.T) {
 	}
 }
 
+// TestConnectionsThatWaitForALeaseTakeNoOthersPlace: neither of their user nor of all.
+func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
+	for uid, most := range map[uint32]int{alice: mostOfAUser, 0: mostOwners} {
+		for _, waiting := range []int{0, 1, 40} {
+			s := &Server{open: make(map[*net.UnixConn]uint32), waits: make(map[*net.UnixConn]bool)}
+			for i := range most + waiting {
+				if s.full(uid) {
+					t.Errorf("user %d has no place, with %d connections and %d that wait", uid, len(s.open), len(s.waits))
+				}
+				conn := new(net.UnixConn)
+				if s.open[conn] = uid; i < waiting {
+					s.waits[conn] = true
+				}
+			}
+			if !s.full(uid) {
+				t.Errorf("user %d may have more than %d connections beside %d that wait", uid, most, waiting)
+			}
+		}
+	}
+}
+
 // TestClaimForNoProcessEnds: after ten minutes, or when it says. A claim for one needs a daemon that
 // can identify it.
 func TestClaimForNoProcessEnds(t *testing.T) {
