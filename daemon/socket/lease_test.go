@@ -239,6 +239,22 @@ func TestClaimForNoProcessEnds(t *testing.T) {
 	}
 }
 
+// granting is a ledger that grants every claim.
+type granting struct{ Leaser }
+
+func (granting) Claim(context.Context, <-chan struct{}, lease.Ask, func(schema.Lease) error) (schema.Lease, error) {
+	return schema.Lease{}, nil
+}
+
+// TestRootsLedgerIsTheOnlyOne: a user's daemon grants leases only where root's keeps none.
+func TestRootsLedgerIsTheOnlyOne(t *testing.T) {
+	directory, _ := serve(t, newBox(), mustShare(t, "none"))
+	got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_CLAIM=1")
+	if got != "false <nil>\n" && !strings.HasPrefix(got, "true root's daemon keeps the leases") {
+		t.Errorf("root's daemon, and the claim's error: %q", got)
+	}
+}
+
 func TestRefusalsOfClaims(t *testing.T) {
 	for want, err := range map[probe.Code]error{
 		Never: &lease.Refusal{Never: true}, NoRoom: &lease.Refusal{}, notFound: lease.ErrNone, probe.Busy: lease.ErrMany, probe.Forbidden: io.EOF,
