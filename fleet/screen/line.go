@@ -156,6 +156,13 @@ func (m *model) figures(l *cell.Line, r *snapshot.GPU, c columns) {
 	figure(c.power, known(r.Power.Known()), cell.AppendWatts(l.Scratch(), r.Power, g.Dash))
 }
 
+// alertWords are the notes of alerts, short enough for every width.
+var alertWords = map[snapshot.AlertKind]string{
+	snapshot.AlertLost: "GPU lost", snapshot.AlertHanging: "hangs", snapshot.AlertECC: "ECC error", snapshot.AlertXID: "Xid",
+	snapshot.AlertOutOfMemory: "out of memory", snapshot.AlertLowMemory: "low memory", snapshot.AlertLeak: "leak",
+	snapshot.AlertThrottled: "throttled", snapshot.AlertDriver: "no driver", snapshot.AlertFullIn: "fills up",
+}
+
 // note writes the worst problem of a line or, without one, the users of its GPUs.
 func (m *model) note(l *cell.Line, line *fleet.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
@@ -222,5 +229,8 @@ func (m *model) alertNote(line *fleet.Line, cells int) string {
 		}
 		return full.Brief()
 	}
-	return m.look.Glyphs.Words(strings.ReplaceAll(string(line.Alert), "_", " ")) // as fleet once has it
+	if words := alertWords[line.Alert]; words != "" {
+		return words
+	}
+	return m.look.Glyphs.Words(string(line.Alert))
 }
