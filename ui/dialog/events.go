@@ -21,6 +21,7 @@ type Events struct {
 	dated bool      // not all are of today
 	at    int       // the event under the cursor
 	top   int       // the first line in view
+	left  int       // cells by which the messages are scrolled
 
 	longest int // cells of the longest message
 
@@ -81,6 +82,9 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
 		return e, Closed
 	}
+	if name == "left" || name == "right" {
+		return e.sideways(name == "right", width), Handled
+	}
 	rows := e.lines(width, height)
 	at, moved := scroll(e.at).moved(id, len(e.log)+rows-1, max(rows, 1)) // at most to the last event
 	if !moved {
@@ -124,6 +128,21 @@ func (e Events) view(rows int) int {
 	return max(min(e.top, e.at, len(e.log)-rows), e.at-rows+1, 0)
 }
 
+// sideStep is how many cells an arrow key moves the messages.
+const sideStep = 8
+
+// sideways scrolls the messages, at most to the end of the longest.
+func (e Events) sideways(right bool, width int) Events {
+	e.left = max(e.left-sideStep, 0)
+	if right {
+		e.left = min(e.left+2*sideStep, e.beyond(width))
+	}
+	return e
+}
+
+// beyond returns how many cells of the longest message do not fit.
+func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
+
 func (e Events) room(width int) int {
 	return width - 3 - text.Width(e.cells(width).write(e.look, "", "", "", ""))
 }
@@ -156,6 +175,13 @@ func (e Events) Render(width, height int) []string {
 	}
 	if len(e.log) > e.lines(width, height) {
 		right = strconv.Itoa(e.at+1) + "/" + strconv.Itoa(len(e.log)) + ", j k move, " + right
+	}
+	if len(foot) == 0 && (e.left > 0 || e.beyond(width) > 0) {
+		keys := "← → more, "
+		if e.look.Glyphs.ASCII {
+			keys = "Lt Rt more, "
+		}
+		right = keys + right
 	}
 	title := "Events"
 	if !e.until.IsZero() {

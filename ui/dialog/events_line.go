@@ -64,7 +64,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	}
 	return []cell.Span{
 		{e.look.Styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
-		{e.style(event), text.Cut(e.message(event), room, e.look.Glyphs.Ellipsis)},
+		{e.style(event), cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
 	}
 }
 

@@ -15,29 +15,18 @@ import (
 // cursor is shown, in full.
 const minFramed = 5
 
-// foot returns the event under the cursor in full, where the list cuts messages.
+// foot returns the event under the cursor in full, where a narrow list cuts messages. It takes at
+// most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
 	case len(e.log) == 0:
 		return nil
 	case height < minFramed:
 		return cell.Wrap(e.now.Clock(e.log[e.at].Time)+" "+e.sentence(&e.log[e.at]), width-2, height, e.look.Glyphs.Ellipsis)
-	default:
-		return cell.Wrap(e.sentence(&e.log[e.at]), width-4, e.footRows(width, height), e.look.Glyphs.Ellipsis)
+	case width < framedWidth && e.beyond(width) > 0:
+		return cell.Wrap(e.sentence(&e.log[e.at]), width-4, (height-2)/3, e.look.Glyphs.Ellipsis)
 	}
-}
-
-// footRows returns how many lines of the frame are for the foot, at most a third; on a wide screen
-// two are enough.
-func (e Events) footRows(width, height int) int {
-	switch {
-	case e.longest <= e.room(width):
-		return 0
-	case width < framedWidth:
-		return (height - 2) / 3
-	default:
-		return min((height-2)/3, 2)
-	}
+	return nil
 }
 
 // framedWidth is the minimum width for all columns.
@@ -45,7 +34,11 @@ const framedWidth = 60
 
 // lines returns the number of events in view: the height without frame, titles and foot.
 func (e Events) lines(width, height int) int {
-	return max(height-3-e.footRows(width, height), 0)
+	rows := height - 3
+	if width < framedWidth && e.beyond(width) > 0 {
+		rows -= (height - 2) / 3
+	}
+	return max(rows, 0)
 }
 
 // sentence returns an event with what else stands in columns.

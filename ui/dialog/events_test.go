@@ -52,23 +52,31 @@ func TestEventsSayWhatWasTakenAgain(t *testing.T) {
 	}
 }
 
-// TestEventsShowTheCutOneInFull: what is cut off at the right stands below the list for the event
-// under the cursor.
-func TestEventsShowTheCutOneInFull(t *testing.T) {
+// TestEventsScrollSideways: what is cut off at the right can be read, no
+// further, and the box says how.
+func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
 	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
 		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
 		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
 	}}})
-	if text := rendered(o, 80, 9); !strings.Contains(text, "70.6G to 58.9G, freed …│") || !strings.Contains(text, "│ "+end) {
+	if text := rendered(o, 80, 8); strings.Contains(text, end) || !strings.Contains(text, "← → more, Esc closes ┐") {
 		t.Errorf("at first\n%s", text)
 	}
-	o, _ = o.Press("down", 80, 9)
-	if text := rendered(o, 80, 9); strings.Contains(text, "ok") || strings.Count(text, "short") != 2 {
-		t.Errorf("at the next\n%s", text)
+	for range 20 {
+		o, _ = o.Press("right", 80, 8)
 	}
-	if text := rendered(o, 120, 8); strings.Count(text, "flushed") != 1 || !strings.Contains(text, end) {
+	if text := rendered(o, 80, 8); !strings.Contains(text, end+"│") {
+		t.Errorf("at the right\n%s", text)
+	}
+	for range 20 {
+		o, _ = o.Press("left", 80, 8)
+	}
+	if text := rendered(o, 80, 8); !strings.Contains(text, "  finetune.py: flushed") {
+		t.Errorf("at the left again\n%s", text)
+	}
+	if text := rendered(o, 120, 8); strings.Contains(text, "more") || !strings.Contains(text, end) {
 		t.Errorf("where all of it has room\n%s", text)
 	}
 }
