@@ -18,7 +18,7 @@ type Events struct {
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
-	dated bool      // not all are of today
+	shown []int     // by line of the list: an event, or dayLine
 	at    int       // the event under the cursor
 	top   int       // the first line in view
 	left  int       // cells by which the messages are scrolled
@@ -27,6 +27,9 @@ type Events struct {
 
 	taken map[time.Time]string // by the time of a flush: what became of what it freed
 }
+
+// dayLine is a line with the day of the events below it.
+const dayLine = -1
 
 // longLog is a history that may have more events than can be read for each frame.
 type longLog interface {
@@ -61,9 +64,12 @@ func (e Events) following(now *Screen) Events {
 		e.at, e.top = e.at+added, e.top+added
 	}
 	e.at = max(min(e.at, len(e.log)-1), 0)
-	e.longest = 0
-	e.dated = len(e.log) > 0 && len(e.now.Clock(e.log[len(e.log)-1].Time)) > len(time.TimeOnly)
+	e.longest, e.shown = 0, make([]int, 0, len(e.log)+8)
 	for i := range e.log {
+		if e.startsDay(i) {
+			e.shown = append(e.shown, dayLine)
+		}
+		e.shown = append(e.shown, i)
 		e.longest = max(e.longest, text.Width(e.message(&e.log[i])))
 	}
 	return e
@@ -125,7 +131,12 @@ func (e Events) explains() bool {
 
 // view returns the first line in view, so that the line of the cursor is in view too.
 func (e Events) view(rows int) int {
-	return max(min(e.top, e.at, len(e.log)-rows), e.at-rows+1, 0)
+	line := slices.Index(e.shown, e.at)
+	top := min(e.top, line, max(len(e.shown)-rows, 0))
+	if e.at == 0 {
+		top = 0 // with the day above it
+	}
+	return max(top, line-rows+1, 0)
 }
 
 // sideStep is how many cells an arrow key moves the messages.
@@ -144,13 +155,26 @@ func (e Events) sideways(right bool, width int) Events {
 func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 
 func (e Events) room(width int) int {
-	return width - 3 - text.Width(e.cells(width).write(e.look, "", "", "", ""))
+	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
+}
+
+// startsDay reports whether event i is on another day than the event above it or, for the first
+// event, than today.
+func (e Events) startsDay(i int) bool {
+	above := time.Time(e.now)
+	if i > 0 {
+		above = e.log[i-1].Time
+	}
+	zone := time.Time(e.now).Location()
+	y, m, d := above.In(zone).Date()
+	y2, m2, d2 := e.log[i].Time.In(zone).Date()
+	return y != y2 || m != m2 || d != d2
 }
 
 func (e Events) Render(width, height int) []string {
 	s := &e.look.Styles
 	var lines [][]cell.Span
-	cells := e.cells(width)
+	cells := eventCells(width)
 	foot := e.foot(width, height)
 	if height < minFramed && len(foot) > 0 {
 		return cell.Fill(e.unframed(foot, width), width, height)
@@ -173,7 +197,7 @@ func (e Events) Render(width, height int) []string {
 	if e.explains() {
 		right = "Enter explains, " + right
 	}
-	if len(e.log) > e.lines(width, height) {
+	if len(e.shown) > e.lines(width, height) {
 		right = strconv.Itoa(e.at+1) + "/" + strconv.Itoa(len(e.log)) + ", j k move, " + right
 	}
 	if len(foot) == 0 && (e.left > 0 || e.beyond(width) > 0) {
@@ -191,12 +215,19 @@ func (e Events) Render(width, height int) []string {
 }
 
 func (e Events) visible(cells eventColumns, rows, room int) [][]cell.Span {
+	s, g := &e.look.Styles, &e.look.Glyphs
 	lines := make([][]cell.Span, 0, rows)
 	top := e.view(rows)
-	for i := top; i < min(top+rows, len(e.log)); i++ {
+	for at := top; at < min(top+rows, len(e.shown)); at++ {
+		i := e.shown[at]
+		if i == dayLine {
+			day := e.log[e.shown[at+1]].Time.In(time.Time(e.now).Location()).Format("Monday, January 2")
+			lines = append(lines, []cell.Span{{s.Rule, g.Rule + g.Rule + " "}, {s.Dim, day}, {s.Rule, " " + g.Rule + g.Rule}})
+			continue
+		}
 		line := e.line(cells, &e.log[i], room)
 		if i == e.at {
-			line = marked(e.look.Styles.Cursor, line)
+			line = marked(s.Cursor, line)
 		}
 		lines = append(lines, line)
 	}

@@ -16,15 +16,13 @@ import (
 // eventColumns are the widths of columns before the message; 0 leaves one out.
 type eventColumns struct{ clock, pid, user int }
 
-// cells leaves the message at least half of a narrow screen.
-func (e Events) cells(width int) eventColumns {
+// eventCells leaves the message at least half of a narrow screen.
+func eventCells(width int) eventColumns {
 	switch {
-	case width < framedWidth:
-		return eventColumns{clock: len("15:04") + map[bool]int{true: 1}[e.dated]}
-	case e.dated:
-		return eventColumns{clock: len("Jan 10 15:04:05"), pid: 7, user: 8}
-	default:
+	case width >= framedWidth:
 		return eventColumns{clock: len(time.TimeOnly), pid: 7, user: 8}
+	default:
+		return eventColumns{clock: len("15:04")}
 	}
 }
 
@@ -49,10 +47,7 @@ func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) s
 }
 
 func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell.Span {
-	clock, gpu, pid, user := e.now.Clock(event.Time), "", "", ""
-	if cells.pid == 0 { // narrow
-		clock = strings.TrimSuffix(clock[:len("Jan 10")], ":")
-	}
+	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {
 		gpu = strconv.Itoa(event.GPU)
 	}
@@ -63,7 +58,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 		user = text.Clean(event.User)
 	}
 	return []cell.Span{
-		{e.look.Styles.Dim, cells.write(e.look, clock, gpu, pid, user)},
+		{e.look.Styles.Dim, cells.write(e.look, e.clock(event), gpu, pid, user)},
 		{e.style(event), cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
 	}
 }

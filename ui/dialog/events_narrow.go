@@ -3,6 +3,7 @@ package dialog
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -22,7 +23,7 @@ func (e Events) foot(width, height int) []string {
 	case len(e.log) == 0:
 		return nil
 	case height < minFramed:
-		return cell.Wrap(e.now.Clock(e.log[e.at].Time)+" "+e.sentence(&e.log[e.at]), width-2, height, e.look.Glyphs.Ellipsis)
+		return cell.Wrap(e.clock(&e.log[e.at])+" "+e.sentence(&e.log[e.at]), width-2, height, e.look.Glyphs.Ellipsis)
 	case width < framedWidth && e.beyond(width) > 0:
 		return cell.Wrap(e.sentence(&e.log[e.at]), width-4, (height-2)/3, e.look.Glyphs.Ellipsis)
 	}
@@ -54,6 +55,11 @@ func (e Events) sentence(event *snapshot.Event) string {
 		words += text.Clean(event.User) + " "
 	}
 	return words + strings.TrimLeft(e.message(event), " ")
+}
+
+// clock returns the time of an event's day.
+func (e Events) clock(event *snapshot.Event) string {
+	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 }
 
 // unframed returns lines over the whole width.
