@@ -179,11 +179,6 @@ func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error
 	if err != nil && n.cap != "" && n.cap != capAtNeed {
 		return command.Usage("--cap: %q is not an amount of memory: write --cap=20GiB, or --cap for what --need says", text.Clean(n.cap))
 	}
-	if n.Need == needAuto {
-		if n.Need, err = recordedNeed(p, argv); err != nil {
-			return err
-		}
-	}
 	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
 	if err != nil {
 		return err

@@ -66,11 +66,10 @@ as by itself, and a line on standard error says so when CMD starts.
 With --need it first claims a lease of so much memory from the daemon, on the
 GPU with the most room, and sets CUDA_VISIBLE_DEVICES to that GPU: never to one
 that is not visible already. NxSIZE is SIZE on each of N GPUs. SIZE is all that
-CMD will use there, CUDA contexts (some hundred MiB each) included; auto is what
-your recordings say that it used before. --wait waits for its turn and says how
-far it is; Ctrl-C leaves the queue. The lease ends with the last process that
-CMD has started (docs/sharing.md). With --cap, an allocation beyond it fails in
-PyTorch and JAX, and in nothing else.
+CMD will use there, CUDA contexts (some hundred MiB each) included. --wait waits
+for its turn and says how far it is; Ctrl-C leaves the queue. The lease ends
+with the last process that CMD has started (docs/sharing.md). With --cap, an
+allocation beyond it fails in PyTorch and JAX, and in nothing else.
 
 With --snapshot-on-oom PyTorch records which lines allocate, and where an
 allocation fails, the probe writes its snapshot into DIR: oom-PID-1.pickle, up
