@@ -51,7 +51,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	a.checkOwner(&plan, &state)
 	a.checkTracing(ctx, &plan)
 	if found != nil {
-		a.chooseMethod(ctx, &plan)
+		a.chooseMethod(ctx, &plan, &info)
 	}
 	a.checkTracer(ctx, &plan, &state)
 	a.checkContainer(&plan, &info)
@@ -232,7 +232,7 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 const hasProbe = "it has a probe already"
 
 // chooseMethod chooses the method by the interpreter's version.
-func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan) {
+func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.Info) {
 	found := plan.python
 	switch {
 	case found.version.known() && !found.version.atLeast(3, 8):
@@ -241,7 +241,7 @@ func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan) {
 	case !found.version.known():
 		plan.fail("its Python version is unknown")
 	case found.version.atLeast(3, 14):
-		a.checkRemoteExec(ctx, plan)
+		a.checkRemoteExec(ctx, plan, info)
 	case found.freeThreaded:
 		plan.fail("free-threaded Python " + plan.Version + ": supported from 3.14 on")
 	case len(found.missing) > 0:

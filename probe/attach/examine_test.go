@@ -138,6 +138,17 @@ func TestExamineListsEveryReason(t *testing.T) {
 			f.compiled("/opt/blender", 0x030e02f0, everything...)
 			f.runs("/opt/blender", "blender")
 		}, []string{"Python 3.14.2 is embedded in blender: sys.remote_exec needs an interpreter of the same build"}},
+		"3.14 disabled by option": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
+			f.runs("/opt/python3.14", "python3.14", "-X", "disable_remote_debug", "x.py")
+		}, []string{"it was started with -X disable_remote_debug"}},
+		"3.14 disabled by environment": {func(f *fixture) {
+			f.maps = ""
+			f.compiled("/opt/python3.14", 0x030e02f0, everything...)
+			f.runs("/opt/python3.14", "python3.14", "x.py", "-X", "disable_remote_debug")
+			f.write("A=1\x00PYTHON_DISABLE_REMOTE_DEBUG=yes\x00", f.of("environ"))
+		}, []string{"it was started with PYTHON_DISABLE_REMOTE_DEBUG"}},
 		"PyPy": {func(f *fixture) {
 			f.maps = ""
 			f.compiled("/opt/pypy3.10", 0, "pypy_main")

@@ -198,12 +198,22 @@ const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 var quotedWords = regexp.MustCompile(`'[^']*'|\\'`)
 
-// FuzzStart: a variable's value is in the environment of the process.
+// FuzzStart: what disables remote debugging and a variable's value are in the
+// command line and the environment of the process.
 func FuzzStart(f *testing.F) {
-	f.Add("python3\x00-X\x00dev\x00x.py")
-	f.Add("A=\x00LD_LIBRARY_PATH=/x\x00LD_LIBRARY_PATH=/y\x00")
+	f.Add("python3\x00-X\x00disable_remote_debug\x00x.py")
+	f.Add("python3\x00-Xdisable_remote_debug=1\x00-c\x00x")
+	f.Add("python3\x00x.py\x00-X\x00disable_remote_debug")
+	f.Add("PYTHON_DISABLE_REMOTE_DEBUG=\x00LD_LIBRARY_PATH=/x\x00LD_LIBRARY_PATH=/y\x00")
 	f.Fuzz(func(t *testing.T, content string) {
 		words := strings.Split(content, "\x00")
+		option := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "disable_remote_debug") })
+		if disables(words) {
+			script := slices.IndexFunc(words[min(1, len(words)):], func(word string) bool { return !strings.HasPrefix(word, "-") })
+			if option < 0 || script >= 0 && script+2 < option && !strings.HasPrefix(words[script], "-") {
+				t.Errorf("%q disables it", words)
+			}
+		}
 		if value := process.ValueOf([]byte(content), "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
 			t.Errorf("%q: %q", content, value)
 		}

@@ -19,23 +19,56 @@ const (
 	remoteCall = `import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])`
 )
 
-// checkRemoteExec asks the process's own interpreter whether it has sys.remote_exec. Whether the
-// process was started with that disabled, the call itself finds out before it does anything.
-func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan) {
+// checkRemoteExec asks the process's own interpreter whether it has sys.remote_exec, and checks
+// whether the process was started with that disabled.
+func (a *Attacher) checkRemoteExec(ctx context.Context, plan *Plan, info *process.Info) {
 	plan.Method = RemoteExec
-	if !isPythonName(base(plan.Interpreter)) {
+	switch reason := a.remoteForbidden(ctx, info); {
+	case reason != "":
+		plan.fail(reason)
+	case !isPythonName(base(plan.Interpreter)):
 		plan.fail("Python " + plan.Version + " is embedded in " + base(plan.Interpreter) + ": sys.remote_exec needs an interpreter of the same build")
-		return
-	}
-	out, err := a.askInterpreter(ctx, plan, askEnabled)
-	switch {
-	case err != nil:
-		plan.fail("its interpreter does not run: " + firstLines(err.Error()))
-	case strings.TrimSpace(out) != "True":
-		plan.fail("its Python " + plan.Version + " was built without sys.remote_exec")
 	default:
-		plan.pass("sys.remote_exec of its own Python")
+		out, err := a.askInterpreter(ctx, plan, askEnabled)
+		switch {
+		case err != nil:
+			plan.fail("its interpreter does not run: " + firstLines(err.Error()))
+		case strings.TrimSpace(out) != "True":
+			plan.fail("its Python " + plan.Version + " was built without sys.remote_exec")
+		default:
+			plan.pass("sys.remote_exec of its own Python")
+		}
 	}
+}
+
+// remoteForbidden returns what disabled sys.remote_exec when the process started, or "". Source:
+// https://docs.python.org/3.14/using/cmdline.html#envvar-PYTHON_DISABLE_REMOTE_DEBUG
+func (a *Attacher) remoteForbidden(ctx context.Context, info *process.Info) string {
+	if disables(info.Command) {
+		return "it was started with -X disable_remote_debug"
+	}
+	if a.variable(ctx, info.Identity.PID, "PYTHON_DISABLE_REMOTE_DEBUG") != "" {
+		return "it was started with PYTHON_DISABLE_REMOTE_DEBUG"
+	}
+	return ""
+}
+
+// disables reports whether a command line has -X disable_remote_debug for Python,
+// before the script.
+func disables(command []string) bool {
+	for i, word := range command {
+		option, ok := strings.CutPrefix(word, "-X")
+		if ok && option == "" && i+1 < len(command) {
+			option = command[i+1]
+		}
+		if option, _, _ = strings.Cut(option, "="); ok && option == "disable_remote_debug" {
+			return true
+		}
+		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(command[i-1], "-X") && !strings.HasPrefix(command[i-1], "-W") {
+			return false // the script: its own arguments follow
+		}
+	}
+	return false
 }
 
 // variable returns the value of an environment variable that a process was started with, "" without one.

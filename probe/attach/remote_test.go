@@ -3,9 +3,12 @@
 package attach
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/internal/process"
 )
 
 // needRemoteExec skips the test without Python 3.14.
@@ -57,10 +60,10 @@ func TestRemoteExecDisabledByEnvironment(t *testing.T) {
 	p := runTarget(t, needRemoteExec(t), "sleeping", "PYTHON_DISABLE_REMOTE_DEBUG=1")
 	a := testAttacher()
 	_, err := examineAndEnter(t.Context(), a, identify(t, p.pid()))
-	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "remote debugging is not enabled") {
+	var refusal *process.Refusal
+	if !errors.As(err, &refusal) || refusal.Reason != "it was started with PYTHON_DISABLE_REMOTE_DEBUG" {
 		t.Errorf("got %v", err)
 	}
-	p.mustBeWell()
 }
 
 func TestVariable(t *testing.T) {
