@@ -56,7 +56,7 @@ func check(ctx context.Context, db *sql.DB, path string) (blank bool, err error)
 	case version > schemaVersion:
 		return false, fmt.Errorf("recording: %s: %w (schema %d, this one reads %d): update vramscope", path, ErrNewer, version, schemaVersion)
 	case version < schemaVersion:
-		return false, fmt.Errorf("recording: %s: %w (schema %d, this one reads %d): replay it with that version; to record, move it away", path, ErrOlder, version, schemaVersion)
+		return false, fmt.Errorf("recording: %s: %w (schema %d, this one reads %d): replay it with that version, of before 2026-11-24; to record, move it away", path, ErrOlder, version, schemaVersion)
 	}
 	return false, nil
 }

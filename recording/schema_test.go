@@ -45,7 +45,7 @@ func TestOlderVersionIsRefused(t *testing.T) {
 	if err := os.WriteFile(older, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("recording: %s: made by an older vramscope (schema %d, this one reads %d): replay it with that version; to record, move it away", older, schemaVersion-1, schemaVersion)
+	want := fmt.Sprintf("recording: %s: made by an older vramscope (schema %d, this one reads %d): replay it with that version, of before 2026-11-24; to record, move it away", older, schemaVersion-1, schemaVersion)
 	r := read(t, q.w.directory)
 	has(t, r, moments)
 	if oldest, _ := r.Span(); !oldest.Equal(moments[0].Time) {

@@ -214,7 +214,9 @@ func (s *Sampler) Warm(before snapshot.History) {
 		e := &earlier.Ended[i]
 		if last, ok := before.At(e.Ended.Add(-1)); ok {
 			if p := last.Row(e.Last.ID); p != nil {
-				p.Peak, e.Last = e.Last.Peak, *p
+				peak := e.Last.Peak // the row has none: it is from a later time
+				e.Last = *p
+				e.Last.Peak = peak
 			}
 		}
 	}

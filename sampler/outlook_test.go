@@ -103,6 +103,10 @@ func (r recorded) At(t time.Time) (*snapshot.Snapshot, bool) {
 			last := &then.Ended[i].Last
 			*last = snapshot.Process{ID: last.ID, Used: last.Used, Peak: last.Peak}
 		}
+		then.Rows = slices.Clone(then.Rows)
+		for i := range then.Rows {
+			then.Rows[i].Peak = snapshot.Bytes{}
+		}
 	}
 	return then, ok
 }

@@ -90,16 +90,21 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 	return s, nil
 }
 
-// watches reports whether the configuration has the server of a process watched, which may not be found.
-func (f *Finder) watches(id process.Identity) bool {
+// watches returns the process that the configuration has watched as the server of another, of the same user; false if there is none.
+// It may be one that Find does not find.
+func (f *Finder) watches(id process.Identity) (server process.Identity, watched bool) {
+	owner := f.Table.Owner(id.PID)
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
 		info, err := f.Table.Look(pid)
-		if err != nil || slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.names(&info) }) {
-			return err == nil
+		if err != nil || info.UID != owner {
+			break
+		}
+		if slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.names(&info) }) {
+			return info.Identity, true
 		}
 		pid = info.Parent
 	}
-	return false
+	return server, false
 }
 
 // Simulated returns a server that answers by a function. It is this process.
@@ -139,7 +144,7 @@ func (s *Server) address(command []string) (string, error) {
 	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })
 	switch {
 	case len(addresses) == 0:
-		return "", errors.New("it listens on no port that is seen from here (in a container, or the daemon's unit is without servers.conf?): name its address in a [[server]] of the configuration")
+		return "", errors.New("it listens on no port that is seen from here (in a container? the shipped daemon's unit needs servers.conf): name its address in a [[server]] of the configuration")
 	case at < 0 && len(addresses) > 1:
 		return "", fmt.Errorf("it listens on %d ports, none of them %d: name its address in a [[server]] of the configuration", len(addresses), port)
 	}

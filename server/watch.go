@@ -75,18 +75,24 @@ func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	of, servers := map[process.Key]*watched{}, []*Server(nil)
 	for _, id := range ids {
 		s, err := w.finder.Find(id)
-		key := id.Key()
-		if err == nil && s.Watched {
-			key = s.Process.Key()
-		} else if err == nil || w.Log == nil || !w.finder.watches(id) {
+		var server process.Identity
+		switch is := false; {
+		case err == nil && s.Watched:
+			server = s.Process
+		case err == nil || w.Log == nil:
 			continue
+		default:
+			if server, is = w.finder.watches(id); !is {
+				continue
+			}
 		}
+		key := server.Key()
 		if of[key] == nil {
 			of[key] = cmp.Or(w.of[key], w.of[id.Key()], &watched{heard: time.Now()})
 			if err == nil {
 				servers = append(servers, s)
 			} else {
-				w.note(of[key], id, err)
+				w.note(of[key], server, err)
 			}
 		}
 		of[id.Key()] = of[key]

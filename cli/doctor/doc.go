@@ -4,5 +4,5 @@
 //	Box (what the sources say, the settings) ─→ findings, by section ─→ Report
 //
 // Start with Report. Each section has a file: driver.go (the driver and its
-// GPUs), system.go (processes, terminal), probes.go, python.go.
+// GPUs), system.go (processes, terminal), probes.go.
 package doctor

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -38,8 +39,11 @@ type Needs struct {
 	visible      *snapshot.Snapshot // the GPUs that were looked at
 }
 
-// capAtNeed is the value of --cap alone.
-const capAtNeed = "need"
+// capAtNeed is the value of --cap alone: what --need says, without what a CUDA context may take of it.
+const (
+	capAtNeed = "need"
+	contexts  = 512 * quantity.MiB // as the daemon's lease_reserve
+)
 
 // Add adds the flags that all claims have.
 func (n *Needs) Add(cmd *cobra.Command) {
@@ -172,13 +176,23 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
+// capped reads --cap: 0 is what --need says.
+func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
+	if _, err := quantity.ParseBytes(program); err == nil && n.cap == capAtNeed {
+		return 0, command.Usage("--cap %s is a flag and a command: write --cap=%[1]s", text.Clean(program))
+	}
+	if n.cap == "" || n.cap == capAtNeed {
+		return 0, nil
+	}
+	if most, err = quantity.ParseBytes(n.cap); err != nil || most <= 0 {
+		return 0, command.Usage("--cap: %q is not an amount of memory: write --cap=20GiB, or --cap for what --need says, less %s", text.Clean(n.cap), contexts)
+	}
+	return most, nil
+}
+
 // withLease claims a lease for this process, which becomes the command, and puts the lease into
 // the environment.
-func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error {
-	most, err := quantity.ParseBytes(n.cap)
-	if err != nil && n.cap != "" && n.cap != capAtNeed {
-		return command.Usage("--cap: %q is not an amount of memory: write --cap=20GiB, or --cap for what --need says", text.Clean(n.cap))
-	}
+func (n *Needs) withLease(p *command.Program, argv []string, most quantity.Bytes, verbose bool) error {
 	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
 	if err != nil {
 		return err
@@ -188,7 +202,7 @@ func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error
 		p.Warn("lease %s: %s on GPU %s", given.ID, given.NeedBytes, labels)
 	}
 	if n.cap != "" {
-		err = n.limit(p, &given, cmp.Or(most, given.NeedBytes))
+		err = n.limit(p, &given, cmp.Or(most, max(given.NeedBytes-contexts, given.NeedBytes/2)))
 	}
 	return errors.Join(err, os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
 }
@@ -196,19 +210,31 @@ func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error
 // limit has the allocators that can be limited reserve no more than most on each GPU of a lease: PyTorch's by the probe, JAX's by
 // the environment.
 func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Bytes) error {
-	name, total := "XLA_PYTHON_CLIENT_MEM_FRACTION", quantity.Bytes(0)
+	name, least, total := "XLA_PYTHON_CLIENT_MEM_FRACTION", quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	if os.Getenv("XLA_CLIENT_MEM_FRACTION") != "" {
 		name = "XLA_CLIENT_MEM_FRACTION" // with both set JAX ends (jaxlib/xla_client.py, 0.10.2)
 	}
 	for _, leased := range given.GPUs {
+		capacity := quantity.Bytes(0)
 		if g, instance := n.visible.Device(leased.UUID); instance != nil {
-			total = max(total, instance.Memory.Capacity().Or(0))
+			capacity = instance.Memory.Capacity().Or(0)
 		} else if g != nil {
-			total = max(total, g.Memory.Capacity().Or(0))
+			capacity = g.Memory.Capacity().Or(0)
 		}
+		least, total = min(least, capacity), max(total, capacity)
 	}
-	p.Warn("cap: PyTorch and JAX reserve at most %s on a GPU; CUDA contexts and other libraries are not limited", most)
-	return errors.Join(os.Setenv("VRAMSCOPE_CAP", strconv.FormatInt(int64(most), 10)), os.Setenv(name, fmt.Sprint(min(float64(most)/float64(total), 1))))
+	limited := "PyTorch, where its probe starts"
+	set := os.Setenv("VRAMSCOPE_CAP", strconv.FormatInt(int64(most), 10))
+	if least >= total-total/100 && total > 0 { // JAX has one share for all GPUs
+		limited += ", and JAX"
+		share := min(float64(most)/float64(total), 1)
+		if own, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil {
+			share = min(share, own)
+		}
+		set = errors.Join(set, os.Setenv(name, fmt.Sprint(share)))
+	}
+	p.Warn("cap: at most %s on a GPU for %s; CUDA contexts and other libraries are not limited", most, limited)
+	return set
 }
 
 // GPUsOf lists the GPUs of a lease: by UUID, and as people name them.

@@ -116,10 +116,14 @@ The exit code is CMD's; 3 if there is no room for --need;
 				}
 				return become(p, args, preloading, verbose)
 			}
+			most, err := needs.capped(args[0])
+			if err != nil {
+				return err
+			}
 			if _, err := Find(args[0]); err != nil { // before it waits
 				return notStarted(args[0], err)
 			}
-			if err := needs.withLease(p, args, verbose); err != nil {
+			if err := needs.withLease(p, args, most, verbose); err != nil {
 				return err
 			}
 			return become(p, args, preloading, verbose)
@@ -128,7 +132,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 	// Flags after the command belong to the command, with or without --.
 	cmd.Flags().SetInterspersed(false)
 	needs.Add(cmd)
-	cmd.Flags().StringVar(&needs.cap, "cap", "", "PyTorch and JAX reserve no more on a GPU: SIZE, or what --need says")
+	cmd.Flags().StringVar(&needs.cap, "cap", "", "PyTorch and JAX reserve no more on a GPU: SIZE, or what --need says, less 512MiB")
 	cmd.Flags().Lookup("cap").NoOptDefVal = capAtNeed
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")

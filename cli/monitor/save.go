@@ -28,7 +28,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 
 // saveFile names a file for its moment, to the millisecond. It leaves no incomplete one.
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
-	path = filepath.Join(directory, kind+"-"+at.Format("20060102-150405.999")+suffix)
+	path = filepath.Join(directory, kind+"-"+at.Format("20060102-150405.000")+suffix)
 	if directory == "" {
 		err = install.ErrNoHome
 	} else if err = os.MkdirAll(directory, 0o700); err == nil { // command lines are private

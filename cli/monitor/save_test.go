@@ -26,7 +26,7 @@ func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path != filepath.Join(directory, "snapshot-20261120-120417.json") {
+	if path != filepath.Join(directory, "snapshot-20261120-120417.000.json") {
 		t.Errorf("saved as %s", path)
 	}
 	got, err := os.ReadFile(path)

@@ -76,7 +76,13 @@ func (t *table) placeOf(p *snapshot.Process) string {
 	return strconv.Itoa(p.GPU)
 }
 
-func brief(d time.Duration) string { return quantity.BriefDuration(d.Round(time.Second)) }
+// brief returns "58s", "4m08s", "3m" or "2h05m".
+func brief(d time.Duration) string {
+	if d = d.Round(time.Second); d < time.Hour && d%time.Minute == 0 {
+		return quantity.BriefDuration(d)
+	}
+	return quantity.Duration(d)
+}
 
 func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, number) }
 

@@ -47,7 +47,9 @@ func noRecording(err error, where string, own bool) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
 		f.Message = "there is no recording in " + text.Clean(where)
 	}
-	f = f.Then("  vramscope daemon --record   records from now on")
+	if !errors.Is(err, recording.ErrOlder) && !errors.Is(err, recording.ErrNewer) {
+		f = f.Then("  vramscope daemon --record   records from now on")
+	}
 	if !own {
 		return f
 	}

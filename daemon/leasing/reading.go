@@ -99,10 +99,14 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 
 // mostOn returns the process on a device that has most by a figure, nil if none has any.
 func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Process) quantity.Bytes) (most *snapshot.Process) {
+	largest := quantity.Bytes(0)
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		if has := figure(p); snap.DeviceUUID(p.ID) == device && has > 0 && (most == nil || has > figure(most)) {
-			most = p
+		if snap.DeviceUUID(p.ID) != device {
+			continue
+		}
+		if has := figure(p); has > largest {
+			most, largest = p, has
 		}
 	}
 	return most

@@ -102,8 +102,6 @@ CUresult driver_context_use(const struct driver *d, CUcontext context) { return 
 
 CUresult driver_memory_info(const struct driver *d, size_t *free, size_t *total) { return d->cuMemGetInfo_v2(free, total); }
 
-
-
 CUresult driver_fill(const struct driver *d, CUdeviceptr address, unsigned char byte, size_t bytes, CUstream stream)
 {
 	return d->cuMemsetD8Async(address, byte, bytes, stream);

@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -247,8 +248,10 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 // estimateFree uses the driver's samples before and after: for the free memory, if the process does
 // not report it, and for the part of it that CUDA withheld from the process.
 func (e *Evidence) estimateFree(history snapshot.History) {
-	free, others := quantity.Bytes(-1), quantity.Bytes(0)
-	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
+	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
+	var sequences [2]uint64
+	close := true
+	for i, at := range [...]time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {
 			return
@@ -265,7 +268,9 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		if row := snap.Row(e.Event.Row); row != nil {
 			used -= row.Used.Or(0)
 		}
-		others = max(others, used)
+		fewest, others = min(fewest, used), max(others, used)
+		sequences[i] = snap.Sequence
+		close = close && snap.Interval <= neighbourTime/2 && at.Sub(snap.Time) < neighbourTime
 	}
 	seen, ok := e.Free.Value()
 	if !ok {
@@ -273,7 +278,9 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		return
 	}
 	used, ok := e.Used.Value()
-	if withheld := e.Capacity.Or(0) - others - used - seen; ok && !e.UsedLeast && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
+	// The samples must be of just before and just after, and the others must not move between them.
+	ok = ok && !e.UsedLeast && close && sequences[0] != sequences[1] && others-fewest <= samePeak
+	if withheld := e.Capacity.Or(0) - others - used - seen; ok && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
 		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true
 	}
 }

@@ -41,7 +41,8 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	}
 	p.text(v.None)
 	if f := e.Event.OutOfMemory; f != nil && f.Trace != "" && len(e.Replayed) == 0 {
-		p.text(fmt.Sprintf("Other settings, when it has ended: vramscope why %d --trace %s", e.Event.Row.Process.PID, text.ShellQuote(text.Clean(f.Trace))))
+		p.text("Other settings, when it has ended:")
+		p.lines = append(p.lines, Line{Text: fmt.Sprintf("  vramscope why %d --trace %s", e.Event.Row.Process.PID, text.ShellQuote(text.Clean(f.Trace)))}) // to be copied
 	}
 	p.evidence(e)
 	if held, rest := e.held(); len(held) > 0 {

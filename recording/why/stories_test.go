@@ -33,6 +33,7 @@ type story struct {
 	failure    *snapshot.OutOfMemory
 	events     []snapshot.Event
 	mps        bool // it is a client of MPS
+	rare       bool // a sample every 10 s, the last one 5 s before the event
 }
 
 func id(n int) snapshot.RowID {
@@ -69,7 +70,12 @@ func (h *story) At(t time.Time) (*snapshot.Snapshot, bool) {
 		return nil, false
 	}
 	t = earliest(t, newest)
-	snap := &snapshot.Snapshot{Time: t, GPUs: []snapshot.GPU{{
+	each := time.Second
+	if h.rare {
+		each = 10 * time.Second
+		t = t.Add(-each / 2).Truncate(each).Add(each / 2)
+	}
+	snap := &snapshot.Snapshot{Time: t, Sequence: uint64(t.UnixNano()), Interval: each, GPUs: []snapshot.GPU{{
 		UUID: "GPU-1", Name: "NVIDIA H100", Memory: snapshot.Memory{Total: computed(capacity), Used: computed(h.total(t))},
 	}}}
 	for n := range len(h.neighbours) + 1 {
@@ -201,6 +207,9 @@ func TestStories(t *testing.T) {
 		{"a client of MPS at a limit that is not known", withFailure((&story{from: hour, own: full(jump(5*gib, 19*gib, 60)), neighbours: neighbours(constant(20 * gib)), mps: true}).asked(2*gib), func(f *snapshot.OutOfMemory) {
 			f.Free = computed(gib / 2)
 		}), LimitSet, 0},
+		{"a client of MPS whose neighbour came since the last sample", (&story{
+			from: hour, own: full(tooth(15*gib, 3*gib)), neighbours: neighbours(jump(5*gib, 59*gib, 2)), mps: true, rare: true,
+		}).asked(8 * gib), NeighbourTook, 101},
 		{"a limit that nothing reports", withFailure((&story{from: hour, own: full(jump(5*gib, 19*gib, 60)), neighbours: neighbours(constant(20 * gib))}).asked(2*gib), func(f *snapshot.OutOfMemory) {
 			f.Free = computed(gib / 2)
 		}), CannotTell, 0},

@@ -139,7 +139,7 @@ func limited(e *Evidence, requested, free, withheld quantity.Bytes) Verdict {
 		return unknown("why it failed: " + unused + "; a limit that the process does not report, or memory that was taken and freed in that moment")
 	}
 	return Verdict{Cause: LimitSet, Reasons: []string{
-		unused + ".", "It is a client of MPS: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in its environment, or its server's default, keeps that from it.",
+		unused + ".", "It is a client of MPS: most likely CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in its environment, or its server's default, keeps that from it.",
 	}}
 }
 

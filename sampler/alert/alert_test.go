@@ -292,6 +292,14 @@ func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	if !s.has(snapshot.AlertFullIn) {
 		t.Errorf("it is not full yet: %+v", s.standing)
 	}
+	s = newScene()
+	s.use(0, nearlyFull)
+	s.row(0).GrowthPerSecond = bytes(quantity.GiB)
+	s.gpu(0).FullIn = &snapshot.FullIn{Latest: time.Minute}
+	s.ticks(10)
+	if !s.has(snapshot.AlertFullIn) {
+		t.Errorf("a notice stands in for the urgent alert: %+v", s.standing)
+	}
 }
 
 // Still memory is forecast every 2.7 s: three snapshots may have one forecast.

@@ -27,8 +27,10 @@ func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 }
 
 func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where snapshot.Place, full *snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
-	if low := e.latches[keyOf(snapshot.AlertLowMemory, where)]; full.Median >= FullWithin || full.Median < time.Second && low != nil && low.standing {
-		return found // the other alert says already that it is full
+	low := e.latches[keyOf(snapshot.AlertLowMemory, where)]
+	said := low != nil && low.standing && low.newest.alert.Severity == snapshot.Urgent
+	if full.Median >= FullWithin || full.Median < time.Second && said {
+		return found
 	}
 	c := candidate{
 		hysteresis: forecasted,

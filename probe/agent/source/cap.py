@@ -12,12 +12,15 @@ class _Cap:
 
     def begin(self, cuda):
         """On the program's thread, at the end of CUDA's initialisation."""
-        if cuda.device_count() == 1:
-            self.apply(cuda, [0])
+        try:
+            if cuda.device_count() == 1:
+                self.apply(cuda, [0])
+        except Exception:
+            _log_failure("limiting PyTorch")
 
     def apply(self, cuda, ordinals=None):
         most = os.environ.get("VRAMSCOPE_CAP", "")
-        if not most.isdigit():
+        if not most.isdecimal():
             return
         for ordinal in ordinals or self._runtime.ordinals(cuda):
             if ordinal not in self._set:

@@ -277,9 +277,11 @@ def _frames():
 def _kept():
     """The innermost frame of the last traceback, which a notebook keeps with the variables of what failed, or None."""
     kept = getattr(sys, "last_traceback", None)
-    while getattr(kept, "tb_next", None) is not None:
+    if type(kept) is not _attribute(_module("types"), "TracebackType"):
+        return None  # a program may have set anything
+    while kept.tb_next is not None:
         kept = kept.tb_next
-    return getattr(kept, "tb_frame", None)
+    return kept.tb_frame
 
 
 def _named(frames, opaque, seen):
@@ -289,7 +291,7 @@ def _named(frames, opaque, seen):
     spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]
     seen.update(map(id, spaces))
     places = [(" in %s, kept by sys.last_traceback" % one.f_code.co_name, held) for one, held in _of_functions(_kept()) if one not in running]
-    places += [("", sorted(space.items(), key=lambda one: one[0][:1] == "_")) for space in spaces]  # a notebook's Out is its _oh, too
+    places += [("", sorted((one for one in list(space.items()) if type(one[0]) is str), key=lambda one: one[0][:1] == "_")) for space in spaces]  # a notebook's Out is its _oh, too
     places += [(" in " + one.f_code.co_name, held) for one, held in reversed(functions)]
     for where, held in places:
         for name, value in held:

@@ -68,7 +68,7 @@ class Holds(Case):
         answer = monitor.ask("holds")
         self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 9 * MIB + 1024})
         self.assertEqual(answer["notes"][-2:], ["the variable batch in cell, kept by sys.last_traceback has 7M", "the variable Out has 2M"])
-        job.do("sys.last_traceback = 7")  # a program may set it
+        job.do("from unittest.mock import Mock; sys.last_traceback = Mock(); globals()[3] = 7")  # a program may set it to anything
         self.assertEqual(monitor.ask("holds")["notes"][-1], "the variable Out has 2M")
 
     def test_what_ends_with_the_step_is_activations(self):
