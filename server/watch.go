@@ -76,15 +76,14 @@ func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	for _, id := range ids {
 		s, err := w.finder.Find(id)
 		var server process.Identity
-		switch is := false; {
-		case err == nil && s.Watched:
+		is := err == nil && s.Watched
+		if is {
 			server = s.Process
-		case err == nil || w.Log == nil:
+		} else if err != nil && w.Log != nil {
+			server, is = w.finder.watches(id)
+		}
+		if !is {
 			continue
-		default:
-			if server, is = w.finder.watches(id); !is {
-				continue
-			}
 		}
 		key := server.Key()
 		if of[key] == nil {
