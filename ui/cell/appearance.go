@@ -12,6 +12,8 @@ type Appearance struct {
 	Glyphs  Glyphs
 	Keys    *keys.Bindings // the keys that are bound and allowed
 	Version string         // of vramscope; "" where unknown
+
+	commands commandCache
 }
 
 // Known returns the style of a figure: dim where it is unknown.

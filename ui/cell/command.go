@@ -23,6 +23,27 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
+// commandCache keeps short commands by the address of the argument list. The address is the
+// same in each snapshot and, while it is a key, is not reused.
+type commandCache map[*string]string
+
+const commandsKept = 4096
+
+func (a *Appearance) ShortCommand(p *snapshot.Process) string {
+	if len(p.Command) == 0 || p.ID.Process.Foreign() {
+		return ShortCommand(p)
+	}
+	if text, ok := a.commands[&p.Command[0]]; ok {
+		return text
+	}
+	if a.commands == nil || len(a.commands) >= commandsKept {
+		a.commands = make(commandCache)
+	}
+	text := ShortCommand(p)
+	a.commands[&p.Command[0]] = text
+	return text
+}
+
 func limitedArguments(arguments []string) []string {
 	total := 0
 	for i, argument := range arguments {
@@ -43,8 +64,8 @@ func Limit(text string) string {
 }
 
 // ProgramName returns the program of a process in one word, without "_launcher".
-func ProgramName(p *snapshot.Process) string {
-	command, _, _ := strings.Cut(ShortCommand(p), " ")
+func (a *Appearance) ProgramName(p *snapshot.Process) string {
+	command, _, _ := strings.Cut(a.ShortCommand(p), " ")
 	return strings.TrimSuffix(command[strings.LastIndexByte(command, '/')+1:], "_launcher")
 }
 

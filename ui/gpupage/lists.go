@@ -102,7 +102,7 @@ func (p *Page) processes(target *subject, width int) []string {
 			}
 		}
 		l.Skip(1)
-		l.Put(s.Text, text.Cut(cell.ShortCommand(row), width-l.Used(), g.Ellipsis))
+		l.Put(s.Text, text.Cut(p.Appearance.ShortCommand(row), width-l.Used(), g.Ellipsis))
 		lines = append(lines, l.String())
 	}
 	return lines

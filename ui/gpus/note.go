@@ -207,7 +207,7 @@ func (p *Panel) owner(at snapshot.Place, program, count bool) string {
 	}
 	name, more := "", ""
 	if program && !held.process.ID.Process.Foreign() {
-		if name = cell.ProgramName(held.process); name != "" {
+		if name = p.Appearance.ProgramName(held.process); name != "" {
 			name = " " + name
 		}
 	}

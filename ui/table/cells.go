@@ -217,7 +217,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 		l.Put(s.Dim, " | ")
 	}
 	room := start + cells - l.Used()
-	command := cell.Scrolled(cell.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
+	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
 	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
 		// The match may be outside the columns, or in a part that this column leaves out.
 		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
