@@ -80,7 +80,7 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 		}
 		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "The line: train.py:42 in ?[2Jforward, called by train.py:88 in main.",
 			"No setting brings 900G onto this device", "WHAT HELD THE 8.00G ALLOCATED", "optimizer state    ", "the variable kept? in main    ", "unnamed (gradients, activations, …)    ",
-			"VERDICT: too large by itself", "Other settings, when it has ended: vramscope why " + pid + " --trace '/home/a/my\n  ?traces; ls'"} {
+			"VERDICT: too large by itself", "Other settings, when it has ended:\n  vramscope why " + pid + " --trace '/home/a/my ?traces; ls'"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%v: no %q in\n%s", which, want, page)
 			}

@@ -31,7 +31,7 @@ func TestWhyRanks(t *testing.T) {
 		return err == nil && json.Unmarshal(out, &doc) == nil && doc.Unequal != nil
 	})
 	page, err := p.asked("text", []string{"why", "--file", recording})
-	for _, want := range []string{"Unequal shares: rank 0 uses 30.5G, the other rank 10.5G.", "Other settings, when it has ended: vramscope why ", "ranks_job.py:2"} {
+	for _, want := range []string{"Unequal shares: rank 0 uses 30.5G, the other rank 10.5G.", "Other settings, when it has ended:\n  vramscope why ", "ranks_job.py:2"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q: %v\n%s", want, err, page)
 		}
