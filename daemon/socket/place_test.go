@@ -79,7 +79,7 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 	}
 }
 
-// TestClientWaitsDuringAFlood: until the socket takes it, or nobody waits for it any longer.
+// TestClientWaitsDuringAFlood: until the socket takes it, or its caller gives up.
 func TestClientWaitsDuringAFlood(t *testing.T) {
 	directory, owner := t.TempDir(), uint32(os.Geteuid())
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
