@@ -250,7 +250,7 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 func (e *Evidence) estimateFree(history snapshot.History) {
 	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	var sequences [2]uint64
-	close := true
+	near := true // both are of about their moments
 	for i, at := range [...]time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {
@@ -270,7 +270,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		}
 		fewest, others = min(fewest, used), max(others, used)
 		sequences[i] = snap.Sequence
-		close = close && snap.Interval <= neighbourTime/2 && at.Sub(snap.Time) < neighbourTime
+		near = near && snap.Interval <= neighbourTime/2 && at.Sub(snap.Time) < neighbourTime
 	}
 	seen, ok := e.Free.Value()
 	if !ok {
@@ -279,7 +279,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 	}
 	used, ok := e.Used.Value()
 	// The samples must be of just before and just after, and the others must not move between them.
-	ok = ok && !e.UsedLeast && close && sequences[0] != sequences[1] && others-fewest <= samePeak
+	ok = ok && !e.UsedLeast && near && sequences[0] != sequences[1] && others-fewest <= samePeak
 	if withheld := e.Capacity.Or(0) - others - used - seen; ok && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
 		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true
 	}
