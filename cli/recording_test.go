@@ -28,10 +28,7 @@ func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (d
 	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
 	now := noon
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: 1, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Seed: 1, Clock: clock})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	w := recording.Start(directory, recording.Options{})
 	events := 0

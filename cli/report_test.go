@@ -29,10 +29,7 @@ func demoRecording(t *testing.T, length time.Duration) string {
 	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	now := begin
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: step})
 	directory := t.TempDir()
 	w := recording.Start(directory, recording.Options{})
@@ -411,10 +408,7 @@ func TestReportAfterARestartAndAKill(t *testing.T) {
 // waits until they are on disk.
 func ticking(t *testing.T, now time.Time) func(w *recording.Writer, ticks int) {
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: time.Second})
 	return func(w *recording.Writer, ticks int) {
 		t.Helper()

@@ -26,10 +26,7 @@ func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 
 	at := snapshottest.Now()
 	clock := func() time.Time { return at }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	for range 600 {
 		at = at.Add(time.Second)

@@ -150,10 +150,7 @@ func TestLowPointComesTrue(t *testing.T) {
 	for seed := range uint64(6) {
 		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		clock := func() time.Time { return now }
-		box, err := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: watch})
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: watch})
 		sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 		tick := func() *snapshot.Snapshot {
 			now = now.Add(time.Second)

@@ -27,10 +27,7 @@ func newBox(t testing.TB, options Options) *box {
 	t.Helper()
 	b := &box{t: t, now: start}
 	clock := func() time.Time { return b.now }
-	sim, err := simulator.New(simulator.Options{Seed: 1, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sim := simulator.New(simulator.Options{Seed: 1, Clock: clock})
 	b.sim = sim
 	b.sampler = sampler.New(sampler.Options{Devices: sim, Probes: sim, Processes: sim, Clock: clock, Simulated: true, Deadline: time.Minute})
 	b.open(t.TempDir(), options)

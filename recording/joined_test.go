@@ -115,10 +115,7 @@ func TestJoinedShortBuckets(t *testing.T) {
 }
 
 func TestJoinedWithoutAPast(t *testing.T) {
-	sim, err := simulator.New(simulator.Options{Seed: 1, Clock: func() time.Time { return start }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sim := simulator.New(simulator.Options{Seed: 1, Clock: func() time.Time { return start }})
 	live := sampler.New(sampler.Options{Devices: sim, Probes: sim, Processes: sim, Clock: func() time.Time { return start }})
 	j := Join(live.History(), func(err error) { t.Error(err) })
 	if j.Before(live.History()) {

@@ -23,10 +23,7 @@ func newSimulated(t testing.TB) *simulated {
 	t.Helper()
 	d := &simulated{now: start}
 	clock := func() time.Time { return d.now }
-	b, err := simulator.New(simulator.Options{Seed: 1, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := simulator.New(simulator.Options{Seed: 1, Clock: clock})
 	d.sampler = New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: testTimeout})
 	return d
 }
@@ -153,10 +150,7 @@ func endings(t *testing.T, seed uint64, how int) []ending {
 	const past = 12 * time.Minute
 	now := start
 	clock := func() time.Time { return now }
-	b, err := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: past})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: past})
 	s := New(Options{Devices: b, Probes: b, Processes: b, Clock: clock, Simulated: true, Deadline: time.Minute})
 	for ; now.Before(start.Add(past)); now = now.Add(5 * time.Second) {
 		s.Tick(now)

@@ -16,10 +16,7 @@ import (
 func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick func()) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: 1, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Seed: 1, Clock: clock})
 	options := Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute}
 	early, late = New(options), New(options)
 	for range int(ran / time.Second) {

@@ -35,10 +35,7 @@ func newDemo(t *testing.T, seed uint64) *demo {
 	const past = 12 * time.Minute
 	now := noon()
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: past})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Seed: seed, Clock: clock, Prelude: past})
 	d := &demo{sampler: sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})}
 	var first *snapshot.Snapshot
 	for ; now.Before(noon().Add(past)); now = now.Add(5 * time.Second) {

@@ -175,10 +175,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	if refused != nil {
 		s = config.Defaults()
 	}
-	src, err := sources.OpenWith(p, &s, 0)
-	if err != nil {
-		return err
-	}
+	src := sources.OpenWith(p, &s, 0)
 	src.LookOnce()
 	ctx, end := src.ListenFor(ctx)
 	defer end()

@@ -31,10 +31,7 @@ func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	}
 	now := begin
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: 33, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Seed: 33, Clock: clock})
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Single: true})
 	directory := t.TempDir()
 	w := recording.Start(directory, recording.Options{})

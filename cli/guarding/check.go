@@ -285,10 +285,7 @@ func guardDemo(p *command.Program, s config.Settings) error {
 	if s.Guard.Mode == guard.Off {
 		s.Guard.Mode = guard.DryRun
 	}
-	src, err := sources.OpenWith(p, &s, sources.DemoPast)
-	if err != nil {
-		return err
-	}
+	src := sources.OpenWith(p, &s, sources.DemoPast)
 	src.WatchGuard()
 	sampling := sampler.New(src.Options)
 	src.CatchUp(sampling, time.Second)

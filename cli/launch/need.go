@@ -109,10 +109,7 @@ func (n *Needs) look(p *command.Program) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	src, err := sources.OpenWith(p, &s, 0)
-	if err != nil {
-		return nil, err
-	}
+	src := sources.OpenWith(p, &s, 0)
 	snap := src.GPUs()
 	n.visible = snap
 	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) == 0 {

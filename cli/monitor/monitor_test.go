@@ -21,10 +21,7 @@ func demo(t *testing.T, s config.Settings) (*sources.Set, *sampler.Sampler) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := &command.Program{Getenv: os.Getenv, Now: func() time.Time { return start }}
 	p.Flags.Demo = true
-	src, err := sources.OpenWith(p, &s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := sources.OpenWith(p, &s, 0)
 	sampling := sampler.New(src.Options)
 	sampling.Tick(start)
 	return src, sampling

@@ -142,10 +142,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 		return err
 	}
 	// A simulated box has its past at once, as after a watch.
-	src, err := sources.OpenWith(p, &s, q.Watched)
-	if err != nil {
-		return err
-	}
+	src := sources.OpenWith(p, &s, q.Watched)
 	src.LookOnce()
 	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: f.wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
 	w.status = command.Status{Program: p, Ellipsis: w.signs.Ellipsis}

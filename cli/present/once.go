@@ -119,10 +119,7 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 		text, err := format(p, then, &s, f)
 		return cmp.Or(err, p.Print(text))
 	}
-	src, err := sources.OpenWith(p, &s, 0)
-	if err != nil {
-		return err
-	}
+	src := sources.OpenWith(p, &s, 0)
 	src.LookOnce()
 	if src.Library != nil && (f.format == "json" || f.format == "csv") {
 		src.Library.Complete() // a table prints less, and is not worth the wait

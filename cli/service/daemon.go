@@ -127,10 +127,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	src, err := sources.OpenWith(p, &s, 0)
-	if err != nil {
-		return err
-	}
+	src := sources.OpenWith(p, &s, 0)
 	src.Details(true) // for the recording and the exporter
 	if src.Probes != nil {
 		src.Options.Probes, src.Daemon = src.Probes, nil // the daemon is this one

@@ -20,10 +20,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	at := time.Now().Truncate(time.Second).Add(-10 * time.Minute)
 	began := at
 	clock := func() time.Time { return at }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	options := sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute}
 	sample := func(s *sampler.Sampler, ticks int) (latest *snapshot.Snapshot) {
 		for range ticks {

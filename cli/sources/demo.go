@@ -3,7 +3,6 @@ package sources
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"syscall"
@@ -54,15 +53,12 @@ func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// Simulate makes the sources those of a simulated box that has already run for past, all of it in
-// its prelude or, if the options set one, partly in the story.
-func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
+// Simulate makes the sources those of a simulated box that has already run for past: in its prelude
+// and, where that is shorter, in the story.
+func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) *simulator.Box {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
-	o.Clock, o.Prelude = clock.Now, cmp.Or(o.Prelude, past)
-	box, err := simulator.New(o)
-	if err != nil {
-		return nil, err
-	}
+	o.Clock, o.Prelude = clock.Now, min(cmp.Or(o.Prelude, past), simulator.MaxPrelude)
+	box := simulator.New(o)
 	src.Options.Clock, src.replay = clock.Now, clock
 	src.Driver = &driverSource{DeviceReader: box}
 	src.Signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
@@ -70,7 +66,7 @@ func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() tim
 	}
 	src.flushes, src.Segments, src.holds = &simulatedProbes{box}, simulatedSegments(box), simulatedHolds(box)
 	src.Options.Devices, src.Options.Probes, src.Options.Processes, src.Options.Simulated = src.Driver, box, box, true
-	return box, nil
+	return box
 }
 
 // How long a simulated flush takes: a driver needs about as long for each GiB.
@@ -85,23 +81,10 @@ type simulatedProbes struct{ *simulator.Box }
 
 func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {
 	result := probe.FlushResult{Level: request.Level, DryRun: request.DryRun}
-	device, err := simulatedDevice(b.Box, id)
+	flushed, err := b.Box.Flush(id, request.DryRun)
 	if err != nil {
 		return result, err
 	}
-	flushed := probe.Flushed{UUID: device.UUID}
-	if request.DryRun {
-		for i := range device.Allocators {
-			a := &device.Allocators[i]
-			flushed.BeforeBytes += *a.ReservedBytes
-			flushed.AfterBytes += *a.ReservedBytes - *a.ReturnableBytes
-		}
-	} else {
-		if flushed.BeforeBytes, flushed.AfterBytes, err = b.Box.Flush(id); err != nil {
-			return result, err
-		}
-	}
-	flushed.FreedBytes = flushed.BeforeBytes - flushed.AfterBytes
 	took := simulatedFlushTime + simulatedGiBTime*time.Duration(flushed.FreedBytes/quantity.MiB)/1024
 	select {
 	case <-time.After(took):
@@ -121,18 +104,6 @@ func (b *simulatedProbes) Answers() []probe.Answer {
 		}
 	}
 	return answers
-}
-
-func simulatedDevice(box *simulator.Box, id process.Identity) (*probe.Device, error) {
-	for _, a := range box.Answers() {
-		switch {
-		case a.Process == id && len(a.Report.Devices) > 0:
-			return &a.Report.Devices[0], nil
-		case a.Process.PID == id.PID:
-			return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
-		}
-	}
-	return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
 }
 
 func simulatedSegments(box *simulator.Box) mapper {

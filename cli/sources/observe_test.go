@@ -21,10 +21,7 @@ func TestCancelledWatch(t *testing.T) {
 	p := &command.Program{Now: time.Now}
 	p.Flags.Demo = true
 	s := config.Defaults()
-	src, err := OpenWith(p, &s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := OpenWith(p, &s, 0)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	snap, err := src.Observe(ctx, sampler.New(src.Options), time.Hour)
@@ -49,10 +46,7 @@ func TestGarbageOfOneSnapshot(t *testing.T) {
 	const set = 70
 	percent := debug.SetGCPercent(set)
 	defer debug.SetGCPercent(percent)
-	box, err := simulator.New(simulator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{})
 	for environment, want := range map[string]int{"": 800, "70": set} {
 		t.Setenv("GOGC", environment)
 		debug.SetGCPercent(set)

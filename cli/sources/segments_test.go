@@ -21,10 +21,7 @@ func demoSources(t *testing.T) (*Set, *sampler.Sampler) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	src := &Set{Options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, Segments: simulatedSegments(box), holds: simulatedHolds(box)}
 	sampling := sampler.New(src.Options)
 	sampling.Tick(now)

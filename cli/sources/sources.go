@@ -57,20 +57,18 @@ func Open(p *command.Program, past time.Duration) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenWith(p, &s, past)
+	return OpenWith(p, &s, past), nil
 }
 
 // OpenWith does what Open does, with settings that a command has made.
-func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
+func OpenWith(p *command.Program, s *config.Settings, past time.Duration) *Set {
 	out := &Set{Program: p, Settings: s, Options: sampler.Options{
 		Interval:  s.Interval,
 		Only:      s.GPUs,
 		LowMemory: s.LowMemoryFraction(),
 	}}
 	if p.Flags.Demo {
-		if _, err := out.Simulate(simulator.Options{Seed: p.Flags.Seed}, past, p.Now); err != nil {
-			return nil, err
-		}
+		out.Simulate(simulator.Options{Seed: p.Flags.Seed}, past, p.Now)
 	} else {
 		out.Library = nvml.New(nvml.Options{LibraryPath: s.Library})
 		out.Table = process.NewTable("/proc")
@@ -89,7 +87,7 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Segments, out.holds = segmentsFrom(probe.NewFinder(out.Table)), holdsFrom(probe.NewFinder(out.Table))
 	}
 	out.Options.Devices = out.Driver
-	return out, nil
+	return out
 }
 
 // Timeouts of the first sample. Without persistence mode a driver takes seconds

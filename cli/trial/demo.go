@@ -32,7 +32,7 @@ type shortage struct{ sampling *sampler.Sampler }
 
 // newShortage has a box's training killed by a shortage of memory or, with a guard, rescued. It
 // samples until the context ends.
-func newShortage(ctx context.Context, p *command.Program, rescue bool) (*shortage, error) {
+func newShortage(ctx context.Context, p *command.Program, rescue bool) *shortage {
 	const interval, past = 250 * time.Millisecond, time.Minute
 	src := &sources.Set{Options: sampler.Options{Interval: interval}}
 	var guarding *runner.Runner
@@ -50,10 +50,7 @@ func newShortage(ctx context.Context, p *command.Program, rescue bool) (*shortag
 			}()
 		}
 	}
-	box, err := src.Simulate(o, past, p.Now)
-	if err != nil {
-		return nil, err
-	}
+	box = src.Simulate(o, past, p.Now)
 	if rescue {
 		guarding = src.NewGuard(guard.Policy{Mode: guard.Act, Importance: []guard.Importance{{Command: "train.py*", Value: 500}}})
 	}
@@ -64,7 +61,7 @@ func newShortage(ctx context.Context, p *command.Program, rescue bool) (*shortag
 	}
 	src.CatchUp(s.sampling, time.Second)
 	go func() { _ = s.sampling.Run(ctx) }() // a panic ends in a story that stands still
-	return s, nil
+	return s
 }
 
 // outcome returns the newest event that says how the shortage ended; nil before it.
@@ -145,9 +142,7 @@ func demoRescue(ctx context.Context, p *command.Program) error {
 	defer cancel()
 	var boxes [2]*shortage
 	for i := range boxes {
-		if boxes[i], err = newShortage(ctx, p, i == 1); err != nil {
-			return err
-		}
+		boxes[i] = newShortage(ctx, p, i == 1)
 	}
 	if err := t.begin("one GPU, played twice at once; the guard is the real one", "vramscope run -- ./train.py", "vramscope run --rescue -- ./train.py"); err != nil {
 		return err

@@ -35,10 +35,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	default:
 		return nil, command.Usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
 	}
-	src, err := sources.OpenWith(p, s, 0)
-	if err != nil {
-		return nil, err
-	}
+	src := sources.OpenWith(p, s, 0)
 	snap := src.GPUs()
 	_, b.devices = src.Driver.Opened() // where it fails, CUDA reports the same error
 	for i := range snap.GPUs {

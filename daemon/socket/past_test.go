@@ -32,10 +32,7 @@ func past(t *testing.T) (theirs *counted, mine *Past, latest *snapshot.Snapshot)
 	now := time.Now().Truncate(time.Second)
 	at := now.Add(-time.Hour)
 	clock := func() time.Time { return at }
-	box, err := simulator.New(simulator.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Clock: clock})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	for ; !at.After(now); at = at.Add(5 * time.Second) {
 		latest = s.Tick(at)

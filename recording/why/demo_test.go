@@ -16,10 +16,7 @@ func TestDemoIsExplained(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: 1, Clock: clock, Prelude: 12 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	box := simulator.New(simulator.Options{Seed: 1, Clock: clock, Prelude: 12 * time.Minute})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	explained := 0
 	for range 25 * 60 {

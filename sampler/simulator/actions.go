@@ -6,28 +6,40 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 )
 
-// Flush frees the cached memory of a process, and returns its reserved memory before and after.
-// It refuses another process with the same pid.
-func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err error) {
+// Flush frees the cached memory of a process, or says by its last report what that would free. It
+// refuses another process with the same pid.
+func (b *Box) Flush(id process.Identity, dryRun bool) (probe.Flushed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, err := b.find(id)
 	if err != nil {
-		return 0, 0, fmt.Errorf("simulator: flush: %w", err)
+		return probe.Flushed{}, fmt.Errorf("simulator: flush: %w", err)
 	}
-	if t.memory == nil || t.role.runtime == opaque {
-		return 0, 0, fmt.Errorf("simulator: flush: PID %d has no probe", id.PID)
+	stats, known := t.stats()
+	if !known {
+		return probe.Flushed{}, fmt.Errorf("simulator: flush: PID %d has no probe", id.PID)
 	}
-	before = t.memory.Stats().Reserved
-	t.memory.Flush()
-	after = t.memory.Stats().Reserved
+	if dryRun {
+		reported := t.probe.stats
+		return flushed(t, reported.Reserved, reported.Reserved-reported.Returnable), nil
+	}
+	before := stats.Reserved
+	if t.cache != nil { // JAX keeps its region until it ends
+		t.cache.Flush()
+	}
+	stats, _ = t.stats()
 	if t.probe.reported {
 		// A flush is followed by a new report.
-		t.probe.at, t.probe.stats = b.at, t.memory.Stats()
+		t.probe.at, t.probe.stats = b.at, stats
 	}
-	return before, after, nil
+	return flushed(t, before, stats.Reserved), nil
+}
+
+func flushed(t *task, before, after quantity.Bytes) probe.Flushed {
+	return probe.Flushed{UUID: t.uuid(), BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}
 }
 
 // Signal sends a signal to a simulated process: it ends, stops or continues. Other signals do

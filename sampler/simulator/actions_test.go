@@ -31,12 +31,16 @@ func TestFlushFreesWhatWasReturnable(t *testing.T) {
 		if al.PendingBytes != nil {
 			pending = *al.PendingBytes
 		}
-		before, after, err := b.Flush(m.Processes[p.PID].Identity)
+		would, failed := b.Flush(m.Processes[p.PID].Identity, true)
+		done, err := b.Flush(m.Processes[p.PID].Identity, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		freed := before - after
-		if before != *al.ReservedBytes || freed < *al.ReturnableBytes || freed > *al.ReturnableBytes+pending+64*quantity.MiB {
+		if failed != nil || would.BeforeBytes != *al.ReservedBytes || would.FreedBytes != *al.ReturnableBytes {
+			t.Errorf("%s: a dry run says %+v, %v", who.user, would, failed)
+		}
+		freed := done.FreedBytes
+		if done.BeforeBytes != *al.ReservedBytes || freed < *al.ReturnableBytes || freed > *al.ReturnableBytes+pending+64*quantity.MiB {
 			t.Errorf("%s: %s returnable, %s pending, freed %s", who.user, *al.ReturnableBytes, pending, freed)
 		}
 		now, _ := b.look(0).owned(who.gpu, who.user, who.command)
@@ -50,7 +54,7 @@ func TestFlushNeedsAProbe(t *testing.T) {
 	b := open(t, simulator.Options{})
 	m := b.look(0)
 	for _, id := range []process.Identity{m.Processes[1907].Identity, {PID: 184}, {PID: 4, StartTime: 1}} {
-		if _, _, err := b.Flush(id); err == nil {
+		if _, err := b.Flush(id, false); err == nil {
 			t.Errorf("%+v was flushed", id)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// preallocating is a JAX job: it reserves most of the GPU at its start.
+// preallocating is a JAX job: it reserves a region of most of the GPU at its start, which its allocator
+// (BFC) never returns. The largest free block is cached: any one request up to that size succeeds. Free
+// blocks between parameters are fragmented.
 type preallocating struct {
 	fraction float64        // of the free memory, at the start
 	size     quantity.Bytes // of a parameter
@@ -16,19 +18,8 @@ type preallocating struct {
 	count    int            // of parameters
 	compile  time.Duration  // from a fresh start to the first step
 
-	region *region
-	ready  time.Duration
+	ready time.Duration
 }
-
-// region is the memory of JAX's allocator (BFC), which it never returns. The largest free block is
-// cached: any one request up to that size succeeds. Free blocks between parameters are fragmented.
-type region struct{ stats allocator.Stats }
-
-// Flush frees nothing: the region stays until the process ends.
-func (*region) Flush() quantity.Bytes { return 0 }
-
-// Stats returns the stats.
-func (r *region) Stats() allocator.Stats { return r.stats }
 
 func (p *preallocating) resume(t *task, now time.Duration) error {
 	p.ready = now
@@ -42,16 +33,13 @@ func (p *preallocating) build(t *task) error {
 	if !t.frame.Reserve(size) {
 		return fmt.Errorf("reserve a region of %s: %w", size, allocator.ErrOutOfMemory)
 	}
-	p.region = &region{}
-	t.memory = p.region
-	p.region.stats.Reserved, p.region.stats.PeakReserved = size, size
-	p.allocate()
+	t.region = &allocator.Stats{Reserved: size, PeakReserved: size}
+	p.allocate(t.region)
 	return nil
 }
 
 // allocate sets the stats for the parameters and a batch. Blocks that fit into holes go there.
-func (p *preallocating) allocate(batch ...quantity.Bytes) {
-	s := &p.region.stats
+func (p *preallocating) allocate(s *allocator.Stats, batch ...quantity.Bytes) {
 	s.Allocated = quantity.Bytes(p.count) * p.size
 	s.Fragmented = quantity.Bytes(p.count-1) * p.hole
 	for _, size := range batch {
@@ -66,7 +54,7 @@ func (p *preallocating) allocate(batch ...quantity.Bytes) {
 }
 
 func (p *preallocating) step(t *task, now time.Duration) error {
-	if p.region == nil {
+	if t.region == nil {
 		t.busy = 0.02
 		p.ready = now + p.compile
 		return p.build(t)
@@ -79,6 +67,6 @@ func (p *preallocating) step(t *task, now time.Duration) error {
 	for range 3 + t.random.IntN(4) {
 		batch = append(batch, quantity.Bytes(30+t.random.IntN(400))*mib)
 	}
-	p.allocate(batch...)
+	p.allocate(t.region, batch...)
 	return nil
 }

@@ -163,11 +163,3 @@ func TestLaterProcessesHaveHigherPIDs(t *testing.T) {
 		}
 	})
 }
-
-func TestPreludeIsLimited(t *testing.T) {
-	for _, long := range []time.Duration{-1, simulator.MaxPrelude + 1} {
-		if _, err := simulator.New(simulator.Options{Prelude: long}); err == nil {
-			t.Errorf("a prelude of %s was accepted", long)
-		}
-	}
-}

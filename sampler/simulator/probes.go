@@ -3,6 +3,7 @@ package simulator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"vramscope/internal/process"
@@ -29,13 +30,14 @@ type lastReport struct {
 
 func (t *task) takeReport(now time.Duration) {
 	e := &t.probe
-	if t.memory == nil || t.role.runtime == opaque || t.stopped || now-t.started < importing {
+	stats, known := t.stats()
+	if !known || t.stopped || now-t.started < importing {
 		return
 	}
 	if e.reported && within(now, reportEvery) != e.phase {
 		return
 	}
-	e.reported, e.at, e.stats, e.failures = true, now, t.memory.Stats(), t.failures
+	e.reported, e.at, e.stats, e.failures = true, now, stats, t.failures
 }
 
 // Unasked implements sampler.ProbeReader: every probe answers at once.
@@ -124,15 +126,15 @@ const maxFailures = 16
 // observe makes the task wait for a rescue, if there is one. Otherwise it notes the failed
 // allocation, as PyTorch's out-of-memory observers see it.
 func (t *task) observe(size quantity.Bytes) (again bool) {
-	if t.rescue != nil && !t.retries {
+	if t.box.rescue != nil && !t.retries {
 		t.waits = true
-		t.rescue(t.identity, t.uuid(), size)
+		t.box.rescue(t.identity, t.uuid(), size)
 		return true
 	}
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
 	// A report that was made before keeps its list.
-	t.failures = append(t.failures[:len(t.failures):len(t.failures)], probe.FailedAllocation{
-		TimeNS: t.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
+	t.failures = append(slices.Clip(t.failures), probe.FailedAllocation{
+		TimeNS: t.box.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
 		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
 		Stack: []string{t.role.command[1] + ":118 in forward", t.role.command[1] + ":204 in train"}, Held: t.heldAtError(),
 	})

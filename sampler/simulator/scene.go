@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"vramscope/internal/process"
@@ -59,7 +60,7 @@ func script(who user, arguments ...string) role {
 }
 
 func (r role) slurm(job, step int) role {
-	r.job, r.parent = process.Job{Kind: "slurm", ID: itoa(job)}, step
+	r.job, r.parent = process.Job{Kind: "slurm", ID: strconv.Itoa(job)}, step
 	return r
 }
 

@@ -1,11 +1,10 @@
 package simulator
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,8 +26,8 @@ const MaxGPUs = 8
 type Options struct {
 	Seed  uint64
 	Clock func() time.Time // nil: time.Now. Its time in New is the beginning of the prelude
-	GPUs  int              // 1 to MaxGPUs; 0: as many as that
-	// Prelude is how long after New the story begins, up to MaxPrelude.
+	GPUs  int              // 1 to MaxGPUs, which is also 0
+	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a starting training lacks the memory that an idle
 	// notebook caches. Rescue, unless nil, gets the training's failed request. It must not wait,
@@ -55,16 +54,7 @@ type Box struct {
 }
 
 // New builds a box and begins its story.
-func New(options Options) (*Box, error) {
-	if options.GPUs == 0 {
-		options.GPUs = MaxGPUs
-	}
-	if options.GPUs < 1 || options.GPUs > MaxGPUs {
-		return nil, fmt.Errorf("simulator: %d GPUs: want 1 to %d", options.GPUs, MaxGPUs)
-	}
-	if options.Prelude < 0 || options.Prelude > MaxPrelude {
-		return nil, fmt.Errorf("simulator: a prelude of %s: want 0 to %s", options.Prelude, MaxPrelude)
-	}
+func New(options Options) *Box {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
@@ -77,7 +67,7 @@ func New(options Options) (*Box, error) {
 		tasks:   map[int]*task{},
 		nextJob: 88139,
 	}
-	scenes := cast(options.GPUs)
+	scenes := cast(cmp.Or(options.GPUs, MaxGPUs))
 	if options.Shortage {
 		scenes = []scene{shortageScene()}
 	}
@@ -93,7 +83,7 @@ func New(options Options) (*Box, error) {
 	for _, g := range b.boards {
 		g.settle(b.seed)
 	}
-	return b, nil
+	return b
 }
 
 func (b *Box) stage(index int, scene scene) {
@@ -154,5 +144,3 @@ func (b *Box) move(now time.Duration) {
 func (b *Box) inOrder() []*task {
 	return slices.SortedFunc(maps.Values(b.tasks), byPID)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"vramscope/internal/process"
@@ -49,7 +50,7 @@ func (b *Box) start(s *slot, now time.Duration) {
 	t := b.newTask(s, b.nextPID, now)
 	if t.job.Kind == "slurm" {
 		b.nextJob += 1 + s.random.IntN(5)
-		t.job.ID = itoa(b.nextJob)
+		t.job.ID = strconv.Itoa(b.nextJob)
 	}
 }
 
@@ -68,15 +69,10 @@ func (b *Box) resume(s *slot) {
 func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	const hostNamespace, firstNamespace = 4026531836, 4026533000
 	t := &task{
-		role:     &s.role,
+		slot:     s,
+		box:      b,
 		started:  started,
 		job:      s.role.job,
-		board:    s.board,
-		instance: s.instance,
-		frame:    s.frame,
-		epoch:    b.epoch,
-		seed:     b.seed,
-		rescue:   b.rescue,
 		random:   rand.New(rand.NewPCG(b.seed, uint64(pid))),
 		program:  s.role.program(),
 		identity: process.Identity{PID: pid, Namespace: hostNamespace},
@@ -100,7 +96,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	}
 	if s.role.runtime == pytorch {
 		t.cache = allocator.NewCaching(t.frame)
-		t.memory, t.cache.Observe = t.cache, t.observe
+		t.cache.Observe = t.observe
 	}
 	t.probe.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
 	s.task = t

@@ -19,7 +19,7 @@ type steady struct {
 func (p *steady) resume(t *task, now time.Duration) error { return t.hold(p.target(t, now)) }
 
 func (p *steady) step(t *task, now time.Duration) error {
-	if p.load > 0 && wander(t.seed, t.stream()+1, now.Seconds(), 20) > 2*p.rest-1 {
+	if p.load > 0 && wander(t.box.seed, t.stream()+1, now.Seconds(), 20) > 2*p.rest-1 {
 		t.busy = p.load * (0.8 + 0.4*t.random.Float64())
 	}
 	return t.hold(p.target(t, now))
@@ -29,7 +29,7 @@ func (p *steady) step(t *task, now time.Duration) error {
 func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
 	size := p.size
 	if p.swing > 0 {
-		size += quantity.Bytes(float64(p.swing) * wander(t.seed, t.stream(), now.Seconds(), p.period.Seconds()))
+		size += quantity.Bytes(float64(p.swing) * wander(t.box.seed, t.stream(), now.Seconds(), p.period.Seconds()))
 	}
 	if age := now - t.started; age < p.ramp {
 		size = quantity.Bytes(float64(size) * float64(age) / float64(p.ramp))

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -12,7 +13,7 @@ func gibibytes(n float64) quantity.Bytes { return quantity.Bytes(n*1024) * mib }
 
 // sawtoothScene returns one rank of alice's data-parallel training.
 func sawtoothScene(rank int) scene {
-	train := script(alice, "train.py", "--cfg", "llama-7b.yaml", "--rank", itoa(rank)).
+	train := script(alice, "train.py", "--cfg", "llama-7b.yaml", "--rank", strconv.Itoa(rank)).
 		slurm(88120, 2963090).running(2963101+rank, 30*time.Hour+14*time.Minute).costs(31.2-0.2*float64(rank), 104-float64(rank))
 	train.runtime, train.context = pytorch, gibibytes(1.6)
 	train.pause = span{20 * time.Second, time.Minute}

@@ -15,51 +15,48 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-type memory interface {
-	Flush() quantity.Bytes
-	Stats() allocator.Stats
-}
-
-// task is one running process.
+// task is one running process of a slot.
 //
-//	used = context + plain + Σ reserved
+//	used = context + plain + reserved
 type task struct {
-	role     *role
+	*slot
+	box      *Box
 	identity process.Identity
 	started  time.Duration // since the epoch; negative before it
 	job      process.Job
-	board    *board
-	instance *instance // nil: the whole GPU
-	frame    *frame
-	epoch    time.Time // of the box
-	seed     uint64
 	random   *rand.Rand
 	program  program
 	probe    lastReport
 	now      time.Duration            // of the last step
 	failures []probe.FailedAllocation // the newest last
 
-	memory  memory             // nil: unknown, or not there yet
 	cache   *allocator.Caching // the memory of a PyTorch task
+	region  *allocator.Stats   // of a JAX task; nil: not there yet
 	plain   quantity.Bytes     // from the driver, without an allocator
 	busy    float64            // share of the last step in which the GPU was busy
 	ends    time.Duration
 	failed  bool // it is exiting: no more steps
 	stopped bool // by SIGSTOP
-
-	rescue  func(id process.Identity, gpu string, size quantity.Bytes) // nil: an allocation that fails, fails
-	waits   bool                                                       // it waits for Retry
-	retries bool                                                       // it is retrying: a second failure is final
+	waits   bool // for Retry
+	retries bool // it is retrying: a second failure is final
 }
 
 func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }
 
 func (t *task) used() quantity.Bytes {
-	used := t.role.context + t.plain
-	if t.memory != nil {
-		used += t.memory.Stats().Reserved
+	stats, _ := t.stats()
+	return t.role.context + t.plain + stats.Reserved
+}
+
+// stats returns the stats of the task's allocator; false: unknown, or not there yet.
+func (t *task) stats() (s allocator.Stats, known bool) {
+	switch {
+	case t.cache != nil:
+		return t.cache.Stats(), true
+	case t.region != nil:
+		return *t.region, true
 	}
-	return used
+	return s, false
 }
 
 // hold sets the memory that the task has without an allocator.
@@ -88,7 +85,7 @@ func (t *task) run(now time.Duration) {
 // release frees all memory, as the driver does when a process exits.
 func (t *task) release() {
 	t.frame.Release(t.used())
-	t.memory, t.cache, t.plain = nil, nil, 0
+	t.region, t.cache, t.plain = nil, nil, 0
 }
 
 // stream returns the number of the task's noise.

@@ -34,10 +34,7 @@ func main() {
 func record(directory string, length time.Duration) error {
 	now := time.Date(2026, time.November, 20, 22, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	box, err := simulator.New(simulator.Options{Seed: seed, Clock: clock})
-	if err != nil {
-		return fmt.Errorf("make the box: %w", err)
-	}
+	box := simulator.New(simulator.Options{Seed: seed, Clock: clock})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	w := recording.Start(directory, recording.Options{Keep: 1 << 62}) // the night is long ago: keep everything
 	var newest time.Time                                              // of the events that are recorded
