@@ -50,9 +50,13 @@ class _Pace:
     def __init__(self, once=0):
         self._until, self._calls, self._end = _monotonic() + (once or _HOLD), 0, _monotonic() + (once and -1 or _LOOK_MOST)
 
-    def breathe(self):
-        self._calls += 1
-        if not self._calls & 15 and _monotonic() >= self._until:
+    def breathe(self, items=1):
+        """Called for every item, or so many."""
+        self._calls += items
+        if self._calls < 16:
+            return
+        self._calls = 0
+        if _monotonic() >= self._until:
             if self._until > self._end:
                 raise _Refusal("busy", "the program leaves no time to look at so many tensors: try again")
             _sleep(0.001)
@@ -104,36 +108,36 @@ class _Holders:
     # -- The walk
 
     def walk(self, pace):
-        """{address of a storage: _entry() of the first class that holds it}, of the GPUs' memory."""
-        found, self.trains = {}, False
+        """The storages in the GPUs' memory, as _Found."""
+        found, self.trains = _Found(), False
         torch = _module("torch")
         _sleep(0.001)  # what comes first does not breathe
         # A subclass of Tensor may run the program's code for whatever is read of it.
         with torch._C.DisableTorchFunctionSubclass():
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
-                _add_storage(found, kind, one)
+                found.add(kind, one)
                 one = None  # nothing is kept alive while others run
                 pace.breathe()
         return found
 
     def at_error(self, ordinal, frame):
         """What holds a device's memory as an allocation fails on this thread, most first. No gradients: another thread may write them."""
-        torch, found, sums, names, seen, pace = _module("torch"), {}, {}, [""] * _VARIABLES, set(), _Pace(_ERROR_LOOK)
+        torch, found, sums, names, seen, pace = _module("torch"), _Found(), {}, [""] * _VARIABLES, set(), _Pace(_ERROR_LOOK)
         if _compiling()() or not _no_fork.acquire(0):
             return {}
         try:
             with _CollectionOff(), torch._C.DisableTorchFunctionSubclass():
                 for kind, one in self._held(torch, pace, []):
-                    _add_storage(found, kind, one)
+                    found.add(kind, one)
                 for name, value in _named([frame], _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     names.append(name)
                     for one in _look([value], (torch.Tensor,), seen, pace):
-                        _add_storage(found, len(names) - 1, one)  # of the first that has it
+                        found.add(len(names) - 1, one)  # of the first that has it
         except Exception:
             pass  # there is no more time, or a class hides what it holds
         finally:
             _no_fork.release()
-        for kind, size, device in map(_opened, found.values()):
+        for kind, size, device in (_opened(entry) for part in found.parts for entry in part.values()):
             sums[kind] = sums.get(kind, 0) + (size + 511 & ~511) * (device == ordinal)
         return {"held": [{"class": _CLASSES[min(kind, _VARIABLES)], "name": _clip(names[kind]), "bytes": sums[kind]} for kind in sorted(sums, key=sums.get, reverse=True)[:_MAX_HELD] if sums[kind]]}
 
@@ -145,10 +149,8 @@ class _Holders:
             with torch._C.DisableTorchFunctionSubclass():
                 for name, value in _named(_frames(), _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     for one in _look([value], (torch.Tensor,), seen, pace):
-                        own = {}
-                        _add_storage(own, _VARIABLES, one)
-                        for address in own:
-                            kind, size, _ = _opened(found.get(address, 0))
+                        for address, _, _ in _storages(one):
+                            kind, size, _ = _opened(found.part(address).get(address, 0))
                             if kind == _VARIABLES:
                                 sums[name] = sums.get(name, 0) + size
         except Exception:
@@ -190,14 +192,14 @@ class _Holders:
 
 
 def _gradients(optimizer):
-    """As walk, of the gradients of an optimizer that has just made a step on this thread."""
-    found = {}
+    """{address of a storage: _entry()} of the gradients of an optimizer that has just made a step on this thread."""
+    found = _Found()
     with _module("torch")._C.DisableTorchFunctionSubclass():
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    _add_storage(found, _GRADIENTS, parameter.grad)
-    return found
+                    found.add(_GRADIENTS, parameter.grad)
+    return found.whole()
 
 
 def _of_optimizer(optimizer, _, pace):
@@ -318,9 +320,29 @@ def _of_functions(frame):
         frame, left, lent = frame.f_back, left - 1, not function
 
 
-def _add_storage(found, kind, tensor):
-    """Adds the storage of a tensor, as far as the tensor reaches, and what a wrapper holds in its place.
-    It makes no object of the storage, which PyTorch would keep."""
+class _Found:
+    """{address of a storage: _entry() of the first class that holds it}, in many dicts: no other thread
+    runs while one grows or is freed, which takes milliseconds for 100,000 entries."""
+
+    def __init__(self):
+        self.parts = [{} for _ in range(251)]  # a prime: addresses are multiples of 512, and often of 2 MiB
+
+    def part(self, address):
+        return self.parts[(address >> 9) % 251]
+
+    def add(self, kind, tensor):
+        for address, size, device in _storages(tensor):
+            part = self.part(address)
+            other = _opened(part.get(address) or _entry(kind, size, device))
+            part[address] = _entry(min(kind, other[0]), max(size, other[1]), other[2])
+
+    def whole(self):
+        return {address: entry for part in self.parts for address, entry in part.items()}
+
+
+def _storages(tensor):
+    """(address, bytes, device) of the storage of a tensor, as far as the tensor reaches, or of what a wrapper
+    holds in its place. It makes no object of the storage, which PyTorch would keep."""
     try:
         if tensor.is_cuda:
             end, each, address = tensor.storage_offset(), tensor.element_size(), tensor.data_ptr()
@@ -328,8 +350,7 @@ def _add_storage(found, kind, tensor):
                 address -= end * each
                 dense = tensor.is_contiguous()
                 end += tensor.numel() if dense else 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
-                other = _opened(found.get(address) or _entry(kind, end * each, tensor.get_device()))
-                found[address] = _entry(min(kind, other[0]), max(end * each, other[1]), other[2])
+                yield address, end * each, tensor.get_device()
                 return
     except Exception:
         pass  # no storage: a wrapper, or a tensor without memory
@@ -337,7 +358,7 @@ def _add_storage(found, kind, tensor):
     if flatten is not None and "Fake" not in type(tensor).__name__:
         try:
             for name in flatten(tensor)[0][:8]:
-                _add_storage(found, kind, getattr(tensor, name))
+                yield from _storages(getattr(tensor, name))
         except Exception:
             _log_failure("looking into a %s" % type(tensor).__name__)
 

@@ -46,9 +46,13 @@ class _Holds:
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
-                parts = _parts(ordinal, a, found, blocks, ends, _Pace())
+                parts = _by_sizes(ordinal, a, found, pace) if blocks is None else _by_blocks(ordinal, blocks, found, ends, pace)
                 answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
-        notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in self._holders.names(found))
+        names = self._holders.names(found)
+        while found.parts:
+            found.parts.pop()
+            pace.breathe(16)
+        notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in names)
         return answer
 
     def _read(self, pace):
@@ -60,15 +64,16 @@ class _Holds:
         for _ in range(_WALKS):
             _sleep(0.001)  # a hold of its own
             blocks, figures = _when_free(self._now)
-            again, stayed = self._holders.walk(pace), {}
-            for address, entry in again.items():
-                pace.breathe()
-                if walked.get(address) == entry:
-                    stayed[address] = entry
-            if len(stayed) == len(walked) == len(again):
-                return False, stayed, blocks, figures
+            again, stayed, moving = self._holders.walk(pace), _Found(), False
+            for n, part in enumerate(again.parts):
+                pace.breathe(16)
+                before, walked.parts[n] = walked.parts[n], None
+                stayed.parts[n] = {address: entry for address, entry in part.items() if before.get(address) == entry}
+                moving = moving or not len(before) == len(part) == len(stayed.parts[n])
+            if not moving:
+                break
             walked = again
-        return True, stayed, blocks, figures
+        return moving, stayed, blocks, figures
 
     def _now(self):
         runtime = self._runtime
@@ -113,22 +118,32 @@ def _workspaces():
     return {ask() for ask in asked if ask is not None} - {0}
 
 
-def _parts(ordinal, a, found, blocks, ends, pace):
-    """A device's classes. Without blocks, by its figures."""
-    exact = blocks is not None
-    names = tuple(name for name in _CLASSES if ends or name != "gradients") + (("activations",) if ends else ()) + (("workspaces",) if exact else ()) + ("pending", "unnamed")
-    parts = {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
-    if not exact:
-        pending = parts["pending"]["bytes"] = a.get("pending_bytes", 0)
-        left, blocks = a["allocated_bytes"] - pending, {}
-        del parts["pending"]["blocks"], parts["unnamed"]["blocks"]
-        for address, entry in found.items():
-            pace.breathe()
-            size = _opened(entry)[1] + 511 & ~511
-            if _opened(entry)[2] == ordinal and size <= left:
-                blocks[address], left = _entry(_LIVE, size, ordinal), left - size
-        parts["unnamed"]["bytes"] = left
-    inside, gradients, passing = _inside(blocks, found) if exact else found, set(), set()
+def _none_of(names):
+    return {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
+
+
+def _by_sizes(ordinal, a, found, pace):
+    """A device's classes by its figures and by the sizes of storages."""
+    parts = _none_of([name for name in _CLASSES if name != "gradients"] + ["pending", "unnamed"])
+    pending = parts["pending"]["bytes"] = a.get("pending_bytes", 0)
+    left = a["allocated_bytes"] - pending
+    del parts["pending"]["blocks"], parts["unnamed"]["blocks"]
+    for one in found.parts:
+        pace.breathe(16)
+        for kind, size, device in map(_opened, one.values()):
+            size = size + 511 & ~511
+            if device == ordinal and size <= left:
+                left -= size
+                parts[_CLASSES[kind]]["bytes"] += size
+                parts[_CLASSES[kind]]["blocks"] += 1
+    parts["unnamed"]["bytes"] = left
+    return list(parts.values())
+
+
+def _by_blocks(ordinal, blocks, found, ends, pace):
+    """A device's classes by its blocks."""
+    parts = _none_of([name for name in _CLASSES if ends or name != "gradients"] + ["activations"] * bool(ends) + ["workspaces", "pending", "unnamed"])
+    inside, gradients, passing = _inside(blocks, found.whole()), set(), set()
     for end, read in ends:
         held = _inside(end, read)
         (gradients if all(blocks.get(address) == end[address] for address in held) else passing).update(held)

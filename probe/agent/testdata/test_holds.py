@@ -111,6 +111,13 @@ class Holds(Case):
         self.assertLessEqual(job.do("len(v._holders._modules)"), 64)
         self.assertEqual(self.by_class(monitor.ask("holds"))["parameters"], 8 * MIB)
 
+    def test_what_is_found_is_spread_over_small_dicts(self):
+        """While a large dict grows or is freed, no other thread of the program runs."""
+        job, _ = self.begin()
+        for stride in (512, 2 * MIB, 20 * MIB):
+            job.do("found = v._Found(); [found.part(n * %d).setdefault(n, 1) for n in range(100000)]" % stride)
+            self.assertLess(job.do("max(map(len, found.parts))"), 1000, stride)
+
     def test_a_function_keeps_its_variables(self):
         """The dict of a function's variables stays empty, and the function has them all."""
         job, monitor = self.begin("gate, result = [], []",

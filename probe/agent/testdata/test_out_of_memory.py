@@ -150,7 +150,7 @@ agent.memory = Memory()
 
     def test_a_failure_of_the_observer_does_not_reach_the_program(self):
         for broken in ("v._time_ns = None", "v._MAX_ERRORS = 'a'", "v._agent.memory._torch.locks.free = None",
-                       "v._stack = v._holders.at_error = None", "v._add_storage = None"):
+                       "v._stack = v._holders.at_error = None", "v._storages = None"):
             job = self.job(FRESH, "import torch; live = torch.empty(9, 0)", FAIL)
             monitor = self.monitor(job)
             monitor.ask("stats")
