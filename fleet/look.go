@@ -264,8 +264,7 @@ func number(values map[field]float64, f field) snapshot.Float {
 }
 
 func amount(values map[field]float64, f field) snapshot.Bytes {
-	v := number(values, f)
-	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
+	return quantity.As[quantity.Bytes](number(values, f))
 }
 
 func whole(values map[field]float64, f field, scale float64) snapshot.Int {

@@ -53,9 +53,7 @@ func (o *Opened) Run(ctx context.Context) {
 			o.past[key] = append(samples, o.past[key]...)
 		}
 		for _, samples := range o.past {
-			if samples[0].Time.Before(o.oldest) {
-				o.oldest = samples[0].Time
-			}
+			o.oldest = quantity.Earlier(o.oldest, samples[0].Time)
 		}
 		o.mu.Unlock()
 		token(o.changed)
@@ -125,7 +123,7 @@ func (o *Opened) append(s *snapshot.Snapshot) {
 			add(snapshot.SeriesKey{Metric: id, GPUUUID: g.UUID}, g.Value(id))
 		}
 		for _, in := range g.Instances {
-			add(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: g.UUID, Instance: in.ID}, quantity.From(float64(in.Memory.Used.Or(0)), in.Memory.Used.Source()))
+			add(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: g.UUID, Instance: in.ID}, quantity.As[float64](in.Memory.Used))
 		}
 	}
 	for i := range s.Rows {

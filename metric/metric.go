@@ -96,8 +96,7 @@ func Named(name string) ID {
 func (s *Sensors) Value(id ID) Float {
 	switch m := &Table[id]; {
 	case m.whole != nil:
-		v, _ := m.whole(s).Value()
-		return quantity.From(float64(v), m.whole(s).Source())
+		return quantity.As[float64](*m.whole(s))
 	case m.fraction != nil:
 		return Finite(*m.fraction(s))
 	default:
@@ -109,7 +108,7 @@ func (s *Sensors) Value(id ID) Float {
 func (s *Sensors) Set(id ID, value Float) {
 	switch m := &Table[id]; {
 	case m.whole != nil:
-		*m.whole(s) = quantity.From(int(value.Or(0)), value.Source())
+		*m.whole(s) = quantity.As[int](value)
 	case m.fraction != nil:
 		*m.fraction(s) = value
 	}

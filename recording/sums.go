@@ -19,22 +19,11 @@ type sum struct {
 	covered  int64   // ns
 }
 
-// figure is a value that may be unknown. One is made for every row at every tick.
-type figure struct {
-	value int64
-	known bool
-}
-
-func figureOf[T quantity.Bytes | int](v quantity.Optional[T]) figure {
-	value, known := v.Value()
-	return figure{int64(value), known}
-}
-
-func (s *sum) add(f figure, weight time.Duration) {
-	if !f.known {
+func (s *sum) add(figure quantity.Optional[int64], weight time.Duration) {
+	v, known := figure.Value()
+	if !known {
 		return
 	}
-	v := f.value
 	if s.covered == 0 {
 		s.min, s.max = v, v
 	}
@@ -57,11 +46,11 @@ func (w *window) set(now int64, width time.Duration) {
 // measure adds a tick to the sums; the first is used memory, the last utilization. Covered counts
 // the ticks whose used memory is known, or all if none is: so mean × covered of used memory
 // equals the sum of its parts.
-func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
+func (w *window) measure(sums []sum, weight time.Duration, figures []quantity.Optional[int64]) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)
 	used := &sums[0]
-	switch known := figures[0].known; {
+	switch known := figures[0].Known(); {
 	case known && used.covered == 0: // the first value
 		w.covered = 0
 		clear(sums[:last])
@@ -110,9 +99,9 @@ func (s *gpuSums) add(weight time.Duration, g *snapshot.GPU, snap *snapshot.Snap
 	}
 	s.processes = max(s.processes, n)
 	s.energy, s.metered = s.energy+drawn.Or(0), s.metered || drawn.Known()
-	s.measure(s.parts[:], weight, []figure{
-		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(g.Parts.Returnable), figureOf(g.Parts.Fragmented),
-		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
+	s.measure(s.parts[:], weight, []quantity.Optional[int64]{
+		quantity.As[int64](g.Memory.Used), quantity.As[int64](g.Memory.Free), quantity.As[int64](g.Parts.Allocated), quantity.As[int64](g.Parts.Returnable), quantity.As[int64](g.Parts.Fragmented),
+		quantity.As[int64](g.Parts.Other), quantity.As[int64](g.Parts.Unknown), quantity.As[int64](g.Utilization),
 	})
 }
 
@@ -141,8 +130,8 @@ func (s *processSums) add(weight time.Duration, p *snapshot.Process, part share)
 		return
 	}
 	s.share.add(part)
-	s.measure(s.parts[:], weight, []figure{
-		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.FlushableCache()), figureOf(p.Unreturnable()), figureOf(p.Other), figureOf(p.SMUtilization),
+	s.measure(s.parts[:], weight, []quantity.Optional[int64]{
+		quantity.As[int64](p.Used), quantity.As[int64](p.Allocated), quantity.As[int64](p.FlushableCache()), quantity.As[int64](p.Unreturnable()), quantity.As[int64](p.Other), quantity.As[int64](p.SMUtilization),
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 // TestPartsOfAMinuteAddUp: a probe that reports for a part of it, and a GPU that is
 // lost for a part of it and whose processes still report.
 func TestPartsOfAMinuteAddUp(t *testing.T) {
-	known := func(v int64) figure { return figure{v, true} }
+	type figure = quantity.Optional[int64]
+	known := func(v int64) figure { return quantity.From(v, quantity.Computed) }
 	none := figure{}
 	idle := []figure{known(100), none, known(100), known(0)} // used, cached, unknown, utilization
 	probed := []figure{known(100), known(60), known(40), known(50)}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -49,10 +50,7 @@ func (w *whole) Span() (oldest, newest time.Time) {
 		return oldest, newest
 	}
 	if from, to := before.Span(); !from.IsZero() && (oldest.IsZero() || from.Before(oldest)) {
-		oldest = from
-		if newest.Before(to) {
-			newest = to
-		}
+		oldest, newest = from, quantity.Later(newest, to)
 	}
 	return oldest, newest
 }

@@ -108,17 +108,10 @@ func (d *driver) takeLate(now time.Time) {
 
 // conclude sets the states of the GPUs and of the driver by the tick's answers.
 func (d *driver) conclude(now time.Time) {
-	d.state.Hanging = 0
 	var lost error
 	access := d.access(now)
-	if access == openHangs {
-		d.state.Hanging++
-	}
 	for _, g := range d.gpus {
 		g.conclude(now, access, d.openedAt)
-		if g.busy && g.state == snapshot.GPUHanging {
-			d.state.Hanging++
-		}
 		if isDriverLost(g.err) {
 			lost = g.err
 		}

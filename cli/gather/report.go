@@ -37,10 +37,7 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 		return nil, err
 	}
 	for from := q.From; from.Before(q.To); {
-		next := from.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		if next.After(q.To) {
-			next = q.To
-		}
+		next := quantity.Earlier(from.UTC().Truncate(24*time.Hour).Add(24*time.Hour), q.To)
 		if err := addDay(b, r, from, next, &minutes, &fives); err != nil {
 			return nil, err
 		}

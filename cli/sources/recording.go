@@ -84,10 +84,7 @@ func (r *Recording) Moment(flag, value string) (time.Time, error) {
 		return t, command.Fail("--%s %s: nothing is recorded of that time", flag, text.Clean(value)).
 			Then(fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime)))
 	}
-	if t.Before(oldest) {
-		t = oldest
-	}
-	return t, nil
+	return quantity.Later(t, oldest), nil
 }
 
 // MomentOr returns Moment, or fallback without a value.

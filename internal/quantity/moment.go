@@ -6,6 +6,22 @@ import (
 	"time"
 )
 
+// Earlier returns the earlier of two moments.
+func Earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Later returns the later of two moments.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // momentLayouts are the ways to write a moment. Those without a date mean the last such time.
 var momentLayouts = []struct {
 	layout string

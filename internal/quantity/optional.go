@@ -60,6 +60,9 @@ func (o Optional[T]) Or(fallback T) T {
 // Source returns where the value comes from, Nowhere for an unknown one.
 func (o Optional[T]) Source() Source { return o.source }
 
+// As returns a value as another type of number.
+func As[T, V ~int | ~int64 | ~float64](v Optional[V]) Optional[T] { return From(T(v.value), v.source) }
+
 // MarshalJSON writes the bare value, or null where it is unknown.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if o.source == Nowhere {

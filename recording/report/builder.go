@@ -167,19 +167,11 @@ var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 func (b *Builder) shareOf(begin time.Time) float64 {
 	q := &b.question
 	end := begin.Add(fiveMinutes)
-	if !q.Newest.IsZero() && q.Newest.Before(end) {
-		end = q.Newest
+	if !q.Newest.IsZero() {
+		end = quantity.Earlier(end, q.Newest)
 	}
-	if q.Oldest.After(begin) {
-		begin = q.Oldest
-	}
-	from, to := begin, end
-	if q.From.After(from) {
-		from = q.From
-	}
-	if q.To.Before(to) {
-		to = q.To
-	}
+	begin = quantity.Later(begin, q.Oldest)
+	from, to := quantity.Later(begin, q.From), quantity.Earlier(end, q.To)
 	if !begin.Before(end) {
 		return 0
 	}

@@ -218,7 +218,7 @@ func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 		sum += n.Process.Used.Or(0)
 		for _, u := range n.Used {
 			if !u.Time.After(e.Event.Time) {
-				at = latest(at, u.Time)
+				at = quantity.Later(at, u.Time)
 			}
 		}
 	}
@@ -286,17 +286,3 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 }
 
 func computed(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Computed) }
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}

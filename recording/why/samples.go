@@ -11,8 +11,8 @@ import (
 // read takes the samples from the history.
 func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	to := e.Event.Time
-	e.Recent = e.samples(history, latest(oldest, to.Add(-recentTime)), to, recentSamples)
-	e.Long = e.samples(history, latest(oldest, to.Add(-longTime)), to, longSamples)
+	e.Recent = e.samples(history, quantity.Later(oldest, to.Add(-recentTime)), to, recentSamples)
+	e.Long = e.samples(history, quantity.Later(oldest, to.Add(-longTime)), to, longSamples)
 	begin := to
 	if len(e.Recent) > 0 {
 		begin = e.Recent[0].Time
@@ -20,10 +20,10 @@ func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	e.Gap = oldest.Before(begin.Add(-lateTime))
 	for i := range e.Neighbours {
 		n := &e.Neighbours[i]
-		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-recentTime)), earliest(newest, to.Add(neighbourTime)), recentSamples)
-		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-longTime)), earliest(newest, to.Add(neighbourTime)), longSamples)
+		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, quantity.Later(oldest, to.Add(-recentTime)), quantity.Earlier(newest, to.Add(neighbourTime)), recentSamples)
+		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, quantity.Later(oldest, to.Add(-longTime)), quantity.Earlier(newest, to.Add(neighbourTime)), longSamples)
 	}
-	steps := history.Series(snapshot.SeriesKey{Metric: metric.Steps, Row: e.Event.Row}, latest(oldest, to.Add(-longTime)), to, longSamples)
+	steps := history.Series(snapshot.SeriesKey{Metric: metric.Steps, Row: e.Event.Row}, quantity.Later(oldest, to.Add(-longTime)), to, longSamples)
 	var first, last *snapshot.Point
 	for i := range steps {
 		if steps[i].Known {
@@ -36,7 +36,7 @@ func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	if first != nil {
 		e.Steps = quantity.From(last.Last-first.Min, quantity.Probe)
 	}
-	for _, point := range history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: e.Event.Row}, to, latest(newest, to), 200) {
+	for _, point := range history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: e.Event.Row}, to, quantity.Later(newest, to), 200) {
 		if point.Known {
 			e.Later = point.Time.Sub(to)
 		}

@@ -69,7 +69,7 @@ func (h *story) At(t time.Time) (*snapshot.Snapshot, bool) {
 	if t.Before(oldest) {
 		return nil, false
 	}
-	t = earliest(t, newest)
+	t = quantity.Earlier(t, newest)
 	each := time.Second
 	if h.rare {
 		each = 10 * time.Second

@@ -124,7 +124,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	}
 	// Errors, retries and counts are current, not those of the past moment.
 	then := *d
-	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
+	then.Err, then.RetryAt, then.ProbesAnswering = nil, time.Time{}, 0
 	h.drivers.add(now, then)
 }
 

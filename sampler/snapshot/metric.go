@@ -18,7 +18,7 @@ var (
 func (g *GPU) Value(id metric.ID) Float {
 	switch {
 	case id == metric.Unattributed:
-		return number(g.Unattributed)
+		return quantity.As[float64](g.Unattributed)
 	case id >= metric.FirstSensor:
 		return g.Sensors.Value(id)
 	default:
@@ -30,13 +30,13 @@ func (g *GPU) Value(id metric.ID) Float {
 func (m *Memory) Value(id metric.ID) Float {
 	switch id {
 	case metric.Used:
-		return number(m.Used)
+		return quantity.As[float64](m.Used)
 	case metric.Total:
-		return number(m.Total)
+		return quantity.As[float64](m.Total)
 	case metric.Free:
-		return number(m.Free)
+		return quantity.As[float64](m.Free)
 	case metric.Reserved:
-		return number(m.Reserved)
+		return quantity.As[float64](m.Reserved)
 	default:
 		return Float{}
 	}
@@ -57,27 +57,23 @@ var processBytes = [metric.Count]func(*Process) *Bytes{
 // Value returns a metric of the process, unknown if the metric is not of processes.
 func (p *Process) Value(id metric.ID) Float {
 	if id < metric.Count && processBytes[id] != nil {
-		return number(*processBytes[id](p))
+		return quantity.As[float64](*processBytes[id](p))
 	}
 	switch id {
 	case metric.CPU:
 		cpu := metric.Finite(p.CPU)
 		return quantity.From(math.Round(cpu.Or(0)*10)/10, cpu.Source()) // the precision of the kernel's clock ticks
 	case metric.SMUtilization:
-		return number(p.SMUtilization)
+		return quantity.As[float64](p.SMUtilization)
 	case metric.MemoryUtilization:
-		return number(p.MemoryUtilization)
+		return quantity.As[float64](p.MemoryUtilization)
 	case metric.EncoderUtilization:
-		return number(p.EncoderUtilization)
+		return quantity.As[float64](p.EncoderUtilization)
 	case metric.DecoderUtilization:
-		return number(p.DecoderUtilization)
+		return quantity.As[float64](p.DecoderUtilization)
 	case metric.Steps:
-		return number(p.Steps)
+		return quantity.As[float64](p.Steps)
 	default:
 		return Float{}
 	}
-}
-
-func number[T quantity.Bytes | int | int64](value quantity.Optional[T]) Float {
-	return quantity.From(float64(value.Or(0)), value.Source())
 }

@@ -37,26 +37,21 @@ func (p *Process) ClearParts() {
 func (p *Process) SetFigures(value func(metric.ID) Float) {
 	for id, at := range processBytes {
 		if at != nil {
-			*at(p) = whole(value(metric.ID(id)))
+			*at(p) = quantity.As[quantity.Bytes](value(metric.ID(id)))
 		}
 	}
 	p.CPU = value(metric.CPU)
-	busy := value(metric.SMUtilization)
-	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
-	steps := value(metric.Steps)
-	p.Steps = quantity.From(int64(steps.Or(0)), steps.Source())
+	p.SMUtilization = quantity.As[int](value(metric.SMUtilization))
+	p.Steps = quantity.As[int64](value(metric.Steps))
 	if p.Probe == nil && p.Reserved().Known() {
 		p.Probe = &Probe{State: ProbeLive}
 	}
 }
 
-// whole returns an amount of memory among recorded values.
-func whole(v Float) Bytes { return quantity.From(quantity.Bytes(v.Or(0)), v.Source()) }
-
 // SetFigures sets the figures of a GPU and its instances to recorded values, with the rows of
 // that moment. A figure without a recorded value becomes unknown.
 func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance func(InstanceID) Float) {
-	g.Memory.setUsed(whole(value(metric.Used)))
+	g.Memory.setUsed(quantity.As[quantity.Bytes](value(metric.Used)))
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if metric.Table[id].History != metric.Constant {
 			g.Set(id, value(id))
@@ -70,7 +65,7 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		in.Outlook = Outlook{}
-		in.Memory.setUsed(whole(instance(in.ID)))
+		in.Memory.setUsed(quantity.As[quantity.Bytes](instance(in.ID)))
 		in.Sum(g.UUID, rows)
 	}
 }

@@ -88,8 +88,6 @@ type Driver struct {
 	MemoryCall  string    // the memory call that answers: "v2", "v1", or "" where neither
 	// ProbesAnswering counts live probes, also of processes the driver does not list.
 	ProbesAnswering int
-	// Hanging counts driver calls that have not returned.
-	Hanging int
 	// Failures counts how often the driver could not be opened, or was lost.
 	Failures int
 }

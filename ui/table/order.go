@@ -220,8 +220,7 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 func textKey(text string) sortKey { return sortKey{known: text != "", text: text} }
 
 func amountOf(p *snapshot.Process, column columnID) snapshot.Bytes {
-	v := p.Value(allColumns[column].amount)
-	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
+	return quantity.As[quantity.Bytes](p.Value(allColumns[column].amount))
 }
 
 const predictionShown = time.Minute
