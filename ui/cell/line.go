@@ -1,6 +1,8 @@
 package cell
 
 import (
+	"unicode/utf8"
+
 	"vramscope/internal/text"
 	"vramscope/themes"
 )
@@ -61,28 +63,23 @@ func (l *Line) PutMarked(style themes.Style, s string) {
 
 func (l *Line) Marked() bool { return len(l.marks) > 0 }
 
-// putFigure writes a figure, whose runes are one cell each.
-func (l *Line) putFigure(style themes.Style, figure []byte) {
-	cells := cellsOfFigure(figure)
-	if cells > l.width-l.used {
-		l.Put(style, string(figure))
-		return
-	}
-	l.turn(style)
-	l.buf = append(l.buf, figure...)
-	l.used += cells
-}
-
 // Right writes text to the right edge of a number of cells.
 func (l *Line) Right(style themes.Style, s string, cells int) {
 	l.Skip(cells - text.Width(s))
 	l.Put(style, s)
 }
 
-// RightFigure does what Right does, for a figure.
+// RightFigure does what Right does, for a figure, whose runes are one cell each.
 func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
-	l.Skip(cells - cellsOfFigure(figure))
-	l.putFigure(style, figure)
+	own := utf8.RuneCount(figure)
+	l.Skip(cells - own)
+	if own > l.width-l.used {
+		l.Put(style, string(figure))
+		return
+	}
+	l.turn(style)
+	l.buf = append(l.buf, figure...)
+	l.used += own
 }
 
 // Left writes text to the left edge of a number of cells, cut with the ellipsis.
@@ -147,15 +144,4 @@ func (l *Line) turn(style themes.Style) {
 	if style != l.style {
 		l.buf, l.style = style.Switch(l.buf, l.style), style
 	}
-}
-
-// cellsOfFigure counts the runes, none of which is wide.
-func cellsOfFigure(figure []byte) int {
-	cells := 0
-	for _, b := range figure {
-		if b&0xc0 != 0x80 {
-			cells++
-		}
-	}
-	return cells
 }

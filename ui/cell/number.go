@@ -147,33 +147,20 @@ func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
 // Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise
 // in the fourth digit does not swap rows.
-func Rounded(amount quantity.Bytes) quantity.Bytes {
-	sign := quantity.Bytes(1)
-	if amount < 0 {
-		if amount == math.MinInt64 {
-			amount++
-		}
-		sign, amount = -1, -amount
+func Rounded(amount quantity.Bytes) float64 {
+	v, unit := math.Abs(float64(amount)), 1.0
+	for unit < float64(quantity.EiB) && v/unit >= 999.5 {
+		unit *= 1024
 	}
-	unit := quantity.Bytes(1)
-	for unit < quantity.EiB && float64(amount)/float64(unit) >= 999.5 {
-		unit <<= 10
-	}
-	v, step := float64(amount)/float64(unit), float64(unit)
+	step := unit
 	switch {
-	case unit == 1:
-		return sign * amount
-	case unit < quantity.GiB:
-	case v < 9.995:
+	case unit < float64(quantity.GiB):
+	case v/unit < 9.995:
 		step /= 100
-	case v < 99.95:
+	case v/unit < 99.95:
 		step /= 10
 	}
-	rounded := math.RoundToEven(float64(amount)/step) * step // as the text is rounded
-	if rounded >= math.MaxInt64 {
-		return sign * math.MaxInt64
-	}
-	return sign * quantity.Bytes(rounded)
+	return math.Copysign(math.RoundToEven(v/step)*step, float64(amount)) // as the text is rounded
 }
 
 // AppendIndex writes a GPU's index, "3", or "5:1" for an instance of it.

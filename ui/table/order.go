@@ -210,10 +210,10 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 		return sortKey{known: ok, number: float64(int64(v))}
 	case columnPredicted:
 		v, ok := predictedIn(p, predictionShown)
-		return sortKey{known: ok, number: float64(cell.Rounded(v))}
+		return sortKey{known: ok, number: cell.Rounded(v)}
 	default:
 		v, ok := amountOf(p, column).Value()
-		return sortKey{known: ok, number: float64(cell.Rounded(v))}
+		return sortKey{known: ok, number: cell.Rounded(v)}
 	}
 }
 

@@ -76,7 +76,7 @@ func TestNoiseDoesNotSwapRows(t *testing.T) {
 	for range 50 {
 		for i := range s.Rows {
 			if v, ok := s.Rows[i].Used.Value(); ok {
-				s.Rows[i].Used = quantity.From(cell.Rounded(v)+quantity.Bytes(rand.IntN(int(40*quantity.MiB))), quantity.Driver)
+				s.Rows[i].Used = quantity.From(quantity.Bytes(cell.Rounded(v))+quantity.Bytes(rand.IntN(int(40*quantity.MiB))), quantity.Driver)
 			}
 		}
 		if got := pidsOf(sortedBy(s, "USED", false)); !slices.Equal(got, want) {
