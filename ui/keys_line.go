@@ -14,18 +14,19 @@ import (
 	"vramscope/ui/dialog"
 	"vramscope/ui/gpus"
 	"vramscope/ui/keys"
+	"vramscope/ui/table"
 )
 
 // writeKeys writes the last line: the bound keys that fit and, at the right, the status.
-func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
-	status := keysStatus(st, lk, view)
+func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, lay *layout, t *table.Table) {
+	status := keysStatus(st, lk, lay, t)
 	gap := 2
 	if st.width >= gpus.LegendWidth {
 		gap = 3
 	}
 	var hints []keys.Hint
 	if lk.Keys != nil {
-		hints = keys.FitHints(st.hints(lk, view), st.width-cell.SpansWidth(status)-4, gap)
+		hints = keys.FitHints(st.hints(lk, lay), st.width-cell.SpansWidth(status)-4, gap)
 	}
 	s := &lk.Styles
 	l.Skip(1)
@@ -46,7 +47,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 }
 
 // hints returns the hints of the present scope. Without a table only help and Enter are left.
-func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
+func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
 	}
@@ -64,7 +65,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if st.fills() || st.overlay != nil || st.scope() != keys.InMain {
 		return hints
 	}
-	if view.layout.table.rows == 0 {
+	if lay.table.rows == 0 {
 		hints = slices.DeleteFunc(hints, func(h keys.Hint) bool { return h.Key != "Enter" && h.Key != "?" })
 		for i := range hints {
 			if hints[i].Key == "Enter" {
@@ -75,7 +76,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	// Esc is the first key, and the last to be left out, unless it only clears the cursor, which
 	// is nearly always there: then it is left out first.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
-	if words := st.undoes(); words != "" && (!atCursor || view.layout.table.rows > 0) {
+	if words := st.undoes(); words != "" && (!atCursor || lay.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
 		if atCursor && !st.nested {
 			h.Rank = 19
@@ -136,7 +137,7 @@ func (st *state) scope() keys.Scope {
 	}
 }
 
-func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
+func keysStatus(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []cell.Span {
 	s := &lk.Styles
 	var parts []cell.Span
 	add := func(style *themes.Style, text string) {
@@ -148,20 +149,20 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 		}
 		parts = append(parts, cell.Span{*style, text})
 	}
-	if st.hidesHeader(&view.layout) {
+	if st.hidesHeader(lay) {
 		for _, badge := range st.badges() {
 			if badge != badgePast && badge != badgeFrozen { // the line ends with that word
 				add(&s.Badge, badge)
 			}
 		}
 	}
-	inTable := view.layout.table.rows > 0 && !st.fills()
+	inTable := lay.table.rows > 0 && !st.fills()
 	if !st.fills() {
-		add(&s.Dim, st.gpusInView(lk, &view.layout))
+		add(&s.Dim, st.gpusInView(lk, lay))
 	}
 	if inTable {
 		add(&s.Warning, st.narrowed())
-		add(&s.Dim, view.inView())
+		add(&s.Dim, inView(t, lay.rows()))
 	}
 	add(&s.Dim, st.pageInView(lk))
 	if (inTable || st.fills()) && st.shown != nil {
@@ -260,18 +261,12 @@ func interval(d time.Duration) string {
 	}
 }
 
-// view is the part of the table that is in view.
-type view struct {
-	layout      layout
-	first, rows int // the first row, and how many
-	total       int // all rows
-}
-
-// inView returns "1-12/13".
-func (v view) inView() string {
-	if v.total == 0 {
+// inView returns which rows of the table are in view: "1-12/13".
+func inView(t *table.Table, room int) string {
+	total, first := table.Recent(t.Rows), t.First(room)
+	last := min(first+room, total)
+	if total == 0 {
 		return "0/0"
 	}
-	last := min(v.first+v.rows, v.total)
-	return strconv.Itoa(min(v.first+1, last)) + "-" + strconv.Itoa(last) + "/" + strconv.Itoa(v.total)
+	return strconv.Itoa(min(first+1, last)) + "-" + strconv.Itoa(last) + "/" + strconv.Itoa(total)
 }

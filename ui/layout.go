@@ -226,14 +226,9 @@ func (lay *layout) over(rows int) rect {
 // page returns the rectangle of the detail and of a GPU's page: everything between the header and
 // the alert line; in a small pane the header's line, too.
 func (lay *layout) page() rect {
-	r := lay.above()
+	top := 0
 	if lay.height >= fullHeight {
-		r.top, r.rows = lay.header.rows, r.rows-lay.header.rows
+		top = lay.header.rows
 	}
-	return r
-}
-
-// above returns everything above the alert line.
-func (lay *layout) above() rect {
-	return rect{0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
+	return rect{top, max(lay.height-lay.alert.rows-lay.keys.rows, 0) - top, lay.width}
 }

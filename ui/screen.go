@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +27,6 @@ func frame(st *state, lk *cell.Appearance) []string {
 	}
 	lay := arrange(st.width, st.height, st.box())
 	t := st.table(lk)
-	view := viewOf(lay, &t)
 	out := make([]string, 0, st.height)
 	header := drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })
 	switch page := lay.page(); {
@@ -44,7 +44,7 @@ func frame(st *state, lk *cell.Appearance) []string {
 	if lay.alert.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeAlert(l, st, lk) })...)
 	}
-	out = append(out, bottom(st, lk, &lay, view)...)
+	out = append(out, bottom(st, lk, &lay, &t)...)
 	if st.overlay != nil {
 		out = covered(out, st, &lay)
 	}
@@ -115,14 +115,14 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 }
 
 // bottom returns the last line: the prompt, the alert where it has no line of its own, or the keys.
-func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
+func bottom(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	switch {
 	case st.typing != nil:
 		return st.typing.prompt.Render(st.width, lay.keys.rows)
 	case lay.alert.rows == 0 && st.speaks():
 		return []string{alertAndBadges(st, lk, lay)}
 	default:
-		return drawn(st.width, func(l *cell.Line) { writeKeys(l, st, lk, view) })
+		return drawn(st.width, func(l *cell.Line) { writeKeys(l, st, lk, lay, t) })
 	}
 }
 
@@ -182,10 +182,7 @@ func (st *state) speaks() bool {
 func covered(lines []string, st *state, lay *layout) []string {
 	r := lay.over(st.overlay.Size(st.width))
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
-	out := make([]string, 0, len(lines))
-	out = append(out, lines[:top]...)
-	out = append(out, dialog.Overlaid(lines[top:end], st.overlay, st.width)...)
-	return append(out, lines[end:]...)
+	return slices.Concat(lines[:top], dialog.Overlaid(lines[top:end], st.overlay, st.width), lines[end:])
 }
 
 func (st *state) box() box {
@@ -221,13 +218,6 @@ func (st *state) moment() time.Time {
 		return st.shown.Time
 	}
 	return st.now
-}
-
-func viewOf(lay layout, t *table.Table) view {
-	room := lay.rows()
-	v := view{layout: lay, total: table.Recent(t.Rows), first: t.First(room)}
-	v.rows = min(room, v.total-v.first)
-	return v
 }
 
 // drawn returns a line as write writes it.

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/sampler/snapshot"
@@ -63,8 +64,5 @@ func Overlaid(lines []string, o Overlay, width int) []string {
 		return lines
 	}
 	top := (len(lines) - height) / 2
-	out := make([]string, 0, len(lines))
-	out = append(out, lines[:top]...)
-	out = append(out, o.Render(width, height)...)
-	return append(out, lines[top+height:]...)
+	return slices.Concat(lines[:top], o.Render(width, height), lines[top+height:])
 }
