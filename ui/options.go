@@ -70,9 +70,8 @@ type Options struct {
 	// Replay says that History is a recording and that nothing is sampled: the screen
 	// begins in the past, at the moment of Source, and stays there.
 	Replay bool
-	// Environment reads the variables of a process that concern its use of a GPU, as
-	// NAME=value. Nil: no such key.
-	Environment func(process.Identity) ([]string, error)
+	// Environment reads the variables of a process that concern its use of a GPU. Nil: no such key.
+	Environment func(process.Identity) ([]process.Variable, error)
 
 	// Save writes the shown snapshot to a file. Nil: no such key.
 	Save func(*snapshot.Snapshot) (path string, err error)

@@ -19,7 +19,10 @@ import (
 func (m *model) openOverlay(o dialog.Overlay) bool {
 	m.closeOverlay()
 	if _, question := o.(dialog.Question); question {
-		m.holdRows()
+		m.st.Held = make(map[snapshot.RowID]int)
+		for i, id := range m.rowIDs() {
+			m.st.Held[id] = i
+		}
 		m.asked = m.options.Now()
 	}
 	m.st.overlay = o
@@ -31,14 +34,6 @@ func (m *model) closeOverlay() bool {
 	had := m.st.overlay != nil
 	m.st.overlay, m.st.Held = nil, nil
 	return had
-}
-
-func (m *model) holdRows() {
-	ids := m.rowIDs()
-	m.st.Held = make(map[snapshot.RowID]int, len(ids))
-	for i, id := range ids {
-		m.st.Held[id] = i
-	}
 }
 
 func (m *model) overlayRoom() (width, height int) {
@@ -172,10 +167,10 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 	}
 	read, id := m.options.Environment, p.ID.Process
 	return m.openOverlay(dialog.NewEnvironment(&m.look, p)), func() tea.Msg {
-		lines, err := read(id)
+		variables, err := read(id)
 		return fillMsg(func(o dialog.Overlay) (dialog.Overlay, bool) {
 			waiting, ok := o.(dialog.Environment)
-			return waiting.Fill(lines, err), ok && waiting.Process() == id
+			return waiting.Fill(variables, err), ok && waiting.Process() == id
 		})
 	}
 }

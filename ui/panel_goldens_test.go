@@ -126,10 +126,10 @@ func TestEnvironmentGoldens(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		matches(t, empty.Fill(nil, errors.New("process: environment of 2963112: permission denied")), 80, 7)
 	})
-	long := []string{
-		"CUDA_VISIBLE_DEVICES=3", "EMPTY=", "NO_EQUALS",
-		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,garbage_collection_threshold:0.8,max_split_size_mb:512,backend:native",
-		"HOSTILE=\x1b]0;owned\x07\x1b[2J" + strings.Repeat("x", 64<<10),
+	long := []process.Variable{
+		{Name: "CUDA_VISIBLE_DEVICES", Value: "3"}, {Name: "EMPTY"}, {Name: "NO_EQUALS"},
+		{Name: "PYTORCH_CUDA_ALLOC_CONF", Value: "expandable_segments:True,garbage_collection_threshold:0.8,max_split_size_mb:512,backend:native"},
+		{Name: "HOSTILE", Value: "\x1b]0;owned\x07\x1b[2J" + strings.Repeat("x", 64<<10)},
 	}
 	for _, size := range [][2]int{{80, 18}, {40, 8}} {
 		t.Run(fmt.Sprintf("long %dx%d", size[0], size[1]), func(t *testing.T) { matches(t, empty.Fill(long, nil), size[0], size[1]) })
@@ -174,7 +174,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 	panels := map[string]panel{
 		"graph": graphAbout(st, lk, followed(st)), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
 		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.screen()), "signal": dialog.NewSignal(lk, st.screen(), p.ID),
-		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": dialog.NewPrompt(lk, "find", "日本語"),
+		"environment": dialog.NewEnvironment(lk, &p).Fill([]process.Variable{{Name: "A", Value: "b"}}, nil), "prompt": dialog.NewPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}
 	for name, panel := range panels {

@@ -43,11 +43,11 @@ func perform(play string) int {
 		Actions: Actions{Signal: func(_ context.Context, r signal.Request) (signal.Result, error) {
 			return signal.Result{}, fmt.Errorf("refused: PID %d is another process now", r.Process.PID)
 		}},
-		Environment: func(id process.Identity) ([]string, error) {
+		Environment: func(id process.Identity) ([]process.Variable, error) {
 			if play == "panic in a command" {
 				panic("made to panic")
 			}
-			return []string{"CUDA_VISIBLE_DEVICES=0,1"}, nil
+			return []process.Variable{{Name: "CUDA_VISIBLE_DEVICES", Value: "0,1"}}, nil
 		},
 	}
 	if play == "probed" {

@@ -75,7 +75,9 @@ func newSession(t *testing.T, seed uint64, size [2]int, replay bool) *session {
 		o.Save = func(*snapshot.Snapshot) (string, error) { return "/x", nil }
 		o.SavePage = func(time.Time, string) (string, error) { return "/x", nil }
 		o.SaveSettings = func(Settings) (string, error) { return "/x", nil }
-		o.Environment = func(process.Identity) ([]string, error) { return []string{"A=b", strings.Repeat("字", 200)}, nil }
+		o.Environment = func(process.Identity) ([]process.Variable, error) {
+			return []process.Variable{{Name: "A", Value: "b"}, {Name: strings.Repeat("字", 200)}}, nil
+		}
 		o.LookNow, o.Doctor = func() {}, func() []string { return []string{"doctor", "", "  ok  a  b"} }
 		o.PauseGuard = func(context.Context, bool, time.Duration) error { acts("the guard is paused"); return nil }
 		if replay {

@@ -145,7 +145,9 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	o.Source, o.Sampling, o.History = sampling, sampling, past
 	o.Actions = actions(src, sampling, underway)
 	o.ReadOnly = src.Settings.ReadOnly
-	o.Environment = environment(src)
+	if src.Table != nil {
+		o.Environment = src.Table.Environment
+	}
 	SaveFrom(p, &o)
 	if !src.Options.Simulated { // a simulated box begins anew
 		o.Seen, o.KeepSeen = readSeen(command.StateHome()), func(seen map[string]time.Time) error { return keepSeen(command.StateHome(), seen, p.Now()) }
@@ -178,20 +180,6 @@ func SaveFrom(p *command.Program, o *ui.Options) {
 		return saveFile(command.StateHome(), "why", ".txt", at, []byte(page))
 	}
 	o.SaveSettings = func(set ui.Settings) (string, error) { return saveSettings(p, set) }
-}
-
-func environment(src *sources.Set) func(process.Identity) ([]string, error) {
-	if src.Table == nil {
-		return nil
-	}
-	return func(id process.Identity) ([]string, error) {
-		variables, err := src.Table.Environment(id)
-		lines := make([]string, len(variables))
-		for i, v := range variables {
-			lines[i] = v.Name + "=" + v.Value
-		}
-		return lines, err
-	}
 }
 
 // actions binds what the screen may do to the box.

@@ -1,7 +1,6 @@
 package dialog
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 type Environment struct {
 	page
 	target snapshot.Process
-	lines  []string // NAME=value, not cleaned
+	set    []process.Variable // not cleaned
 	err    error
 	read   bool // the answer is known
 }
@@ -29,8 +28,8 @@ func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
 func (e Environment) Process() process.Identity { return e.target.ID.Process }
 
 // Fill returns the panel with the answer.
-func (e Environment) Fill(lines []string, err error) Environment {
-	e.lines, e.err, e.read = slices.Clone(lines), err, true
+func (e Environment) Fill(set []process.Variable, err error) Environment {
+	e.set, e.err, e.read = set, err, true
 	return e
 }
 
@@ -65,13 +64,13 @@ func (e Environment) content(width int) [][]cell.Span {
 		say("reading")
 	case e.err != nil:
 		say("cannot read it: " + text.Clean(e.err.Error()))
-	case len(e.lines) == 0:
+	case len(e.set) == 0:
 		say("no variable that concerns the GPU is set")
 	}
-	for _, variable := range e.lines {
-		name, value, _ := strings.Cut(text.Clean(variable), "=")
+	for _, v := range e.set {
+		name := text.Clean(v.Name)
 		first := name + "="
-		for i, l := range cell.Wrap(first+value, cells, maxVariable, g.Ellipsis) {
+		for i, l := range cell.Wrap(first+text.Clean(v.Value), cells, maxVariable, g.Ellipsis) {
 			if i == 0 && strings.HasPrefix(l, first) {
 				lines = append(lines, []cell.Span{{s.Key, name}, {s.Dim, "="}, {s.Text, l[len(first):]}})
 				continue
