@@ -57,22 +57,16 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 		p.mu.Unlock()
 	}
 	found.query = q
-	return &found, p.narrow(ctx, &found)
+	boxes, err := p.ask(ctx, found.instances(), time.Time{})
+	if err == nil && len(q.Filter.named()) > 0 && len(boxes) <= fewest {
+		found.within = oneOf("instance", instancesOf(boxes))
+	}
+	return &found, err
 }
 
 // fewest is the number of boxes up to which every query names the boxes that a filter leaves, so
 // that the engine reads no others. Prometheus finds up to 256 alternatives by its index.
 const fewest = 250
-
-// narrow asks for the boxes that match the filter.
-func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
-	boxes, err := p.ask(ctx, a.instances(), time.Time{})
-	if err != nil || len(a.query.Filter.named()) == 0 || len(boxes) > fewest {
-		return err
-	}
-	a.within = oneOf("instance", instancesOf(boxes))
-	return nil
-}
 
 // ErrNoGPUs reports that an engine has no series of GPUs.
 var ErrNoGPUs = fmt.Errorf("it has no series of GPUs (%s, %s, %s): does it scrape vramscope daemon --serve?",
@@ -85,14 +79,11 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	}
 	// A box whose GPUs do not answer has only the host's series.
 	match := "{" + oneOf("__name__", append(names, exported(metric.HostInfo))) + "}"
-	values := func(label string, since time.Time) ([]string, error) {
-		return p.api.labelValues(ctx, label, match, since)
-	}
 	since := p.now().Add(-discoverSince)
-	have, err := values("__name__", since)
+	have, err := p.api.labelValues(ctx, "__name__", match, since)
 	if err == nil && len(have) == 0 { // its clock may differ from ours by more
 		since = time.Time{}
-		have, err = values("__name__", since)
+		have, err = p.api.labelValues(ctx, "__name__", match, since)
 	}
 	if err != nil {
 		return found, err
@@ -105,7 +96,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if len(found.exporters) == 0 {
 		return found, ErrNoGPUs
 	}
-	if found.jobs, err = values("job", since); err != nil {
+	if found.jobs, err = p.api.labelValues(ctx, "job", match, since); err != nil {
 		return found, err
 	}
 	answers, failed := p.askAll(ctx, map[field]string{Recorded: hasRules(), used: "count without (user) (user:" + recordedOfUsers[used] + ")"})
@@ -115,7 +106,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	found.recorded = len(answers[Recorded]) > 0
 	// An engine that asks other engines adds labels to these series: the sums may count a GPU twice.
 	found.summed = found.recorded && len(answers[used]) == 1 && len(answers[used][0].labels) == 0
-	simulated, err := values("simulated", since)
+	simulated, err := p.api.labelValues(ctx, "simulated", match, since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err
 }

@@ -14,11 +14,6 @@ import (
 //
 // The values are in Prometheus' base units; a name that ends in _total is a counter, every other
 // one is a gauge. https://prometheus.io/docs/practices/naming/
-const (
-	gpuPrefix      = "vramscope_gpu_"
-	instancePrefix = "vramscope_mig_"
-	processPrefix  = "vramscope_process_"
-)
 
 // ExportedAs returns the metric's name in the exporter for a subject; "" if the metric is not
 // exported. What is measured of processes is also exported of a GPU and of an instance, as the
@@ -28,11 +23,11 @@ func (m *Metric) ExportedAs(of Subject) string {
 	case m.Prometheus == "":
 		return ""
 	case of == Process && m.Of&^m.Live&Process != 0:
-		return processPrefix + m.Prometheus
+		return "vramscope_process_" + m.Prometheus
 	case of == Instance:
-		return instancePrefix + m.Prometheus
+		return "vramscope_mig_" + m.Prometheus
 	case of == GPU:
-		return gpuPrefix + m.Prometheus
+		return "vramscope_gpu_" + m.Prometheus
 	}
 	return ""
 }

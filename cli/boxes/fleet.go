@@ -131,15 +131,6 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 	return engine, name, func() {}, nil
 }
 
-// refresh returns the time between two questions: engines scrape every 15 s or less often,
-// boxes send a line a second.
-func (f *fleetFlags) refresh() (lines, open time.Duration) {
-	if f.prometheus == "" {
-		return time.Second, time.Second
-	}
-	return 10 * time.Second, 5 * time.Second
-}
-
 // query returns what the flags ask for.
 func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 	filter, err := fleet.ParseFilter(f.filter)
@@ -182,7 +173,10 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 		return err
 	}
 	defer end()
-	every, openEvery := f.refresh()
+	every, openEvery := 10*time.Second, 5*time.Second // engines scrape every 15 s or less often
+	if f.prometheus == "" {
+		every, openEvery = time.Second, time.Second // boxes send a line a second
+	}
 	polling := fleet.NewPoller(source, every, p.Now)
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
 	for {
