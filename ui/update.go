@@ -100,7 +100,9 @@ func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
 	m.st.sumLasting()
 	m.setNeed(m.st.need)
-	m.keepAlert()
+	if m.st.alert > 0 { // not the worst one
+		m.st.alert = max(slices.IndexFunc(m.st.headlines(), func(a snapshot.Alert) bool { return a.Key() == m.current }), 0)
+	}
 	m.keepCursor()
 	if o, ok := m.st.overlay.(dialog.Follower); ok {
 		m.st.overlay = o.Follow(m.st.screen())
@@ -113,14 +115,6 @@ func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 		return nil
 	}
 	return tea.Raw("\a")
-}
-
-func (m *model) keepAlert() {
-	alerts := m.st.headlines()
-	if m.st.alert == 0 {
-		return // the worst one
-	}
-	m.st.alert = max(slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return a.Key() == m.current }), 0)
 }
 
 func (m *model) nextAlert() bool {

@@ -13,7 +13,7 @@ import (
 // characters that have no width or change the direction of a line. Line ends stay: in a
 // document they stand only between values.
 func EscapeJSON(encoded []byte) []byte {
-	if !slices.ContainsFunc(encoded, notPlain) || !bytes.ContainsFunc(encoded, escapedInJSON) {
+	if !slices.ContainsFunc(encoded, func(b byte) bool { return b < ' ' && b != '\n' || b > '~' }) || !bytes.ContainsFunc(encoded, escapedInJSON) {
 		return encoded
 	}
 	out := make([]byte, 0, len(encoded)+64)
@@ -30,8 +30,5 @@ func EscapeJSON(encoded []byte) []byte {
 	}
 	return out
 }
-
-// notPlain reports whether a byte may belong to a character that is escaped.
-func notPlain(b byte) bool { return b < ' ' && b != '\n' || b > '~' }
 
 func escapedInJSON(r rune) bool { return r != '\n' && !Printable(r) }

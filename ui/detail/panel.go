@@ -1,6 +1,7 @@
 package detail
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +102,9 @@ func (d Panel) whole(width, height int) []string {
 	}
 	if d.Segments != nil {
 		facts := d.besideMap(d.above(width, height), width, height)
-		return append(facts, d.segmentPanel().Render(width, height-len(facts))...)
+		native := slices.ContainsFunc(p.Allocators, func(a snapshot.Allocator) bool { return a.Kind == "pytorch" })
+		segmentMap := segments.Panel{Appearance: d.Appearance, Now: d.Now, View: *d.Segments, PyTorch: native}
+		return append(facts, segmentMap.Render(width, height-len(facts))...)
 	}
 	lines := d.aboveGraph(width, height)
 	if room := height - len(lines); room >= graph.MinHeight {

@@ -3,9 +3,6 @@ package detail
 import (
 	"slices"
 	"strings"
-
-	"vramscope/sampler/snapshot"
-	"vramscope/ui/segments"
 )
 
 // The map of segments replaces the graph and the figures of the allocators.
@@ -32,11 +29,4 @@ func blanked(lines []string, width int) []string {
 		}
 	}
 	return lines
-}
-
-func (d Panel) segmentPanel() segments.Panel {
-	native := func(a snapshot.Allocator) bool { return a.Kind == "pytorch" }
-	return segments.Panel{
-		Appearance: d.Appearance, Now: d.Now, View: *d.Segments, PyTorch: slices.ContainsFunc(d.process.Allocators, native),
-	}
 }

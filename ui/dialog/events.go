@@ -177,7 +177,10 @@ func (e Events) Render(width, height int) []string {
 	cells := eventCells(width)
 	foot := e.foot(width, height)
 	if height < minFramed && len(foot) > 0 {
-		return cell.Fill(e.unframed(foot, width), width, height)
+		for i, line := range foot {
+			foot[i] = cell.Indented(e.look, width, cell.Span{s.Text, line})
+		}
+		return cell.Fill(foot, width, height)
 	}
 	if len(e.log) == 0 {
 		lines = e.look.Paragraph(cell.Span{}, s.Dim, "no events since vramscope was started. Listed here: processes that start and exit, "+

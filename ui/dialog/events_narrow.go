@@ -61,11 +61,3 @@ func (e Events) sentence(event *snapshot.Event) string {
 func (e Events) clock(event *snapshot.Event) string {
 	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 }
-
-// unframed returns lines over the whole width.
-func (e Events) unframed(lines []string, width int) []string {
-	for i, line := range lines {
-		lines[i] = cell.Indented(e.look, width, cell.Span{e.look.Styles.Text, line})
-	}
-	return lines
-}

@@ -123,12 +123,9 @@ func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 		d.columns = d.columnsOf(nil)
 		return d, Changed
 	}
-	d.list, _ = d.moved(name, d.count(), height-2)
+	d.list, _ = d.moved(name, len(d.rows())+len(d.columns), height-2) // the cursor skips the heading
 	return d.shown(height), Handled
 }
-
-// count returns the number of lines on which the cursor can stand.
-func (d Setup) count() int { return len(d.rows()) + len(d.columns) }
 
 // column returns the one under the cursor, -1 for a setting.
 func (d Setup) column() int { return max(d.at-len(d.rows()), -1) }

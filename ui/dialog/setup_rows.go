@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"slices"
-	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/themes"
@@ -29,7 +28,7 @@ func (d Setup) rows() []row {
 		{"Sort by", s.Sort, "column of the table", func(s *Settings, by int) { s.Sort, s.Reversed = next(sorts, s.Sort, by), false }},
 		{"Order", word(s.Reversed, "reversed", "usual"), "usual: numbers from the largest, names from A", func(s *Settings, _ int) { s.Reversed = !s.Reversed }},
 		{"Graph", word(s.Lines, "lines", "area"), "areas of the parts, or lines alone", func(s *Settings, _ int) { s.Lines = !s.Lines }},
-		{"Window", windowName(s.Window), "how far back the graph reaches",
+		{"Window", word(s.Window == 0, "auto", quantity.BriefDuration(s.Window)), "how far back the graph reaches",
 			func(s *Settings, by int) { s.Window = next(d.choices.Windows, s.Window, by) }},
 		{"Mouse", word(s.Mouse, "on", "off"), "click and wheel; then hold Shift to select text", func(s *Settings, _ int) { s.Mouse = !s.Mouse }},
 		{"Bell", word(s.Bell, "on", "off"), "rings for a new red alert", func(s *Settings, _ int) { s.Bell = !s.Bell }},
@@ -41,13 +40,6 @@ func (d Setup) rows() []row {
 }
 
 func word(is bool, yes, no string) string { return map[bool]string{true: yes, false: no}[is] }
-
-func windowName(d time.Duration) string {
-	if d == 0 {
-		return "auto"
-	}
-	return quantity.BriefDuration(d)
-}
 
 // next returns the value after or before another in a list, around its ends.
 func next[T comparable](list []T, now T, by int) T {

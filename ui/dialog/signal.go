@@ -84,7 +84,8 @@ func (d Signal) refusals() []string {
 
 func (d Signal) form() form {
 	s := &d.look.Styles
-	out := form{look: d.look, title: "Send a signal", lines: d.who()}
+	facts := append(d.where(), startAndJob(d.now, &d.target)...)
+	out := form{look: d.look, title: "Send a signal", lines: [][]cell.Span{nameOf(d.look, &d.target), {{s.Text, strings.Join(facts, ", ")}}}}
 	if reasons := d.refusals(); len(reasons) > 0 {
 		out.refuse("Cannot send a signal", dialogWidth-3, reasons...)
 		return out
@@ -99,11 +100,6 @@ func (d Signal) form() form {
 	out.chosen = d.chosen
 	out.buttons = []button{{"y", "send " + out.choices[d.chosen].name}, {"Esc", "cancel"}}
 	return out
-}
-
-func (d Signal) who() [][]cell.Span {
-	facts := append(d.where(), startAndJob(d.now, &d.target)...)
-	return [][]cell.Span{nameOf(d.look, &d.target), {{d.look.Styles.Text, strings.Join(facts, ", ")}}}
 }
 
 // where lists the GPUs of the process, and what it uses on all of them.

@@ -35,9 +35,7 @@ func (g Graph) curves(columns int) curves {
 	c.past = g.past(now + 1)
 	c.any = known(c.history)
 	c.history = slices.Clip(c.history) // the past is shared by frames
-	for len(c.history) < columns {
-		c.history = append(c.history, math.NaN())
-	}
+	c.history = append(c.history, slices.Repeat([]float64{math.NaN()}, columns-len(c.history))...)
 	if c.ahead > 0 && len(g.Subject.Predicted) > 0 {
 		subject := g.forecast(g.Window / time.Duration(now))
 		c.forecast(subject.Used, subject.path(), now, columns)
@@ -61,10 +59,7 @@ const (
 // While time runs, columns begin at multiples of their width: the curve moves by whole columns,
 // and the value of a column that has ended does not change.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
-	values := make([]float64, columns)
-	for i := range values {
-		values[i] = math.NaN()
-	}
+	values := slices.Repeat([]float64{math.NaN()}, columns)
 	if g.History == nil || columns < 2 {
 		return values
 	}
@@ -147,14 +142,11 @@ func bridge(values []float64, columns, atEnd int) {
 
 // forecast fills the columns after now, linearly between horizons, up to the capacity.
 func (c *curves) forecast(from snapshot.Bytes, predicted []snapshot.Prediction, now, columns int) {
-	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
+	unknown := slices.Repeat([]float64{math.NaN()}, columns)
+	c.median, c.lower, c.upper = slices.Clone(unknown), slices.Clone(unknown), unknown
 	used, _ := from.Value()
 	each := float64(c.ahead) / float64(columns-1-now)
-	for i := range columns {
-		c.median[i], c.lower[i], c.upper[i] = math.NaN(), math.NaN(), math.NaN()
-		if i < now {
-			continue
-		}
+	for i := now; i < columns; i++ {
 		distance := time.Duration(float64(i-now) * each)
 		c.median[i] = c.limited(between(predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
 		c.lower[i] = c.limited(between(predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))

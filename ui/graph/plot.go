@@ -107,11 +107,7 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 		series, marks, chars = append(series, rows), append(marks, mark), append(chars, set)
 	}
 	// Later series are drawn over earlier ones.
-	capacity := make([]float64, len(c.history))
-	for i := range capacity {
-		capacity[i] = c.capacity
-	}
-	add(capacity, markCapacity, asciigraph.CreateCharSet(g.Capacity))
+	add(slices.Repeat([]float64{c.capacity}, len(c.history)), markCapacity, asciigraph.CreateCharSet(g.Capacity))
 	smooth := len(c.parts) > 0 && lk.Smooth()
 	if len(c.median) > 0 && !smooth {
 		lower := slices.Clone(c.lower)

@@ -40,8 +40,6 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 // timeHint has the keys that move in the past. It takes the place of the keys that act.
 var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 
-func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
-
 // FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the first
 // one that does not fit, so that a wider screen never shows fewer hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
@@ -49,7 +47,7 @@ func FitHints(hints []Hint, room, gap int) []Hint {
 	slices.SortStableFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })
 	last, used := 0, -gap
 	for _, h := range ranked {
-		used += gap + h.cells()
+		used += gap + text.Width(h.Key) + 1 + text.Width(h.Text)
 		if used > room {
 			break
 		}

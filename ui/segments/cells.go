@@ -1,6 +1,8 @@
 package segments
 
 import (
+	"slices"
+
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -125,17 +127,13 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 
 // showHolder shows a live block of a fragmented segment even if rounding left it out.
 func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
-	if s.fate != fateFragmented || len(cells) < 2 {
+	holds := func(c mapCell) bool { return c == mapCell(snapshot.BlockLive) || c == mapCell(snapshot.BlockPending) }
+	if s.fate != fateFragmented || len(cells) < 2 || slices.ContainsFunc(cells, holds) {
 		return cells
-	}
-	for _, c := range cells {
-		if c == mapCell(snapshot.BlockLive) || c == mapCell(snapshot.BlockPending) {
-			return cells
-		}
 	}
 	var at quantity.Bytes
 	for _, b := range s.Blocks {
-		if b.State == snapshot.BlockLive || b.State == snapshot.BlockPending {
+		if holds(mapCell(b.State)) {
 			cells[min(int(at/unit), len(cells)-1)] = mapCell(b.State)
 			break
 		}
