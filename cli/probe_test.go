@@ -166,7 +166,7 @@ func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 	t.Helper()
 	for _, device := range report.Devices {
 		for _, allocator := range device.Allocators {
-			sum += *allocator.ReservedBytes
+			sum += allocator.Reserved.Or(0)
 		}
 	}
 	return sum
@@ -201,7 +201,7 @@ func (p *probing) pool(client *probe.Client) probe.Allocator {
 // its fragmentation.
 func (p *probing) flushed() bool {
 	p.box.Helper()
-	return p.pool(p.open()).FragmentedBytes != nil
+	return p.pool(p.open()).Fragmented.Known()
 }
 
 // still reads both sides at a moment at which nothing moves.
@@ -242,7 +242,7 @@ func TestProbeProcess(t *testing.T) {
 	var pool probe.Allocator
 	if !eventually(func() bool {
 		pool = p.pool(client)
-		return pool.CachedBytes != nil && *pool.ReservedBytes == quantity.GiB && *pool.CachedBytes > 32*quantity.MiB
+		return pool.Cached.Known() && pool.Reserved.Or(0) == quantity.GiB && pool.Cached.Or(0) > 32*quantity.MiB
 	}) {
 		t.Fatalf("its pool never reserves 1 GiB and caches some of it: %+v", pool)
 	}

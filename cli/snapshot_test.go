@@ -19,6 +19,7 @@ import (
 	"vramscope/internal/needs"
 	"vramscope/probe"
 	"vramscope/probe/agent"
+	"vramscope/sampler/snapshot"
 )
 
 // pythonJob is a Python program with a probe on the stand-in for PyTorch,
@@ -189,7 +190,7 @@ func checkSegments(t *testing.T, content []byte) {
 	if err := json.Unmarshal(content, &found); err != nil {
 		t.Fatalf("%v\n%s", err, content)
 	}
-	sums := map[probe.BlockState]int64{}
+	sums := map[snapshot.BlockState]int64{}
 	for _, s := range found.Devices[0].Segments {
 		for _, b := range s.Blocks {
 			sums[b.State] += int64(b.Size >> 20)

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // The limits on what one probe may report. A line within them decodes to at most a few MiB.
@@ -69,6 +70,15 @@ func (r *Report) checkTimes(now time.Time, start uint64) error {
 }
 
 func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
+
+// possible returns false for an impossible figure. It notes that a probe reports the figure.
+func possible(figure *snapshot.Bytes) bool {
+	bytes, known := figure.Value()
+	if known {
+		*figure = quantity.From(bytes, quantity.Probe)
+	}
+	return plausible(bytes)
+}
 
 // wellFormedUUID accepts NVML's form: "GPU-…", or "MIG-…" for an instance.
 func wellFormedUUID(uuid string) bool {
@@ -141,7 +151,7 @@ func (r *Report) check() error {
 		}
 	}
 	if !countable(r.Steps) {
-		return fmt.Errorf("steps is %d", *r.Steps)
+		return fmt.Errorf("steps is %d", r.Steps.Or(0))
 	}
 	r.Optimizer = clip(r.Optimizer)
 	return nil
@@ -151,16 +161,16 @@ func (d *Device) check() error {
 	if len(d.Allocators) > maxAllocators {
 		return fmt.Errorf("%d allocators", len(d.Allocators))
 	}
-	if d.TotalBytes != nil && !plausible(*d.TotalBytes) {
-		return fmt.Errorf("total_bytes is %d", *d.TotalBytes)
+	if !possible(&d.Total) {
+		return fmt.Errorf("total_bytes is %d", d.Total.Or(0))
 	}
 	var sum quantity.Bytes
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
-		if err := a.check(); err != nil {
+		if err := checkAllocator(a); err != nil {
 			return fmt.Errorf("allocator %q: %w", clip(a.Kind), err)
 		}
-		if sum += a.size(); !plausible(sum) {
+		if sum += a.Reserved.Or(partsOf(a).Or(0)); !plausible(sum) {
 			return fmt.Errorf("its allocators sum to %d", sum)
 		}
 		for j := range i {
@@ -192,8 +202,8 @@ func (h *Hello) check(pid int, start uint64) error {
 	for i := range h.Evictable {
 		cache := &h.Evictable[i]
 		cache.Name = clip(cache.Name)
-		if cache.Bytes != nil && !plausible(*cache.Bytes) {
-			cache.Bytes = nil // the program's figure, not the probe's: the rest is kept
+		if !possible(&cache.Bytes) {
+			cache.Bytes = snapshot.Bytes{} // the program's figure, not the probe's: the rest is kept
 		}
 	}
 	switch h.StartedBy {

@@ -8,85 +8,88 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
+	"vramscope/sampler/snapshot"
 )
 
 var errKind = errors.New("its kind is empty or too long")
 
-func (a *Allocator) check() error {
+func checkAllocator(a *Allocator) error {
 	if a.Kind == "" || len(a.Kind) > maxText {
 		return errKind
 	}
 	switch a.Basis {
-	case "", Stranded, LargestFree, PostFlush:
+	case "", snapshot.Stranded, snapshot.LargestFree, snapshot.PostFlush:
 	default:
 		// A basis of a later minor version: its figures are still valid.
 		a.Basis = ""
 	}
 	switch a.ReturnableBound {
-	case "", Most, Least, About:
+	case snapshot.Exactly, snapshot.Most, snapshot.Least, snapshot.About:
 	default:
-		a.ReturnableBound = About
+		a.ReturnableBound = snapshot.About
 	}
-	if err := a.checkParts(); err != nil {
+	if err := checkParts(a); err != nil {
 		return err
 	}
 	for _, c := range []struct {
 		name  string
-		count *int64
+		count quantity.Optional[int64]
 	}{
 		{"segments", a.Segments}, {"out_of_memory_count", a.OutOfMemoryCount}, {"alloc_retries", a.AllocRetries},
 		{"failed_allocations", a.FailedAllocations}, {"blocks", a.Blocks}, {"stranded_segments", a.StrandedSegments},
 	} {
 		if !countable(c.count) {
-			return fmt.Errorf("%s is %d", c.name, *c.count)
+			return fmt.Errorf("%s is %d", c.name, c.count.Or(0))
 		}
 	}
-	for _, peak := range []*quantity.Bytes{a.PeakAllocatedBytes, a.PeakReservedBytes} {
-		if peak != nil && !plausible(*peak) {
-			return fmt.Errorf("a peak is %d bytes", *peak)
+	for _, peak := range []*snapshot.Bytes{&a.PeakAllocated, &a.PeakReserved} {
+		if !possible(peak) {
+			return fmt.Errorf("a peak is %d bytes", peak.Or(0))
 		}
 	}
-	for name, bytes := range map[string]*quantity.Bytes{"asleep_bytes": a.AsleepBytes, "managed_bytes": a.ManagedBytes} {
-		if bytes != nil && !plausible(*bytes) {
-			return fmt.Errorf("%s is %d", name, *bytes)
+	for name, bytes := range map[string]*snapshot.Bytes{"asleep_bytes": &a.Asleep, "managed_bytes": &a.Managed} {
+		if !possible(bytes) {
+			return fmt.Errorf("%s is %d", name, bytes.Or(0))
 		}
 	}
 	a.Config = clip(a.Config)
-	if err := a.checkPools(); err != nil {
+	if err := checkPools(a); err != nil {
 		return err
 	}
-	return a.checkLargest()
+	return checkLargest(a)
 }
 
-func countable(count *int64) bool { return count == nil || *count >= 0 && *count <= maxCount }
+func countable(count quantity.Optional[int64]) bool {
+	return count.Or(0) >= 0 && count.Or(0) <= maxCount
+}
 
 // checkPools bounds each pool. Their sum is not checked: nothing relies on it.
-func (a *Allocator) checkPools() error {
+func checkPools(a *Allocator) error {
 	a.Pools = a.Pools[:min(len(a.Pools), maxPools)]
 	for i := range a.Pools {
 		p := &a.Pools[i]
 		p.Name = clip(p.Name)
-		for _, figure := range []*quantity.Bytes{p.ReservedBytes, p.AllocatedBytes, p.FragmentedBytes} {
-			if figure != nil && !plausible(*figure) {
-				return fmt.Errorf("pool %q has a figure of %d bytes", p.Name, *figure)
+		for _, figure := range []*snapshot.Bytes{&p.Reserved, &p.Allocated, &p.Fragmented} {
+			if !possible(figure) {
+				return fmt.Errorf("pool %q has a figure of %d bytes", p.Name, figure.Or(0))
 			}
 		}
 		if !countable(p.Segments) {
-			return fmt.Errorf("pool %q has %d segments", p.Name, *p.Segments)
+			return fmt.Errorf("pool %q has %d segments", p.Name, p.Segments.Or(0))
 		}
 	}
 	return nil
 }
 
-func (a *Allocator) checkLargest() error {
+func checkLargest(a *Allocator) error {
 	a.Largest = a.Largest[:min(len(a.Largest), maxLargest)]
 	for i := range a.Largest {
 		l := &a.Largest[i]
 		if !plausible(l.Bytes) {
 			return fmt.Errorf("an allocation is %d bytes", l.Bytes)
 		}
-		if age := l.AgeSeconds; age != nil && (*age < 0 || *age > maxAge) {
-			return fmt.Errorf("an allocation is %g s old", *age)
+		if age := l.AgeSeconds.Or(0); age < 0 || age > maxAge {
+			return fmt.Errorf("an allocation is %g s old", age)
 		}
 		l.API, l.Library = clip(l.API), clip(l.Library)
 	}
@@ -101,9 +104,12 @@ func (d *Device) checkFailed() error {
 		if f.TimeNS <= 0 {
 			return fmt.Errorf("an allocation failed at %d", f.TimeNS)
 		}
-		for _, figure := range []*quantity.Bytes{&f.Bytes, f.FreeBytes, f.LimitBytes, f.ReservedBytes, f.AllocatedBytes, f.LargestFreeBytes} {
-			if figure != nil && !plausible(*figure) {
-				return fmt.Errorf("an allocation that failed has a figure of %d bytes", *figure)
+		if !plausible(f.Bytes) {
+			return fmt.Errorf("an allocation that failed has a figure of %d bytes", f.Bytes)
+		}
+		for _, figure := range []*snapshot.Bytes{&f.Free, &f.Limit, &f.Reserved, &f.Allocated, &f.LargestFree} {
+			if !possible(figure) {
+				return fmt.Errorf("an allocation that failed has a figure of %d bytes", figure.Or(0))
 			}
 		}
 		f.Allocator, f.API, f.Library, f.Trace = clip(f.Allocator), clip(f.API), clip(f.Library), clip(f.Trace)
@@ -130,58 +136,38 @@ func (f *FailedAllocation) checkHeld() {
 		}
 		sum += h.Bytes
 	}
-	if f.AllocatedBytes == nil || sum > *f.AllocatedBytes {
+	if allocated, known := f.Allocated.Value(); !known || sum > allocated {
 		f.Held = nil
 	}
 }
 
-// size returns what the allocator has reserved, or the sum of its known parts.
-func (a *Allocator) size() quantity.Bytes {
-	if a.ReservedBytes != nil {
-		return *a.ReservedBytes
-	}
-	var sum quantity.Bytes
-	for _, part := range [...]*quantity.Bytes{a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes} {
-		if part != nil {
-			sum += *part
-		}
-	}
-	return sum
-}
+func partsOf(a *Allocator) snapshot.Bytes { return quantity.Sum(a.Allocated, a.Cached, a.Fragmented) }
 
 // checkParts checks that neither a part nor their sum exceeds reserved, and that the sum equals
 // reserved if the allocator reports all parts.
-func (a *Allocator) checkParts() error {
-	if a.ReservedBytes != nil && !plausible(*a.ReservedBytes) {
-		return fmt.Errorf("reserved_bytes is %d", *a.ReservedBytes)
+func checkParts(a *Allocator) error {
+	if !possible(&a.Reserved) {
+		return fmt.Errorf("reserved_bytes is %d", a.Reserved.Or(0))
 	}
+	reserved, known := a.Reserved.Value()
 	for _, part := range []struct {
-		name  string
-		bytes *quantity.Bytes
+		name   string
+		figure *snapshot.Bytes
 	}{
-		{"allocated_bytes", a.AllocatedBytes}, {"cached_bytes", a.CachedBytes}, {"fragmented_bytes", a.FragmentedBytes},
-		{"returnable_bytes", a.ReturnableBytes}, {"pending_bytes", a.PendingBytes}, {"largest_free_bytes", a.LargestFreeBytes},
+		{"allocated_bytes", &a.Allocated}, {"cached_bytes", &a.Cached}, {"fragmented_bytes", &a.Fragmented},
+		{"returnable_bytes", &a.Returnable}, {"pending_bytes", &a.Pending}, {"largest_free_bytes", &a.LargestFree},
 	} {
+		bytes := part.figure.Or(0)
 		switch {
-		case part.bytes == nil:
-		case !plausible(*part.bytes):
-			return fmt.Errorf("%s is %d", part.name, *part.bytes)
-		case a.ReservedBytes != nil && *part.bytes > *a.ReservedBytes:
-			return fmt.Errorf("%s is %d, more than reserved_bytes, %d", part.name, *part.bytes, *a.ReservedBytes)
+		case !possible(part.figure):
+			return fmt.Errorf("%s is %d", part.name, bytes)
+		case known && bytes > reserved:
+			return fmt.Errorf("%s is %d, more than reserved_bytes, %d", part.name, bytes, reserved)
 		}
 	}
-	if a.ReservedBytes == nil {
-		return nil
-	}
-	var sum quantity.Bytes
-	all := true
-	for _, part := range [...]*quantity.Bytes{a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes} {
-		if all = all && part != nil; part != nil {
-			sum += *part
-		}
-	}
-	if sum > *a.ReservedBytes || all && sum < *a.ReservedBytes {
-		return fmt.Errorf("allocated, cached and fragmented sum to %d, reserved_bytes is %d", sum, *a.ReservedBytes)
+	sum, all := partsOf(a).Or(0), quantity.All(a.Allocated, a.Cached, a.Fragmented).Known()
+	if known && (sum > reserved || all && sum < reserved) {
+		return fmt.Errorf("allocated, cached and fragmented sum to %d, reserved_bytes is %d", sum, reserved)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // TestCheckForgetsImpossibleHolders: the error itself stays.
@@ -25,7 +26,7 @@ func TestCheckForgetsImpossibleHolders(t *testing.T) {
 		"very many":        {make([]Holder, 99), 0},
 		"very many, known": {slices.Repeat([]Holder{{Class: "variables", Bytes: 1}}, 99), maxHeld},
 	} {
-		d := Device{OutOfMemory: []FailedAllocation{{TimeNS: 1, AllocatedBytes: &all, Held: c.held, Stack: slices.Repeat([]string{long}, 99)}}}
+		d := Device{OutOfMemory: []FailedAllocation{{TimeNS: 1, Allocated: reported(all), Held: c.held, Stack: slices.Repeat([]string{long}, 99)}}}
 		if err := d.checkFailed(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -43,7 +44,7 @@ func TestCheckCutsTextsAndLists(t *testing.T) {
 		a.Pools = append(a.Pools, Pool{Name: long})
 		a.Largest = append(a.Largest, Allocation{Bytes: quantity.MiB, API: long, Library: long})
 	}
-	if err := a.check(); err != nil {
+	if err := checkAllocator(&a); err != nil {
 		t.Fatal(err)
 	}
 	if len(a.Pools) != maxPools || len(a.Largest) != maxLargest {
@@ -61,13 +62,12 @@ func TestCheckCutsTextsAndLists(t *testing.T) {
 }
 
 func TestCheckDropsImpossibleCacheSize(t *testing.T) {
-	below, most, beyond := quantity.Bytes(-1), maxBytes, maxBytes+1
-	h := Hello{Proto: Version, PID: 1, StartTime: 2, Evictable: []Evictable{{Bytes: &below}, {Bytes: &most}, {Bytes: &beyond}, {}}}
+	h := Hello{Proto: Version, PID: 1, StartTime: 2, Evictable: []Evictable{{Bytes: reported[quantity.Bytes](-1)}, {Bytes: reported(maxBytes)}, {Bytes: reported(maxBytes + 1)}, {}}}
 	if err := h.check(1, 2); err != nil {
 		t.Fatal(err)
 	}
 	for i, kept := range []bool{false, true, false, false} {
-		if got := h.Evictable[i].Bytes; (got != nil) != kept {
+		if got := h.Evictable[i].Bytes; got.Known() != kept {
 			t.Errorf("cache %d: size %v, want it kept: %v", i, got, kept)
 		}
 	}
@@ -173,9 +173,7 @@ func TestHelloIsOfItsProcess(t *testing.T) {
 // TestReportChecks: each limit of a report's figures, on both of its sides. One figure
 // beyond discredits all of them.
 func TestReportChecks(t *testing.T) {
-	size := func(b quantity.Bytes) *quantity.Bytes { return &b }
-	count := func(n int64) *int64 { return &n }
-	age := func(s float64) *float64 { return &s }
+	size, count, age := reported[quantity.Bytes], reported[int64], reported[float64]
 	many := func(n int) (all []Allocator) {
 		for range n {
 			all = append(all, Allocator{Kind: "raw"})
@@ -192,20 +190,20 @@ func TestReportChecks(t *testing.T) {
 			"a MIG instance":     func(_ *Report, d *Device, _ *Allocator) { d.UUID = "MIG-GPU-0aAzZ9/1/2" },
 			"the longest UUID":   func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-" + strings.Repeat("a", maxUUID-4) },
 			"most bytes": func(_ *Report, d *Device, a *Allocator) {
-				d.TotalBytes, a.ReservedBytes = size(maxBytes), size(maxBytes)
+				d.Total, a.Reserved = size(maxBytes), size(maxBytes)
 			},
-			"no bytes":             func(_ *Report, d *Device, a *Allocator) { d.TotalBytes, a.ReservedBytes = size(0), size(0) },
+			"no bytes":             func(_ *Report, d *Device, a *Allocator) { d.Total, a.Reserved = size(0), size(0) },
 			"most steps":           func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(maxCount) },
 			"no steps":             func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(0) },
 			"the longest kind":     func(_ *Report, _ *Device, a *Allocator) { a.Kind = strings.Repeat("k", maxText) },
-			"parts that are equal": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 3) },
-			"a part is unknown":    func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 0); a.FragmentedBytes = nil },
-			"parts alone":          func(_ *Report, _ *Device, a *Allocator) { a.parts(0, 1, 2, 3); a.ReservedBytes = nil },
-			"a part is all":        func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 6, 0, 0); a.ReturnableBytes = size(6) },
+			"parts that are equal": func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 1, 2, 3) },
+			"a part is unknown":    func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 1, 2, 0); a.Fragmented = snapshot.Bytes{} },
+			"parts alone":          func(_ *Report, _ *Device, a *Allocator) { setParts(a, 0, 1, 2, 3); a.Reserved = snapshot.Bytes{} },
+			"a part is all":        func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 6, 0, 0); a.Returnable = size(6) },
 			"oldest allocation":    func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(maxAge)}} },
 			"newest allocation":    func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(0)}} },
 			"a pool": func(_ *Report, _ *Device, a *Allocator) {
-				a.Pools = []Pool{{ReservedBytes: size(maxBytes), Segments: count(0)}}
+				a.Pools = []Pool{{Reserved: size(maxBytes), Segments: count(0)}}
 			},
 			"two handles": func(_ *Report, d *Device, _ *Allocator) {
 				d.Allocators = []Allocator{{Kind: "a", Handle: 1}, {Kind: "b", Handle: 2}}
@@ -220,10 +218,10 @@ func TestReportChecks(t *testing.T) {
 		"more than 512 allocators":        {"": func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(9, 57) }},
 		"65 allocators":                   {"": func(_ *Report, d *Device, _ *Allocator) { d.Allocators = many(maxAllocators + 1) }},
 		"is listed twice":                 {"": func(r *Report, d *Device, _ *Allocator) { r.Devices = append(r.Devices, *d) }},
-		"total_bytes is -1":               {"": func(_ *Report, d *Device, _ *Allocator) { d.TotalBytes = size(-1) }},
-		"total_bytes is 1125899906842625": {"": func(_ *Report, d *Device, _ *Allocator) { d.TotalBytes = size(maxBytes + 1) }},
+		"total_bytes is -1":               {"": func(_ *Report, d *Device, _ *Allocator) { d.Total = size(-1) }},
+		"total_bytes is 1125899906842625": {"": func(_ *Report, d *Device, _ *Allocator) { d.Total = size(maxBytes + 1) }},
 		"its allocators sum to": {"": func(_ *Report, d *Device, _ *Allocator) {
-			d.Allocators = []Allocator{{Kind: "a", ReservedBytes: size(maxBytes)}, {Kind: "b", AllocatedBytes: size(1)}}
+			d.Allocators = []Allocator{{Kind: "a", Reserved: size(maxBytes)}, {Kind: "b", Allocated: size(1)}}
 		}},
 		"have the same handle": {"": func(_ *Report, d *Device, _ *Allocator) {
 			d.Allocators = []Allocator{{Kind: "a", Handle: 1}, {Kind: "b"}, {Kind: "c", Handle: 1}}
@@ -243,16 +241,16 @@ func TestReportChecks(t *testing.T) {
 		"steps is -1":                            {"": func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(-1) }},
 		"steps is 9007199254740993":              {"": func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(maxCount + 1) }},
 		"its kind is empty or too long":          {"empty": func(_ *Report, _ *Device, a *Allocator) { a.Kind = "" }, "long": func(_ *Report, _ *Device, a *Allocator) { a.Kind = strings.Repeat("k", maxText+1) }},
-		"reserved_bytes is -1":                   {"": func(_ *Report, _ *Device, a *Allocator) { a.ReservedBytes = size(-1) }},
-		"cached_bytes is -2":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.CachedBytes = size(-2) }},
-		"returnable_bytes is 7, more than":       {"": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 3); a.ReturnableBytes = size(7) }},
-		"sum to 7, reserved_bytes is 6":          {"known": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 4) }, "unknown": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 3, 4, 0); a.FragmentedBytes = nil }},
-		"sum to 5, reserved_bytes is 6":          {"": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 2) }},
+		"reserved_bytes is -1":                   {"": func(_ *Report, _ *Device, a *Allocator) { a.Reserved = size(-1) }},
+		"cached_bytes is -2":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.Cached = size(-2) }},
+		"returnable_bytes is 7, more than":       {"": func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 1, 2, 3); a.Returnable = size(7) }},
+		"sum to 7, reserved_bytes is 6":          {"known": func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 1, 2, 4) }, "unknown": func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 3, 4, 0); a.Fragmented = snapshot.Bytes{} }},
+		"sum to 5, reserved_bytes is 6":          {"": func(_ *Report, _ *Device, a *Allocator) { setParts(a, 6, 1, 2, 2) }},
 		"blocks is -1":                           {"": func(_ *Report, _ *Device, a *Allocator) { a.Blocks = count(-1) }},
-		"a peak is -1 bytes":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.PeakReservedBytes = size(-1) }},
-		"asleep_bytes is -1":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.AsleepBytes = size(-1) }},
-		"managed_bytes is -1":                    {"": func(_ *Report, _ *Device, a *Allocator) { a.ManagedBytes = size(-1) }},
-		"has a figure of -1 bytes":               {"pool": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{AllocatedBytes: size(-1)}} }, "failed": func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1, Bytes: -1}} }},
+		"a peak is -1 bytes":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.PeakReserved = size(-1) }},
+		"asleep_bytes is -1":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.Asleep = size(-1) }},
+		"managed_bytes is -1":                    {"": func(_ *Report, _ *Device, a *Allocator) { a.Managed = size(-1) }},
+		"has a figure of -1 bytes":               {"pool": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{Allocated: size(-1)}} }, "failed": func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1, Bytes: -1}} }},
 		"has -1 segments":                        {"": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{Segments: count(-1)}} }},
 		"an allocation is -1 bytes":              {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{Bytes: -1}} }},
 		"an allocation is -1 s old":              {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(-1)}} }},
@@ -276,6 +274,8 @@ func TestReportChecks(t *testing.T) {
 	}
 }
 
+func reported[T any](figure T) quantity.Optional[T] { return quantity.From(figure, quantity.Probe) }
+
 // someDevices are so many, each with so many allocators.
 func someDevices(n, allocators int) (all []Device) {
 	for i := range n {
@@ -288,8 +288,8 @@ func someDevices(n, allocators int) (all []Device) {
 	return all
 }
 
-func (a *Allocator) parts(reserved, allocated, cached, fragmented quantity.Bytes) {
-	a.ReservedBytes, a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes = &reserved, &allocated, &cached, &fragmented
+func setParts(a *Allocator, reserved, allocated, cached, fragmented quantity.Bytes) {
+	a.Reserved, a.Allocated, a.Cached, a.Fragmented = reported(reserved), reported(allocated), reported(cached), reported(fragmented)
 }
 
 func rescues(asked, succeeded, ns int64, bytes quantity.Bytes, waited int64) *Rescues {

@@ -244,8 +244,8 @@ func checkAnswer(t *testing.T, a *Answer) {
 		t.Errorf("published although %v: %+v", err, a.Hello)
 	}
 	for _, cache := range a.Hello.Evictable {
-		if cache.Bytes != nil && !plausible(*cache.Bytes) {
-			t.Errorf("a cache of %d bytes", *cache.Bytes)
+		if !plausible(cache.Bytes.Or(0)) {
+			t.Errorf("a cache of %d bytes", cache.Bytes.Or(0))
 		}
 	}
 }

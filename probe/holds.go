@@ -9,15 +9,12 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// HeldBy is a class of what holds memory.
-type HeldBy string
-
 // HeldClasses are the classes, in the order in which they claim a block. Unnamed has the blocks
 // that no other class claims.
-var HeldClasses = []HeldBy{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
+var HeldClasses = []string{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
 
 // Unnamed is the class of memory whose holder the probe does not know.
-const Unnamed HeldBy = "unnamed"
+const Unnamed = "unnamed"
 
 // Holds is what holds a process's memory: the answer to the command "holds".
 type Holds struct {
@@ -36,11 +33,11 @@ type DeviceHolds struct {
 	Parts          []HeldPart     `json:"parts"`
 }
 
-// HeldPart is what one class holds. Blocks is nil where their number is unknown.
+// HeldPart is what one class holds.
 type HeldPart struct {
-	Class  HeldBy         `json:"class"`
-	Bytes  quantity.Bytes `json:"bytes"`
-	Blocks *int64         `json:"blocks,omitempty"`
+	Class  string                   `json:"class"`
+	Bytes  quantity.Bytes           `json:"bytes"`
+	Blocks quantity.Optional[int64] `json:"blocks,omitzero"`
 }
 
 // check returns what is impossible in an answer.
@@ -72,7 +69,7 @@ func (d *DeviceHolds) check() error {
 	for i, p := range d.Parts {
 		switch {
 		case !slices.Contains(HeldClasses, p.Class):
-			return fmt.Errorf("there is no class %q", clip(string(p.Class)))
+			return fmt.Errorf("there is no class %q", clip(p.Class))
 		case slices.ContainsFunc(d.Parts[:i], func(other HeldPart) bool { return other.Class == p.Class }):
 			return fmt.Errorf("%s is listed twice", p.Class)
 		case !plausible(p.Bytes) || !countable(p.Blocks):

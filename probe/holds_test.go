@@ -23,7 +23,7 @@ func TestHoldsAreRead(t *testing.T) {
 	if err != nil || !found.Exact || found.Moving || len(found.Devices) != 1 {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	if parts := found.Devices[0].Parts; len(parts) != 2 || parts[0].Bytes != 4 || *parts[0].Blocks != 2 || parts[1].Class != Unnamed || parts[1].Blocks != nil {
+	if parts := found.Devices[0].Parts; len(parts) != 2 || parts[0].Bytes != 4 || parts[0].Blocks.Or(0) != 2 || parts[1].Class != Unnamed || parts[1].Blocks.Known() {
 		t.Errorf("the parts are %+v", parts)
 	}
 }

@@ -97,7 +97,7 @@ func TestMonitorFindsReadsAndFlushes(t *testing.T) {
 	m := watch(t, dir)
 	m.Settle(soon(t))
 	a := answerOf(m, c.pid())
-	if a == nil || a.Err != nil || a.Hello.PID != c.pid() || *a.Report.Devices[0].Allocators[0].CachedBytes != 4*quantity.GiB {
+	if a == nil || a.Err != nil || a.Hello.PID != c.pid() || a.Report.Devices[0].Allocators[0].Cached.Or(0) != 4*quantity.GiB {
 		t.Fatalf("after Settle: %+v", a)
 	}
 	if age := time.Since(a.At); age < 0 || age > 10*time.Second {
@@ -108,11 +108,11 @@ func TestMonitorFindsReadsAndFlushes(t *testing.T) {
 		t.Fatalf("flush: %+v, %v", result, err)
 	}
 	eventually(t, "the stats show the flush", func() bool {
-		return *answerOf(m, c.pid()).Report.Devices[0].Allocators[0].CachedBytes == 0
+		return answerOf(m, c.pid()).Report.Devices[0].Allocators[0].Cached.Or(1) == 0
 	})
 	eventually(t, "hello shows the new size of the cache", func() bool {
 		caches := answerOf(m, c.pid()).Hello.Evictable
-		return len(caches) == 2 && *caches[0].Bytes == 6*quantity.GiB && caches[1].Bytes == nil
+		return len(caches) == 2 && caches[0].Bytes.Or(0) == 6*quantity.GiB && !caches[1].Bytes.Known()
 	})
 	before := answerOf(m, c.pid()).At
 	eventually(t, "it is asked again", func() bool { return answerOf(m, c.pid()).At.After(before) })

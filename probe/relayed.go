@@ -46,39 +46,41 @@ func Relay(answers []Answer) []Relayed {
 }
 
 func numbersOf(d *Device) Device {
-	out := Device{UUID: d.UUID, TotalBytes: d.TotalBytes, Allocators: []Allocator{}, Rescues: d.Rescues}
+	out := Device{UUID: d.UUID, Total: d.Total, Allocators: []Allocator{}, Rescues: d.Rescues}
 	for i := range d.Allocators {
-		a := &d.Allocators[i]
-		numbers := Allocator{
-			Kind: CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, ReservedBytes: a.ReservedBytes,
-			AllocatedBytes: a.AllocatedBytes, CachedBytes: a.CachedBytes, FragmentedBytes: a.FragmentedBytes, ReturnableBytes: a.ReturnableBytes,
-			PendingBytes: a.PendingBytes, LargestFreeBytes: a.LargestFreeBytes, Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount,
-			AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocatedBytes: a.PeakAllocatedBytes,
-			PeakReservedBytes: a.PeakReservedBytes, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
-		}
-		for _, p := range a.Pools {
-			numbers.Pools = append(numbers.Pools, Pool{CommonPool(p.Name), p.ReservedBytes, p.AllocatedBytes, p.FragmentedBytes, p.Segments})
-		}
-		out.Allocators = append(out.Allocators, numbers)
+		out.Allocators = append(out.Allocators, NumbersOf(&d.Allocators[i]))
 	}
 	for i := range d.OutOfMemory {
 		f := &d.OutOfMemory[i]
 		out.OutOfMemory = append(out.OutOfMemory, FailedAllocation{
-			TimeNS: f.TimeNS, Bytes: f.Bytes, FreeBytes: f.FreeBytes, LimitBytes: f.LimitBytes, Allocator: CommonKind(f.Allocator),
-			ReservedBytes: f.ReservedBytes, AllocatedBytes: f.AllocatedBytes, LargestFreeBytes: f.LargestFreeBytes,
+			TimeNS: f.TimeNS, Bytes: f.Bytes, Free: f.Free, Limit: f.Limit, Allocator: CommonKind(f.Allocator),
+			Reserved: f.Reserved, Allocated: f.Allocated, LargestFree: f.LargestFree,
 		})
 	}
 	return out
 }
 
-// CommonKind, CommonPool and CommonRuntime are the names that vramscope's probes give;
+// NumbersOf returns what other users may see of an allocator: only the fields that are copied here.
+func NumbersOf(a *Allocator) Allocator {
+	out := Allocator{
+		Kind: CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
+		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Managed: a.Managed, Returnable: a.Returnable, Pending: a.Pending,
+		LargestFree: a.LargestFree, Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
+		FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated, PeakReserved: a.PeakReserved, Blocks: a.Blocks,
+		StrandedSegments: a.StrandedSegments,
+	}
+	for _, p := range a.Pools {
+		p.Name = common(p.Name, "small", "large")
+		out.Pools = append(out.Pools, p)
+	}
+	return out
+}
+
+// CommonKind and CommonRuntime are the names that vramscope's probes give;
 // another one, which a program has chosen, is "other".
 func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }
-
-// CommonPool returns the name of a part of an allocator.
-func CommonPool(name string) string { return common(name, "small", "large") }
 
 // CommonRuntime returns the name of a library.
 func CommonRuntime(name string) string {

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/sorted"
+	"vramscope/sampler/snapshot"
 )
 
 // SegmentsSchema is the layout of a map of segments.
@@ -37,71 +38,26 @@ type DeviceSegments struct {
 	Left     int64     `json:"left"`     // how many segments were left out, the smallest
 }
 
-// Segment is one piece of memory that an allocator has obtained from the driver.
-type Segment struct {
-	Address    uint64         `json:"address"`
-	Size       quantity.Bytes `json:"size"`
-	Pool       string         `json:"pool,omitempty"` // "small", "large"
-	Stream     uint64         `json:"stream,omitempty"`
-	Private    bool           `json:"private,omitempty"` // of a CUDA graph's or another private pool
-	Expandable bool           `json:"expandable,omitempty"`
-	Blocks     []Block        `json:"blocks"` // in order; their sizes add up to Size
-}
-
-// Block is a part of a segment in one state, encoded as [2097152,"live"].
-type Block struct {
-	Size  quantity.Bytes
-	State BlockState
-}
-
-// BlockState is the state of a block's memory.
-type BlockState string
-
-// The states. A flush frees the cached blocks; free blocks that it cannot free are fragmented.
-const (
-	BlockLive       BlockState = "live"
-	BlockPending    BlockState = "pending" // freed by the program, still in use by the GPU's streams
-	BlockCached     BlockState = "cached"
-	BlockFragmented BlockState = "stuck"
+// The parts of a map.
+type (
+	Segment = snapshot.Segment
+	Block   = snapshot.Block
 )
 
-func (b Block) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "[%d,%q]", int64(b.Size), string(b.State)), nil
-}
+// The states of a block.
+const (
+	BlockLive       = snapshot.BlockLive
+	BlockPending    = snapshot.BlockPending
+	BlockCached     = snapshot.BlockCached
+	BlockFragmented = snapshot.BlockFragmented
+)
 
 var (
-	errNoBlock   = errors.New(`a block is not [size,"state"]`)
 	errTooMany   = errors.New("more segments or blocks than a map may hold")
 	errMapObject = errors.New("an object is missing")
 )
 
-func (b *Block) UnmarshalJSON(data []byte) error {
-	inner, ok := bytes.CutPrefix(data, []byte{'['})
-	inner, closed := bytes.CutSuffix(inner, []byte{']'})
-	size, state, pair := bytes.Cut(inner, []byte{','})
-	state = bytes.TrimSpace(state)
-	if !ok || !closed || !pair || len(state) < 2 || state[0] != '"' || state[len(state)-1] != '"' {
-		return errNoBlock
-	}
-	if err := json.Unmarshal(size, &b.Size); err != nil {
-		return errNoBlock
-	}
-	switch s := BlockState(state[1 : len(state)-1]); s {
-	case BlockLive, BlockPending, BlockCached, BlockFragmented:
-		b.State = s
-	default:
-		return fmt.Errorf("a block is %q", clip(string(s)))
-	}
-	return nil
-}
-
-// UnmarshalJSON refuses anything but an object at once: an array of a million numbers would become
-// a million empty segments first.
-func (s *Segment) UnmarshalJSON(data []byte) error {
-	type plain Segment
-	return unmarshalObject(data, (*plain)(s))
-}
-
+// UnmarshalJSON refuses anything but an object, as that of Segment does.
 func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
 	type plain DeviceSegments
 	return unmarshalObject(data, (*plain)(d))
@@ -152,7 +108,7 @@ func (s *Segments) check() error {
 		}
 		segments += len(d.Segments)
 		for j := range d.Segments {
-			if err := d.Segments[j].check(); err != nil {
+			if err := checkSegment(&d.Segments[j]); err != nil {
 				return fmt.Errorf("device %s: segment at %#x: %w", d.UUID, d.Segments[j].Address, err)
 			}
 			blocks += len(d.Segments[j].Blocks)
@@ -165,7 +121,7 @@ func (s *Segments) check() error {
 	return nil
 }
 
-func (s *Segment) check() error {
+func checkSegment(s *Segment) error {
 	if s.Size <= 0 || !plausible(s.Size) || s.Address+uint64(s.Size) < s.Address {
 		return fmt.Errorf("size is %d bytes", s.Size)
 	}

@@ -28,7 +28,7 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 		t.Fatalf("hello: %+v, %v", hello, err)
 	}
 	report, err := client.Stats(soon(t))
-	if err != nil || *report.Devices[0].Allocators[0].CachedBytes != 4*quantity.GiB || report.TimeNS == 0 {
+	if err != nil || report.Devices[0].Allocators[0].Cached.Or(0) != 4*quantity.GiB || report.TimeNS == 0 {
 		t.Fatalf("stats: %+v, %v", report, err)
 	}
 	dry, err := client.Flush(soon(t), FlushRequest{Level: Gradual, KeepBytes: quantity.GiB, DryRun: true})
@@ -272,7 +272,7 @@ func (p *pool) Hello() Hello {
 	held := p.reserved
 	return Hello{
 		Runtimes: []Runtime{{Name: "Pool", Version: "1.0"}}, Capabilities: []string{"flush", "snapshot"},
-		Evictable: []Evictable{{Name: "sized", Priority: 1, Bytes: &held}, {Name: "unsized"}},
+		Evictable: []Evictable{{Name: "sized", Priority: 1, Bytes: reported(held)}, {Name: "unsized"}},
 	}
 }
 
@@ -284,9 +284,9 @@ func (p *pool) Stats(context.Context) (Report, error) {
 	defer p.mu.Unlock()
 	reserved, used, cached, none := p.reserved, p.used, p.reserved-p.used, quantity.Bytes(0)
 	total := 80 * quantity.GiB
-	return Report{Devices: []Device{{UUID: testUUID, TotalBytes: &total, Allocators: []Allocator{{
+	return Report{Devices: []Device{{UUID: testUUID, Total: reported(total), Allocators: []Allocator{{
 		Kind: "cuda_pool", Handle: 7, Basis: LargestFree,
-		ReservedBytes: &reserved, AllocatedBytes: &used, CachedBytes: &cached, FragmentedBytes: &none, ReturnableBytes: &cached,
+		Reserved: reported(reserved), Allocated: reported(used), Cached: reported(cached), Fragmented: reported(none), Returnable: reported(cached),
 	}}}}}, nil
 }
 

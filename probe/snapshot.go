@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/quantity"
 )
 
 // SnapshotFormat is the format of a snapshot.
@@ -86,7 +88,7 @@ func (r *SnapshotResult) check(limit int64) error {
 	if r.Bytes < 0 || r.Bytes > limit {
 		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, limit)
 	}
-	if r.Recorded != nil && (checkDuration(r.Recorded.Seconds) != nil || !countable(&r.Recorded.Steps)) {
+	if r.Recorded != nil && (checkDuration(r.Recorded.Seconds) != nil || !countable(quantity.From(r.Recorded.Steps, quantity.Probe))) {
 		return fmt.Errorf("it recorded %+v", *r.Recorded)
 	}
 	r.Format, r.Notes = clip(r.Format), clipAll(r.Notes, maxNotes)

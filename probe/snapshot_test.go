@@ -21,7 +21,7 @@ func TestSegmentsAreRead(t *testing.T) {
 	}
 	want := DeviceSegments{UUID: testUUID, Left: 3, Segments: []Segment{{
 		Address: 139637976727552, Size: 20 * quantity.MiB, Pool: "large", Stream: 7, Private: true,
-		Blocks: []Block{{2 * quantity.MiB, BlockLive}, {quantity.MiB, BlockPending}, {17 * quantity.MiB, BlockFragmented}},
+		Blocks: []Block{{Size: 2 * quantity.MiB, State: BlockLive}, {Size: quantity.MiB, State: BlockPending}, {Size: 17 * quantity.MiB, State: BlockFragmented}},
 	}}}
 	if len(found.Devices) != 1 || !reflect.DeepEqual(found.Devices[0], want) {
 		t.Errorf("the map is %+v", found)
@@ -156,7 +156,7 @@ func TestLargestMapFits(t *testing.T) {
 	for i := range MaxSegments {
 		s := Segment{Address: uint64(1<<47 - (i+1)<<20), Size: quantity.MiB, Pool: "small", Stream: 1 << 40, Private: true, Expandable: true}
 		for range MaxBlocks / MaxSegments {
-			s.Blocks = append(s.Blocks, Block{quantity.MiB * MaxSegments / MaxBlocks, BlockPending})
+			s.Blocks = append(s.Blocks, Block{Size: quantity.MiB * MaxSegments / MaxBlocks, State: BlockPending})
 		}
 		d.Segments = append(d.Segments, s)
 	}

@@ -159,7 +159,7 @@ type probeState struct {
 
 type allocatorState struct {
 	Kind  string         `json:"kind"`
-	Basis string         `json:"basis,omitempty"`
+	Basis snapshot.Basis `json:"basis,omitempty"`
 	Bound snapshot.Bound `json:"returnable_bound,omitempty"`
 }
 
@@ -176,7 +176,7 @@ func processStateOf(p *snapshot.Process, now int64) processState {
 	}
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		out.Allocators = append(out.Allocators, allocatorState{text.Clean(a.Kind), text.Clean(a.Basis), a.ReturnableBound})
+		out.Allocators = append(out.Allocators, allocatorState{text.Clean(a.Kind), snapshot.Basis(text.Clean(string(a.Basis))), a.ReturnableBound})
 	}
 	return out
 }

@@ -154,6 +154,8 @@ func (b *box) use(uuid string, bytes quantity.Bytes) {
 	b.readings[uuid] = r
 }
 
+func reported[T any](figure T) quantity.Optional[T] { return quantity.From(figure, quantity.Probe) }
+
 // answer has pid's probe report these stats for a GPU, now.
 func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, returnable quantity.Bytes) {
 	reserved := allocated + cached + fragmented
@@ -161,8 +163,8 @@ func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, return
 		Process: b.processes[pid].Identity, At: b.now,
 		Hello: probe.Hello{Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.6.0"}}},
 		Report: probe.Report{Devices: []probe.Device{{UUID: uuid, Allocators: []probe.Allocator{{
-			Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: &reserved, AllocatedBytes: &allocated,
-			CachedBytes: &cached, FragmentedBytes: &fragmented, ReturnableBytes: &returnable,
+			Kind: "pytorch", Basis: probe.Stranded, Reserved: reported(reserved), Allocated: reported(allocated),
+			Cached: reported(cached), Fragmented: reported(fragmented), Returnable: reported(returnable),
 		}}}}},
 	}}
 }

@@ -68,19 +68,16 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 		at = now
 	}
 	message := "out of memory: asked for " + failed.Bytes.String()
-	if failed.FreeBytes != nil {
-		message += ", " + failed.FreeBytes.String() + " free"
+	if free, known := failed.Free.Value(); known {
+		message += ", " + free.String() + " free"
 	}
 	event := processEvent(at, snapshot.EventOutOfMemory, p, message)
 	event.Severity = snapshot.Urgent
 	event.OutOfMemory = &snapshot.OutOfMemory{
-		Requested: quantity.From(failed.Bytes, quantity.Probe), Free: optionalOf(failed.FreeBytes), Limit: optionalOf(failed.LimitBytes),
-		Allocator: failed.Allocator, Reserved: optionalOf(failed.ReservedBytes), Allocated: optionalOf(failed.AllocatedBytes),
-		LargestFree: optionalOf(failed.LargestFreeBytes), API: failed.API, Library: failed.Library,
-		Config: settingsOf(failed.Allocator, d, p), Stack: failed.Stack, Trace: failed.Trace, MPSLimit: p.MPSLimit,
-	}
-	for _, h := range failed.Held {
-		event.OutOfMemory.Held = append(event.OutOfMemory.Held, snapshot.HeldClass{Class: string(h.Class), Name: h.Name, Bytes: h.Bytes})
+		Requested: quantity.From(failed.Bytes, quantity.Probe), Free: failed.Free, Limit: failed.Limit,
+		Allocator: failed.Allocator, Reserved: failed.Reserved, Allocated: failed.Allocated,
+		LargestFree: failed.LargestFree, API: failed.API, Library: failed.Library,
+		Config: settingsOf(failed.Allocator, d, p), Stack: failed.Stack, Trace: failed.Trace, MPSLimit: p.MPSLimit, Held: failed.Held,
 	}
 	s.history.Append(event)
 	s.failed = append(s.failed, event)

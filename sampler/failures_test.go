@@ -25,7 +25,7 @@ func oomEvents(s *Sampler) (found []snapshot.Event) {
 
 func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation {
 	free := 3 * quantity.GiB
-	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, FreeBytes: &free, Allocator: "pytorch", API: api}
+	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, Free: reported(free), Allocator: "pytorch", API: api}
 }
 
 // TestLimitsOfMPSClients: what an environment sets limits a client of MPS alone, and its errors have it.
@@ -136,9 +136,8 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
-	none := int64(0)
 	b.answer(100, "GPU-0", gib, gib, 0, gib)
-	b.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &none
+	b.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = reported[int64](0)
 	b.tick(s)
 	b.answers[0].At = b.now
 	b.answers[0].Report.Devices[0].OutOfMemory = []probe.FailedAllocation{failedAt(b.now.Add(time.Millisecond), 4*quantity.GiB, "")}
@@ -172,10 +171,9 @@ func TestErrorInTheFirstReportIsCountedOnce(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
 	b.tick(s)
-	one := int64(1)
 	b.answer(100, "GPU-0", gib, gib, 0, gib)
 	device := &b.answers[0].Report.Devices[0]
-	device.Allocators[0].OutOfMemoryCount = &one
+	device.Allocators[0].OutOfMemoryCount = reported[int64](1)
 	device.OutOfMemory = []probe.FailedAllocation{failedAt(b.now.Add(time.Millisecond), 4*quantity.GiB, "")}
 	b.tick(s)
 	b.answers = nil

@@ -143,10 +143,9 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 		g.named, g.disputed = now, false
 	}
 	// The size of a MIG instance is not that of its GPU.
-	if d.UUID == uuid && d.TotalBytes != nil {
-		total, known := g.total.Value()
-		g.disputed = g.disputed || known && g.sized.Equal(now) && total != *d.TotalBytes
-		g.total, g.sized = optionalOf(d.TotalBytes), now
+	if d.UUID == uuid && d.Total.Known() {
+		g.disputed = g.disputed || g.total.Known() && g.sized.Equal(now) && g.total != d.Total
+		g.total, g.sized = d.Total, now
 	}
 	return true
 }

@@ -17,8 +17,8 @@ func (b *box) report(pid int, uuid string, total quantity.Bytes) {
 	reserved := gib
 	b.answers = append(b.answers, probe.Answer{
 		Process: b.processes[pid].Identity, At: b.now.Add(time.Second),
-		Report: probe.Report{Devices: []probe.Device{{UUID: uuid, TotalBytes: &total, Allocators: []probe.Allocator{{
-			Kind: "raw", ReservedBytes: &reserved, AllocatedBytes: &reserved,
+		Report: probe.Report{Devices: []probe.Device{{UUID: uuid, Total: reported(total), Allocators: []probe.Allocator{{
+			Kind: "raw", Reserved: reported(reserved), Allocated: reported(reserved),
 		}}}}},
 	})
 }
@@ -158,8 +158,8 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 		b.answers = append(b.answers, probe.Answer{
 			Process: b.processes[pid].Identity, At: b.now.Add(time.Second),
 			Report: probe.Report{Devices: []probe.Device{{UUID: "GPU-0", Allocators: []probe.Allocator{{
-				Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: &bytes, AllocatedBytes: new(quantity.Bytes),
-				CachedBytes: &bytes, FragmentedBytes: new(quantity.Bytes), ReturnableBytes: &bytes,
+				Kind: "pytorch", Basis: probe.Stranded, Reserved: reported(bytes), Allocated: reported[quantity.Bytes](0),
+				Cached: reported(bytes), Fragmented: reported[quantity.Bytes](0), Returnable: reported(bytes),
 			}}}}},
 		})
 	}

@@ -72,7 +72,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 
 // size returns a device's size by the driver or by the probe itself; 0 if unknown.
 func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
-	return l.device(snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
+	return l.device(snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}).total.Or(d.Total.Or(0))
 }
 
 func (l *limits) device(where snapshot.Place) *deviceLimit {

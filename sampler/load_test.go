@@ -223,7 +223,7 @@ func TestRebuildingIsNotForecast(t *testing.T) {
 	i.answer(100, "GPU-0", 20*gib, gib, 0, 0)
 	fail := func(count int64) {
 		i.answers[0].At = i.now.Add(time.Second)
-		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &count
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = reported(count)
 	}
 	fail(0)
 	i.move(0, 30)
@@ -251,7 +251,7 @@ func TestRebuildingEndsWithLittleMemory(t *testing.T) {
 	i.answer(100, "GPU-0", gib, 0, 0, 0)
 	fail := func(count int64) {
 		i.answers[0].At = i.now.Add(time.Second)
-		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &count
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = reported(count)
 	}
 	fail(0)
 	i.move(0, 30)
@@ -273,7 +273,7 @@ func TestSmallProcessHidesNoForecast(t *testing.T) {
 	i.answer(100, "GPU-0", gib, 0, 0, 0)
 	for n := range int64(10) {
 		i.answers[0].At = i.now.Add(time.Second)
-		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &n
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = reported(n)
 		i.move(0, 30)
 		if g := &i.s.Latest().GPUs[0]; g.Doubt == snapshot.Rebuilding || len(g.Predicted) == 0 {
 			t.Fatalf("after %d errors: %q, %d forecasts", n, g.Doubt, len(g.Predicted))
@@ -289,7 +289,7 @@ func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 		alarmed, made := 0, int64(0)
 		for range 150 {
 			made += steps
-			i.answers[0].At, i.answers[0].Report.Steps = i.now.Add(time.Second), &made
+			i.answers[0].At, i.answers[0].Report.Steps = i.now.Add(time.Second), reported(made)
 			i.move(400*mib, 1)
 			alarmed += i.alarmed
 		}

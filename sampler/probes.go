@@ -102,8 +102,8 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	}
 	p := &m.rows[at]
 	s.noteFailures(now, id, p, d)
-	if a.Report.Steps != nil && age < silentAfter {
-		p.Steps, p.Optimizer = optionalOf(a.Report.Steps), a.Report.Optimizer
+	if a.Report.Steps.Known() && age < silentAfter {
+		p.Steps, p.Optimizer = a.Report.Steps, a.Report.Optimizer
 	}
 	reported := probeOf(a, age)
 	p.Probe = &reported
@@ -125,11 +125,9 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 			p.Probe.State = snapshot.ProbeStale // not silent: it answers
 		}
 	}
-	for _, cache := range a.Hello.Evictable {
-		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: optionalOf(cache.Bytes)})
-	}
+	p.Evictable = slices.Clone(a.Hello.Evictable)
 	for i := range shown.device.Allocators {
-		al := allocator(&shown.device.Allocators[i], limits.size(p, d))
+		al := allocator(shown.device.Allocators[i], limits.size(p, d))
 		p.Allocators = append(p.Allocators, al)
 		p.Probe.OutOfMemoryCount = quantity.Sum(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
 		p.Probe.AllocRetries = quantity.Sum(p.Probe.AllocRetries, al.AllocRetries)
@@ -237,13 +235,6 @@ func freshness(age time.Duration) snapshot.ProbeState {
 	default:
 		return snapshot.ProbeSilent
 	}
-}
-
-func optionalOf[T cmp.Ordered](v *T) quantity.Optional[T] {
-	if v == nil {
-		return quantity.Optional[T]{}
-	}
-	return quantity.From(*v, quantity.Probe)
 }
 
 // adopt replaces the identity in an answer from a daemon by the one that the process has here:

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -16,33 +17,44 @@ import (
 // filled has every stat, each with a value of its own.
 func filled() probe.Allocator {
 	next := quantity.Bytes(0)
-	size := func() *quantity.Bytes { next += quantity.MiB; v := next; return &v }
-	count := func() *int64 { v := int64(*size() / quantity.MiB); return &v }
-	age := 2.5
+	size := func() snapshot.Bytes { next += quantity.MiB; return reported(next) }
+	count := func() quantity.Optional[int64] { return reported(int64(size().Or(0) / quantity.MiB)) }
 	return probe.Allocator{
 		Kind: "pytorch", Handle: 7, Basis: probe.Stranded,
-		ReservedBytes: size(), AllocatedBytes: size(), CachedBytes: size(), FragmentedBytes: size(), ReturnableBytes: size(), ReturnableBound: probe.Most,
-		PendingBytes: size(), LargestFreeBytes: size(), AsleepBytes: size(), ManagedBytes: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
-		PeakAllocatedBytes: size(), PeakReservedBytes: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
+		Reserved: size(), Allocated: size(), Cached: size(), Fragmented: size(), Returnable: size(), ReturnableBound: snapshot.Most,
+		Pending: size(), LargestFree: size(), Asleep: size(), Managed: size(), Segments: count(), OutOfMemoryCount: count(), AllocRetries: count(),
+		PeakAllocated: size(), PeakReserved: size(), Blocks: count(), StrandedSegments: count(), Config: "x:y",
 		FailedAllocations: count(),
-		Pools:             []probe.Pool{{Name: "small", ReservedBytes: size(), AllocatedBytes: size(), FragmentedBytes: size(), Segments: count()}},
-		Largest:           []probe.Allocation{{Bytes: 5, AgeSeconds: &age, API: "cuMemAlloc", Library: "libx.so"}},
+		Pools:             []probe.Pool{{Name: "small", Reserved: size(), Allocated: size(), Fragmented: size(), Segments: count()}},
+		Largest:           []probe.Allocation{{Bytes: 5, AgeSeconds: reported(2.5), API: "cuMemAlloc", Library: "libx.so"}},
 	}
 }
 
-// TestAllocatorKeepsAllStats fails for a field that is added to the protocol or to
-// the snapshot and is not converted.
+// TestAllocatorKeepsAllStats also fails for a field that the protocol does not carry.
 func TestAllocatorKeepsAllStats(t *testing.T) {
 	reported := filled()
 	whole(t, "the report", reflect.ValueOf(reported))
-	got := allocator(&reported, 80*gib)
-	whole(t, "an allocator", reflect.ValueOf(got))
-	if got.Largest[0].Age.Or(0) != 2500*time.Millisecond || got.PeakReserved.Or(0) != *reported.PeakReservedBytes ||
-		got.Blocks.Or(0) != *reported.Blocks || got.Pools[0].Fragmented.Or(0) != *reported.Pools[0].FragmentedBytes {
+	if got := allocator(reported, 80*gib); !reflect.DeepEqual(got, reported) {
 		t.Errorf("it became %+v", got)
 	}
-	if none := allocator(&probe.Allocator{Kind: "raw"}, 80*gib); !reflect.DeepEqual(none, snapshot.Allocator{Kind: "raw"}) {
-		t.Errorf("stats that are absent became %+v", none)
+	line, err := json.Marshal(reported)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"kind":"pytorch","handle":7,"basis":"stranded","returnable_bound":"most","reserved_bytes":1048576,"allocated_bytes":2097152,"cached_bytes":3145728,` +
+		`"fragmented_bytes":4194304,"returnable_bytes":5242880,"pending_bytes":6291456,"largest_free_bytes":7340032,"asleep_bytes":8388608,"managed_bytes":9437184,` +
+		`"segments":10,"out_of_memory_count":11,"alloc_retries":12,"failed_allocations":17,"peak_allocated_bytes":13631488,"peak_reserved_bytes":14680064,` +
+		`"blocks":15,"stranded_segments":16,"config":"x:y","pools":[{"name":"small","reserved_bytes":18874368,"allocated_bytes":19922944,` +
+		`"fragmented_bytes":20971520,"segments":21}],"largest":[{"bytes":5,"age_seconds":2.5,"api":"cuMemAlloc","library":"libx.so"}]}`
+	if string(line) != want {
+		t.Errorf("in the protocol it is\n%s, want\n%s", line, want)
+	}
+	if none, err := json.Marshal(allocator(probe.Allocator{Kind: "raw"}, 80*gib)); err != nil || string(none) != `{"kind":"raw"}` {
+		t.Errorf("stats that are absent became %s, %v", none, err)
+	}
+	var read probe.Allocator
+	if err := json.Unmarshal(line, &read); err != nil || read.Cached.Or(0) != 3*quantity.MiB || read.Blocks.Or(0) != 15 || read.Largest[0].AgeSeconds.Or(0) != 2.5 {
+		t.Errorf("it is read as %+v, %v", read, err)
 	}
 }
 

@@ -117,13 +117,10 @@ func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
-		held := valueOf(a.AllocatedBytes) + valueOf(a.CachedBytes) + valueOf(a.FragmentedBytes)
-		for _, part := range [...]*quantity.Bytes{a.ReservedBytes, a.ReturnableBytes, a.PendingBytes, a.LargestFreeBytes} {
-			held = max(held, valueOf(part))
-		}
+		held := max(quantity.Sum(a.Allocated, a.Cached, a.Fragmented).Or(0), a.Reserved.Or(0), a.Returnable.Or(0), a.Pending.Or(0), a.LargestFree.Or(0))
 		for j := range a.Pools {
 			p := &a.Pools[j]
-			held = max(held, valueOf(p.ReservedBytes), valueOf(p.AllocatedBytes), valueOf(p.FragmentedBytes))
+			held = max(held, p.Reserved.Or(0), p.Allocated.Or(0), p.Fragmented.Or(0))
 		}
 		for j := range a.Largest {
 			held = max(held, a.Largest[j].Bytes)
@@ -131,11 +128,4 @@ func reportOf(d *probe.Device, at span) report {
 		r.held += held
 	}
 	return r
-}
-
-func valueOf(b *quantity.Bytes) quantity.Bytes {
-	if b == nil {
-		return 0
-	}
-	return *b
 }

@@ -39,7 +39,7 @@ func FuzzReports(f *testing.F) {
 				b.answers = append(b.answers, probe.Answer{
 					Process: b.processes[pid].Identity, At: b.now.Add(time.Second - time.Duration(next()%4000-1000)*time.Millisecond),
 					Hello:  probe.Hello{Evictable: []probe.Evictable{{Name: "kv", Bytes: sizeOf(next())}}},
-					Report: probe.Report{Devices: []probe.Device{{UUID: "GPU-0", TotalBytes: sizeOf(next()), Allocators: []probe.Allocator{hostileAllocator(next)}}}},
+					Report: probe.Report{Devices: []probe.Device{{UUID: "GPU-0", Total: sizeOf(next()), Allocators: []probe.Allocator{hostileAllocator(next)}}}},
 				})
 			}
 			most = max(most, used)
@@ -48,35 +48,34 @@ func FuzzReports(f *testing.F) {
 	})
 }
 
-func sizeOf(word int64) *quantity.Bytes {
+func sizeOf(word int64) snapshot.Bytes {
 	if word%5 == 0 {
-		return nil
+		return snapshot.Bytes{}
 	}
 	size := quantity.Bytes(word) * quantity.MiB % quantity.PiB
 	if word%3 == 0 {
 		size %= 16 * gib // possible, often
 	}
-	return &size
+	return reported(size)
 }
 
 func hostileAllocator(next func() int64) probe.Allocator {
 	a := probe.Allocator{Kind: "x"}
-	for _, part := range []**quantity.Bytes{
-		&a.ReservedBytes, &a.AllocatedBytes, &a.CachedBytes, &a.FragmentedBytes, &a.ReturnableBytes, &a.PendingBytes,
-		&a.LargestFreeBytes, &a.PeakAllocatedBytes, &a.PeakReservedBytes,
+	for _, part := range []*snapshot.Bytes{
+		&a.Reserved, &a.Allocated, &a.Cached, &a.Fragmented, &a.Returnable, &a.Pending,
+		&a.LargestFree, &a.PeakAllocated, &a.PeakReserved,
 	} {
 		*part = sizeOf(next())
 	}
-	if a.ReservedBytes != nil { // else the probe package refuses it
-		left := *a.ReservedBytes
-		for _, part := range []*quantity.Bytes{a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes} {
-			if part != nil {
-				*part = min(*part, left)
-				left -= *part
+	if left, known := a.Reserved.Value(); known { // else the probe package refuses it
+		for _, part := range []*snapshot.Bytes{&a.Allocated, &a.Cached, &a.Fragmented} {
+			if v, known := part.Value(); known {
+				*part = reported(min(v, left))
+				left -= min(v, left)
 			}
 		}
 	}
-	a.Pools = []probe.Pool{{Name: "small", ReservedBytes: sizeOf(next())}}
+	a.Pools = []probe.Pool{{Name: "small", Reserved: sizeOf(next())}}
 	return a
 }
 

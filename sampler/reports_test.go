@@ -288,8 +288,7 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}{{gib / 4, true}, {gib, false}, {9 * gib, false}, {quantity.PiB, false}} {
 		b := newBox(1)
 		b.report(100, "GPU-0", 80*gib) // it has allocated 1 GiB
-		small := gib / 8
-		b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: &c.size}, {Name: "loader", Bytes: &small}, {Name: "kv2", Bytes: &c.size}}
+		b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: reported(c.size)}, {Name: "loader", Bytes: reported(gib / 8)}, {Name: "kv2", Bytes: reported(c.size)}}
 		p := b.tick(b.sampler()).Rows[0]
 		if len(p.Evictable) != 3 || p.Evictable[0].Bytes.Known() != c.known {
 			t.Errorf("twice %v: the caches are %+v", c.size, p.Evictable)
@@ -306,7 +305,7 @@ func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	other := b.answers[0]
 	b.answer(100, "GPU-0", gib, gib, 0, gib)
 	claim := 5 * quantity.GiB // of 1 GiB allocated, 10 GiB used
-	b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: &claim}}
+	b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: reported(claim)}}
 	b.answers = append([]probe.Answer{other}, b.answers...)
 	snap := b.tick(b.sampler())
 	if len(snap.Rows) != 2 || len(snap.Rows[1].Evictable) != 1 || snap.Rows[1].Evictable[0].Bytes.Known() {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
 
@@ -72,51 +71,16 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span)
 	return r.other.take(used, held, usedAt, heldAt)
 }
 
-// allocator converts the protocol's stats of a device of this size.
-func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
-	out := snapshot.Allocator{
-		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound),
-		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
-		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
-		LargestFree: optionalOf(a.LargestFreeBytes), Asleep: optionalOf(a.AsleepBytes), Managed: optionalOf(a.ManagedBytes), Segments: optionalOf(a.Segments),
-		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
-		FailedAllocations: optionalOf(a.FailedAllocations),
-		PeakAllocated:     peakOf(a.PeakAllocatedBytes, size), PeakReserved: peakOf(a.PeakReservedBytes, size),
-		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
-		Pools: pools(a.Pools), Largest: largest(a.Largest),
+// allocator returns a probe's stats as they are shown, on a device of this size. A peak that exceeds
+// the device is unknown: a library also counts memory that was asleep.
+func allocator(out snapshot.Allocator, size quantity.Bytes) snapshot.Allocator {
+	for _, peak := range []*snapshot.Bytes{&out.PeakAllocated, &out.PeakReserved} {
+		if size > 0 && peak.Or(0) > size {
+			*peak = snapshot.Bytes{}
+		}
 	}
 	if out.Bound() == snapshot.About && out.Returnable.Or(0) == 0 && out.Allocated.Or(0) > 0 {
 		out.Returnable = snapshot.Bytes{}
-	}
-	return out
-}
-
-// peakOf returns a peak, unknown if it exceeds the device: a library also counts memory that was asleep.
-func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
-	if size > 0 && valueOf(peak) > size {
-		return snapshot.Bytes{}
-	}
-	return optionalOf(peak)
-}
-
-func pools(reported []probe.Pool) (out []snapshot.Pool) {
-	for i := range reported {
-		p := &reported[i]
-		out = append(out, snapshot.Pool{
-			Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
-			Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
-		})
-	}
-	return out
-}
-
-func largest(reported []probe.Allocation) (out []snapshot.Allocation) {
-	for i := range reported {
-		a := snapshot.Allocation{Bytes: reported[i].Bytes, API: reported[i].API, Library: reported[i].Library}
-		if age := reported[i].AgeSeconds; age != nil {
-			a.Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
-		}
-		out = append(out, a)
 	}
 	return out
 }

@@ -35,7 +35,7 @@ type HoldsDevice struct {
 
 // HeldClass is what one class holds.
 type HeldClass struct {
-	Class  string         `json:"class"`
-	Bytes  quantity.Bytes `json:"bytes"`
-	Blocks *int64         `json:"blocks"`
+	Class  string                   `json:"class"`
+	Bytes  quantity.Bytes           `json:"bytes"`
+	Blocks quantity.Optional[int64] `json:"blocks"`
 }

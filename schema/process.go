@@ -186,7 +186,7 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 			return Pool{Text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments}
 		}),
 		Largest: List(a.Largest, func(l *snapshot.Allocation) Allocation {
-			return Allocation{l.Bytes, quantity.From(l.Age.Or(0).Seconds(), l.Age.Source()), Text(l.API), Text(l.Library)}
+			return Allocation{l.Bytes, l.AgeSeconds, Text(l.API), Text(l.Library)}
 		}),
 	}
 }

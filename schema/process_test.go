@@ -3,7 +3,6 @@ package schema
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -20,7 +19,7 @@ func TestAllocatorFigures(t *testing.T) {
 			Allocators: []snapshot.Allocator{{
 				Kind: "raw", PeakAllocated: size(11), PeakReserved: size(12), Blocks: count(13), StrandedSegments: count(14), FailedAllocations: count(21), Config: "a:b",
 				Pools:   []snapshot.Pool{{Name: "small", Reserved: size(15), Allocated: size(16), Segments: count(18)}},
-				Largest: []snapshot.Allocation{{Bytes: 19, Age: quantity.From(1500*time.Millisecond, quantity.Probe), API: "cuMemAlloc"}},
+				Largest: []snapshot.Allocation{{Bytes: 19, AgeSeconds: quantity.From(1.5, quantity.Probe), API: "cuMemAlloc"}},
 			}},
 		}},
 	}

@@ -199,7 +199,7 @@ func (p *Probe) restore() *snapshot.Probe {
 func (a *Allocator) restore() snapshot.Allocator {
 	size := func(b snapshot.Bytes) snapshot.Bytes { return sane(b, quantity.Probe) }
 	return snapshot.Allocator{
-		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
+		Kind: a.Kind, Basis: snapshot.Basis(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
 		Reserved: size(a.ReservedBytes), Allocated: size(a.AllocatedBytes), Cached: size(a.CachedBytes), Fragmented: size(a.FragmentedBytes),
 		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes), Asleep: size(a.AsleepBytes), Managed: size(a.ManagedBytes),
 		PeakAllocated: size(a.PeakAllocatedBytes), PeakReserved: size(a.PeakReservedBytes),
@@ -210,8 +210,8 @@ func (a *Allocator) restore() snapshot.Allocator {
 		}),
 		Largest: List(a.Largest, func(l *Allocation) snapshot.Allocation {
 			allocation := snapshot.Allocation{Bytes: l.Bytes, API: string(l.API), Library: string(l.Library)}
-			if age, known := l.AgeSeconds.Value(); known && seconds(age) {
-				allocation.Age = quantity.From(durationOf(age), quantity.Probe)
+			if seconds(l.AgeSeconds.Or(0)) {
+				allocation.AgeSeconds = l.AgeSeconds
 			}
 			return allocation
 		}),

@@ -48,7 +48,7 @@ func goneState() *state {
 // native is a CUDA program that is not Python: a pool, and much of its own.
 func native(p *snapshot.Process) {
 	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
-	old := func(d time.Duration) quantity.Optional[time.Duration] { return quantity.From(d, quantity.Probe) }
+	old := func(d time.Duration) snapshot.Float { return quantity.From(d.Seconds(), quantity.Probe) }
 	p.Command, p.Runtime, p.RuntimeVersion, p.Evictable = []string{"/opt/triton/bin/tritonserver", "--model-repository=/models"}, "CUDA", "12.4", nil
 	p.Probe.StartedBy, p.Probe.Capabilities = "preload", []string{"flush"}
 	p.Allocated, p.Cached, p.Returnable, p.Fragmented, p.Other = uitest.Known(60.1), uitest.Known(9.2), uitest.Known(9.2), snapshot.Bytes{}, uitest.Known(1.3)
@@ -56,9 +56,9 @@ func native(p *snapshot.Process) {
 		{Kind: "cuda_pool", Basis: "post_flush", Reserved: uitest.Known(18), Allocated: uitest.Known(8.8), Cached: uitest.Known(9.2), Returnable: uitest.Known(9.2), PeakReserved: uitest.Known(18)},
 		{Kind: "raw", Reserved: uitest.Known(51.3), Allocated: uitest.Known(51.3), Cached: uitest.Known(0), Returnable: uitest.Known(0), Blocks: count(213),
 			Largest: []snapshot.Allocation{
-				{Bytes: gib(40), Age: old(2*time.Hour + 3*time.Minute), API: "cuMemAlloc", Library: "libtriton_core.so"},
-				{Bytes: gib(8), Age: old(61 * time.Minute), API: "cuMemCreate", Library: "libnccl.so.2"},
-				{Bytes: gib(.0625), Age: old(9 * time.Second), API: "cuMemAllocManaged"},
+				{Bytes: gib(40), AgeSeconds: old(2*time.Hour + 3*time.Minute), API: "cuMemAlloc", Library: "libtriton_core.so"},
+				{Bytes: gib(8), AgeSeconds: old(61 * time.Minute), API: "cuMemCreate", Library: "libnccl.so.2"},
+				{Bytes: gib(.0625), AgeSeconds: old(9 * time.Second), API: "cuMemAllocManaged"},
 				{Bytes: gib(.004)},
 			}},
 	}

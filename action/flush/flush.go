@@ -206,17 +206,14 @@ func (r *Result) add(answer *probe.FlushResult) {
 	r.Reason, r.Notes = answer.SkippedReason, answer.Notes
 	for i := range answer.Devices {
 		d := &answer.Devices[i]
-		known, collected := false, snapshot.Bytes{}
-		if d.CollectedBytes != nil {
-			collected = quantity.From(*d.CollectedBytes, quantity.Probe)
-		}
+		known := false
 		for j := range r.Devices {
 			if r.Devices[j].UUID == d.UUID {
-				r.Devices[j].After, r.Devices[j].Collected, known = d.AfterBytes, collected, true
+				r.Devices[j].After, r.Devices[j].Collected, known = d.AfterBytes, d.CollectedBytes, true
 			}
 		}
 		if !known {
-			r.Devices = append(r.Devices, Device{UUID: d.UUID, Before: d.BeforeBytes, After: d.AfterBytes, Collected: collected})
+			r.Devices = append(r.Devices, Device{UUID: d.UUID, Before: d.BeforeBytes, After: d.AfterBytes, Collected: d.CollectedBytes})
 		}
 	}
 }

@@ -81,7 +81,7 @@ func holdsDocument(pid int, found *sources.Held) schema.HoldsDocument {
 			device.GPU = quantity.From(g.Index, quantity.Driver)
 		}
 		for _, part := range d.Parts {
-			device.Classes = append(device.Classes, schema.HeldClass{Class: string(part.Class), Bytes: part.Bytes, Blocks: part.Blocks})
+			device.Classes = append(device.Classes, schema.HeldClass{Class: part.Class, Bytes: part.Bytes, Blocks: part.Blocks})
 		}
 		doc.Holds.Devices = append(doc.Holds.Devices, device)
 	}

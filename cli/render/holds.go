@@ -24,8 +24,8 @@ func Holds(h *schema.Holds, snap *snapshot.Snapshot, signs Signs) string {
 				continue
 			}
 			blocks, share := signs.Dash, signs.Dash
-			if part.Blocks != nil {
-				blocks = strconv.FormatInt(*part.Blocks, 10)
+			if n, known := part.Blocks.Value(); known {
+				blocks = strconv.FormatInt(n, 10)
 			}
 			if d.AllocatedBytes > 0 {
 				share = fmt.Sprintf("%.0f%%", 100*float64(part.Bytes)/float64(d.AllocatedBytes))

@@ -111,7 +111,7 @@ func (h *Held) On(device string) snapshot.Held {
 	}
 	out.Allocated = h.Devices[i].AllocatedBytes
 	for _, part := range h.Devices[i].Parts {
-		out.Classes = append(out.Classes, snapshot.HeldClass{Class: string(part.Class), Bytes: part.Bytes})
+		out.Classes = append(out.Classes, snapshot.HeldClass{Class: part.Class, Bytes: part.Bytes})
 	}
 	return out
 }

@@ -136,22 +136,8 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 	for i := range found.Devices {
 		d := &found.Devices[i]
 		out.Left += int(d.Left)
-		for j := range d.Segments {
-			s := &d.Segments[j]
-			segment := snapshot.Segment{Address: s.Address, Size: s.Size, Private: s.Private, Expandable: s.Expandable}
-			for _, b := range s.Blocks {
-				segment.Blocks = append(segment.Blocks, snapshot.Block{Size: b.Size, State: blockStates[b.State]})
-			}
-			out.Segments = append(out.Segments, segment)
-		}
+		out.Segments = append(out.Segments, d.Segments...)
 	}
 	sorted.Stable(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return out
-}
-
-// blockStates are the protocol's states; live is the zero value.
-var blockStates = map[probe.BlockState]snapshot.BlockState{
-	probe.BlockPending:    snapshot.BlockPending,
-	probe.BlockCached:     snapshot.BlockCached,
-	probe.BlockFragmented: snapshot.BlockFragmented,
 }

@@ -160,7 +160,7 @@ func newBox() *box {
 		snap.GPUs[i].Holders = holders
 	}
 	b.latest.Store(snap)
-	size := func(n quantity.Bytes) *quantity.Bytes { return &n }
+	size := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Probe) }
 	self, _ := process.NewTable("/proc").Look(os.Getpid())
 	b.answers = []probe.Answer{{
 		Process: self.Identity, At: time.Now(), Hello: probe.Hello{
@@ -168,8 +168,8 @@ func newBox() *box {
 			Capabilities: []string{"flush"}, Evictable: []probe.Evictable{{Name: secret}},
 		},
 		Report: probe.Report{TimeNS: time.Now().UnixNano(), Devices: []probe.Device{{UUID: "GPU-1", Allocators: []probe.Allocator{{
-			Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: size(30 << 30), AllocatedBytes: size(1 << 30), CachedBytes: size(29 << 30), FragmentedBytes: size(0),
-			ReturnableBytes: size(29 << 30), Config: secret, Largest: []probe.Allocation{{Bytes: 1, Library: secret}}, Pools: []probe.Pool{{Name: secret}},
+			Kind: "pytorch", Basis: probe.Stranded, Reserved: size(30 << 30), Allocated: size(1 << 30), Cached: size(29 << 30), Fragmented: size(0),
+			Returnable: size(29 << 30), Config: secret, Largest: []probe.Allocation{{Bytes: 1, Library: secret}}, Pools: []probe.Pool{{Name: secret}},
 		}, {Kind: secret, Handle: 4711}}, OutOfMemory: []probe.FailedAllocation{{TimeNS: 1, Bytes: 1, Allocator: secret, API: secret, Library: secret}}}}},
 	}}
 	return b

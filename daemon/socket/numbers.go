@@ -68,7 +68,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		Type: p.Type, SMUtilization: p.SMUtilization, MemoryUtilization: p.MemoryUtilization, EncoderUtilization: p.EncoderUtilization,
 		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
 		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
-		Allocators: schema.List(p.Allocators, numbersOfAllocator), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
+		Allocators: schema.List(p.Allocators, probe.NumbersOf), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
 	}
 	if s := p.Served; s != nil {
 		out.Served = &snapshot.Served{Process: s.Process, Name: s.Name, Parts: s.Parts, KVCacheUsed: s.KVCacheUsed, Requests: s.Requests, Asleep: s.Asleep}
@@ -80,18 +80,6 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		}
 	}
 	return out
-}
-
-func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
-	return snapshot.Allocator{
-		Kind: probe.CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
-		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Managed: a.Managed, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
-		OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated,
-		PeakReserved: a.PeakReserved, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
-		Pools: schema.List(a.Pools, func(p *snapshot.Pool) snapshot.Pool {
-			return snapshot.Pool{Name: probe.CommonPool(p.Name), Reserved: p.Reserved, Allocated: p.Allocated, Fragmented: p.Fragmented, Segments: p.Segments}
-		}),
-	}
 }
 
 // sharedEvent returns an event for other users, nil if they may not see it: only a process's user and

@@ -47,7 +47,7 @@ func TestFlushFreesIdlePools(t *testing.T) {
 		t.Errorf("full flush: %+v; the driver's reserved bytes are %d", whole, left)
 	}
 	for _, a := range allocators(r.report(), "cuda_pool") {
-		if a.FragmentedBytes == nil || *a.ReturnableBytes != 0 || *a.FragmentedBytes+*a.AllocatedBytes != *a.ReservedBytes {
+		if !a.Fragmented.Known() || a.Returnable.Or(0) != 0 || a.Fragmented.Or(0)+a.Allocated.Or(0) != a.Reserved.Or(0) {
 			t.Errorf("pool after the flush: %+v", a)
 		}
 	}
@@ -72,9 +72,9 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 		r := newBox(t).start(true, program(t, "dlsym"), "dlsym", scenario)
 		var counted int64
 		for _, a := range allocators(r.report(), kind) {
-			counted += *a.OutOfMemoryCount
-			if *a.FailedAllocations != *a.OutOfMemoryCount {
-				t.Errorf("%d failed allocations, %d errors: no library is in between", *a.FailedAllocations, *a.OutOfMemoryCount)
+			counted += a.OutOfMemoryCount.Or(0)
+			if a.FailedAllocations.Or(0) != a.OutOfMemoryCount.Or(0) {
+				t.Errorf("%d failed allocations, %d errors: no library is in between", a.FailedAllocations.Or(0), a.OutOfMemoryCount.Or(0))
 			}
 		}
 		if counted != 1 {
@@ -100,7 +100,7 @@ func refused(r probe.Report) (failed []probe.FailedAllocation) {
 func TestLargestAllocations(t *testing.T) {
 	r := newBox(t).start(true, program(t, "linked"), "linked", "linear")
 	for _, a := range allocators(r.report(), "raw") {
-		if *a.Blocks == 0 {
+		if a.Blocks.Or(0) == 0 {
 			continue
 		}
 		sorted := slices.IsSortedFunc(a.Largest, func(a, b probe.Allocation) int { return int(b.Bytes - a.Bytes) })
@@ -108,7 +108,7 @@ func TestLargestAllocations(t *testing.T) {
 			t.Errorf("largest: %+v", a.Largest)
 		}
 		for _, l := range a.Largest {
-			if l.API != "cuMemAlloc" && l.API != "cuMemAllocPitch" || !strings.HasPrefix(l.Library, "linkedprogram") || l.AgeSeconds == nil || *l.AgeSeconds > 600 {
+			if l.API != "cuMemAlloc" && l.API != "cuMemAllocPitch" || !strings.HasPrefix(l.Library, "linkedprogram") || l.AgeSeconds.Or(601) > 600 {
 				t.Errorf("one of the largest: %+v", l)
 			}
 		}

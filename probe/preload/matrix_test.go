@@ -79,17 +79,17 @@ func checkStats(t *testing.T, r *run) {
 			for _, a := range report.Devices[i].Allocators {
 				switch a.Kind {
 				case "raw":
-					raw += *a.AllocatedBytes
-					blocks += *a.Segments
+					raw += a.Allocated.Or(0)
+					blocks += a.Segments.Or(0)
 					config = a.Config
-					if a.ManagedBytes != nil {
-						managed = *a.ManagedBytes
+					if a.Managed.Known() {
+						managed = a.Managed.Or(0)
 					}
 				case "cuda_pool":
-					used += *a.AllocatedBytes
-					reserved += *a.ReservedBytes
+					used += a.Allocated.Or(0)
+					reserved += a.Reserved.Or(0)
 				case "cuda_graph":
-					graphs += *a.ReservedBytes
+					graphs += a.Reserved.Or(0)
 				}
 			}
 		}

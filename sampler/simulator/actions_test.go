@@ -28,20 +28,20 @@ func TestFlushFreesWhatWasReturnable(t *testing.T) {
 		al := a.Report.Devices[0].Allocators[0]
 		// A flush waits for pending blocks, and frees their segments too.
 		pending := quantity.Bytes(0)
-		if al.PendingBytes != nil {
-			pending = *al.PendingBytes
+		if al.Pending.Known() {
+			pending = al.Pending.Or(0)
 		}
 		would, failed := b.Flush(m.Processes[p.PID].Identity, true)
 		done, err := b.Flush(m.Processes[p.PID].Identity, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if failed != nil || would.BeforeBytes != *al.ReservedBytes || would.FreedBytes != *al.ReturnableBytes {
+		if failed != nil || would.BeforeBytes != al.Reserved.Or(0) || would.FreedBytes != al.Returnable.Or(0) {
 			t.Errorf("%s: a dry run says %+v, %v", who.user, would, failed)
 		}
 		freed := done.FreedBytes
-		if done.BeforeBytes != *al.ReservedBytes || freed < *al.ReturnableBytes || freed > *al.ReturnableBytes+pending+64*quantity.MiB {
-			t.Errorf("%s: %s returnable, %s pending, freed %s", who.user, *al.ReturnableBytes, pending, freed)
+		if done.BeforeBytes != al.Reserved.Or(0) || freed < al.Returnable.Or(0) || freed > al.Returnable.Or(0)+pending+64*quantity.MiB {
+			t.Errorf("%s: %s returnable, %s pending, freed %s", who.user, al.Returnable.Or(0), pending, freed)
 		}
 		now, _ := b.look(0).owned(who.gpu, who.user, who.command)
 		if p.Used.Or(0)-now.Used.Or(0) != freed {

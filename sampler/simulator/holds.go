@@ -11,10 +11,10 @@ import (
 
 // trainedClasses are the classes of a training program's tensors, in turn: for a parameter
 // there are a gradient and AdamW's two moments.
-var trainedClasses = []probe.HeldBy{"parameters", "gradients", "optimizer_state", "optimizer_state"}
+var trainedClasses = []string{"parameters", "gradients", "optimizer_state", "optimizer_state"}
 
 // servedClasses are the classes of a server's tensors: an eighth is its key-value cache.
-var servedClasses = append(slices.Repeat([]probe.HeldBy{"parameters"}, 7), "variables")
+var servedClasses = append(slices.Repeat([]string{"parameters"}, 7), "variables")
 
 // Holds returns what holds a process's memory as its probe reports it, for PyTorch only.
 func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
@@ -34,17 +34,17 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	stats := t.cache.Stats()
 	device := probe.DeviceHolds{UUID: t.uuid(), AllocatedBytes: stats.Allocated}
 	left := stats.Allocated
-	add := func(class probe.HeldBy, size quantity.Bytes, n *int64) {
+	add := func(class string, size quantity.Bytes, n quantity.Optional[int64]) {
 		device.Parts, left = append(device.Parts, probe.HeldPart{Class: class, Bytes: size, Blocks: n}), left-size
 	}
 	for _, class := range probe.HeldClasses {
 		switch n := int64(len(held[class])); {
 		case class == "pending":
-			add(class, stats.Pending, nil)
+			add(class, stats.Pending, quantity.Unknown[int64]())
 		case class == probe.Unnamed:
-			add(class, left, nil)
+			add(class, left, quantity.Unknown[int64]())
 		case n > 0:
-			add(class, held[class].bytes(), &n)
+			add(class, held[class].bytes(), quantity.From(n, quantity.Probe))
 		}
 	}
 	found.TimeNS, found.Exact, found.Devices = b.epoch.Add(b.at).UnixNano(), true, []probe.DeviceHolds{device}
@@ -52,8 +52,8 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 }
 
 // holds returns the task's tensors by class. What it leaks is in a variable.
-func (t *task) holds() map[probe.HeldBy]batch {
-	held := map[probe.HeldBy]batch{}
+func (t *task) holds() map[string]batch {
+	held := map[string]batch{}
 	switch p := t.program.(type) {
 	case *training:
 		p.hold(held, trainedClasses)
@@ -70,16 +70,16 @@ func (t *task) holds() map[probe.HeldBy]batch {
 // heldAtError returns the parts that a probe finds as an allocation fails.
 func (t *task) heldAtError() (found []probe.Holder) {
 	held := t.holds()
-	for _, class := range []probe.HeldBy{"variables", "optimizer_state", "parameters"} {
+	for _, class := range []string{"variables", "optimizer_state", "parameters"} {
 		if size := held[class].bytes(); size > 0 {
-			found = append(found, probe.Holder{Class: class, Name: map[probe.HeldBy]string{"variables": "outputs in train"}[class], Bytes: size})
+			found = append(found, probe.Holder{Class: class, Name: map[string]string{"variables": "outputs in train"}[class], Bytes: size})
 		}
 	}
 	return found
 }
 
 // hold sorts the tensors into classes, in turn.
-func (w *weights) hold(held map[probe.HeldBy]batch, classes []probe.HeldBy) {
+func (w *weights) hold(held map[string]batch, classes []string) {
 	for i, block := range w.blocks {
 		class := classes[i%len(classes)]
 		held[class] = append(held[class], block)

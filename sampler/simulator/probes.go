@@ -78,23 +78,16 @@ func (b *Box) answer(t *task) probe.Answer {
 
 func (t *task) report() probe.Device {
 	s := t.probe.stats
-	total := t.frame.total
-	d := probe.Device{UUID: t.uuid(), TotalBytes: &total}
+	d := probe.Device{UUID: t.uuid(), Total: reported(t.frame.total)}
 	a := probe.Allocator{
-		ReservedBytes:    &s.Reserved,
-		AllocatedBytes:   &s.Allocated,
-		CachedBytes:      &s.Cached,
-		FragmentedBytes:  &s.Fragmented,
-		ReturnableBytes:  &s.Returnable,
-		LargestFreeBytes: &s.LargestFree,
-
-		PeakAllocatedBytes: &s.PeakAllocated,
-		PeakReservedBytes:  &s.PeakReserved,
+		Reserved: reported(s.Reserved), Allocated: reported(s.Allocated), Cached: reported(s.Cached), Fragmented: reported(s.Fragmented),
+		Returnable: reported(s.Returnable), LargestFree: reported(s.LargestFree),
+		PeakAllocated: reported(s.PeakAllocated), PeakReserved: reported(s.PeakReserved),
 	}
 	switch t.role.runtime {
 	case pytorch:
 		a.Kind, a.Basis = "pytorch", probe.Stranded
-		a.PendingBytes = &s.Pending
+		a.Pending = reported(s.Pending)
 		a.Segments, a.StrandedSegments, a.Blocks = count(s.Segments), count(s.Stranded), count(s.Blocks)
 		a.Pools = []probe.Pool{part("small", s.Small), part("large", s.Large)}
 		a.Config = t.role.config
@@ -111,15 +104,14 @@ func (t *task) report() probe.Device {
 
 func part(name string, p allocator.Pool) probe.Pool {
 	return probe.Pool{
-		Name: name, ReservedBytes: &p.Reserved, AllocatedBytes: &p.Allocated, FragmentedBytes: &p.Fragmented,
+		Name: name, Reserved: reported(p.Reserved), Allocated: reported(p.Allocated), Fragmented: reported(p.Fragmented),
 		Segments: count(p.Segments),
 	}
 }
 
-func count(n int) *int64 {
-	wide := int64(n)
-	return &wide
-}
+func reported[T any](figure T) quantity.Optional[T] { return quantity.From(figure, quantity.Probe) }
+
+func count(n int) quantity.Optional[int64] { return reported(int64(n)) }
 
 const maxFailures = 16
 
@@ -134,8 +126,8 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
 	// A report that was made before keeps its list.
 	t.failures = append(slices.Clip(t.failures), probe.FailedAllocation{
-		TimeNS: t.box.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
-		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
+		TimeNS: t.box.epoch.Add(t.now).UnixNano(), Bytes: size, Free: reported(free), Limit: reported(t.frame.total), Allocator: "pytorch",
+		Reserved: reported(s.Reserved), Allocated: reported(s.Allocated), LargestFree: reported(s.LargestFree),
 		Stack: []string{t.role.command[1] + ":118 in forward", t.role.command[1] + ":204 in train"}, Held: t.heldAtError(),
 	})
 	t.failures = t.failures[max(len(t.failures)-maxFailures, 0):]

@@ -142,19 +142,19 @@ func checkAnswer(t *testing.T, m moment, a probe.Answer) {
 	}
 	device := a.Report.Devices[0]
 	for _, al := range device.Allocators {
-		if *al.ReservedBytes != *al.AllocatedBytes+*al.CachedBytes+*al.FragmentedBytes {
+		if al.Reserved.Or(0) != al.Allocated.Or(0)+al.Cached.Or(0)+al.Fragmented.Or(0) {
 			t.Errorf("PID %d: the parts do not add up: %+v", a.Process.PID, al)
 		}
-		if *al.AllocatedBytes < 0 || *al.CachedBytes < 0 || *al.FragmentedBytes < 0 || *al.LargestFreeBytes > *al.CachedBytes+*al.FragmentedBytes {
+		if al.Allocated.Or(0) < 0 || al.Cached.Or(0) < 0 || al.Fragmented.Or(0) < 0 || al.LargestFree.Or(0) > al.Cached.Or(0)+al.Fragmented.Or(0) {
 			t.Errorf("PID %d: %+v", a.Process.PID, al)
 		}
 		switch al.Kind {
 		case "pytorch":
-			if *al.ReturnableBytes != *al.CachedBytes || *al.PendingBytes > *al.AllocatedBytes || al.Basis != probe.Stranded {
+			if al.Returnable.Or(0) != al.Cached.Or(0) || al.Pending.Or(0) > al.Allocated.Or(0) || al.Basis != probe.Stranded {
 				t.Errorf("PID %d: %+v", a.Process.PID, al)
 			}
 		case "jax":
-			if *al.ReturnableBytes != 0 || *al.CachedBytes != *al.LargestFreeBytes || al.OutOfMemoryCount != nil || al.Basis != probe.LargestFree {
+			if al.Returnable.Or(0) != 0 || al.Cached.Or(0) != al.LargestFree.Or(0) || al.OutOfMemoryCount.Known() || al.Basis != probe.LargestFree {
 				t.Errorf("PID %d: %+v", a.Process.PID, al)
 			}
 		default:
@@ -186,7 +186,7 @@ func checkOther(t *testing.T, m moment, a probe.Answer) {
 			if uuid != device.UUID {
 				t.Errorf("PID %d is on %s, its probe reports %s", p.PID, uuid, device.UUID)
 			}
-			other := p.Used.Or(0) - *device.Allocators[0].ReservedBytes
+			other := p.Used.Or(0) - device.Allocators[0].Reserved.Or(0)
 			if other < 500*quantity.MiB || other > 3*quantity.GiB {
 				t.Errorf("PID %d: other is %d", p.PID, other)
 			}

@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
 )
 
 func TestSegmentsAddUpToTheStats(t *testing.T) {
@@ -41,7 +42,7 @@ func TestSegmentsAddUpToTheStats(t *testing.T) {
 
 func checkMap(t *testing.T, d *probe.DeviceSegments, stats *probe.Allocator) {
 	t.Helper()
-	sums := map[probe.BlockState]quantity.Bytes{}
+	sums := map[snapshot.BlockState]quantity.Bytes{}
 	live, last := int64(0), uint64(0)
 	for _, s := range d.Segments {
 		if s.Address <= last {
@@ -55,9 +56,9 @@ func checkMap(t *testing.T, d *probe.DeviceSegments, stats *probe.Allocator) {
 			}
 		}
 	}
-	if sums[probe.BlockLive]+sums[probe.BlockPending] != *stats.AllocatedBytes || sums[probe.BlockPending] != *stats.PendingBytes ||
-		sums[probe.BlockCached] != *stats.ReturnableBytes || sums[probe.BlockFragmented] != *stats.FragmentedBytes ||
-		live != *stats.Blocks || int64(len(d.Segments)) != *stats.Segments {
+	if sums[probe.BlockLive]+sums[probe.BlockPending] != stats.Allocated.Or(0) || sums[probe.BlockPending] != stats.Pending.Or(0) ||
+		sums[probe.BlockCached] != stats.Returnable.Or(0) || sums[probe.BlockFragmented] != stats.Fragmented.Or(0) ||
+		live != stats.Blocks.Or(-1) || int64(len(d.Segments)) != stats.Segments.Or(-1) {
 		t.Errorf("%v in %d segments and %d blocks, but the stats are %+v", sums, len(d.Segments), live, stats)
 	}
 }

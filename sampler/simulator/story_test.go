@@ -45,7 +45,7 @@ func TestLeakRaisesTheFirstAlarmAndFillsItsGPU(t *testing.T) {
 				crossed = at
 				p, _ := m.owned(3, "carol", "finetune.py")
 				a, ok := m.answer(p.PID)
-				if !ok || *a.Report.Devices[0].Allocators[0].AllocRetries == 0 {
+				if !ok || a.Report.Devices[0].Allocators[0].AllocRetries.Or(0) == 0 {
 					t.Errorf("no retry yet: %+v", a)
 				}
 			}
@@ -80,8 +80,8 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 			switch {
 			case ok && p.PID == first.PID:
 				if a, ok := m.answer(p.PID); ok {
-					counts = *a.Report.Devices[0].Allocators[0].OutOfMemoryCount
-					retries = *a.Report.Devices[0].Allocators[0].AllocRetries
+					counts = a.Report.Devices[0].Allocators[0].OutOfMemoryCount.Or(-1)
+					retries = a.Report.Devices[0].Allocators[0].AllocRetries.Or(-1)
 					failed = a.Report.Devices[0].OutOfMemory
 				}
 			case !ok && ended == 0:
@@ -102,8 +102,8 @@ func TestLeakRunsOutOfMemoryEndsAndStartsAgain(t *testing.T) {
 			t.Errorf("%d failed allocations of %d", len(failed), counts)
 		}
 		for i, f := range failed {
-			if f.Bytes <= *f.FreeBytes || *f.ReservedBytes > *f.LimitBytes || i > 0 && f.TimeNS <= failed[i-1].TimeNS {
-				t.Errorf("failed allocation %d of %d bytes: %d free, %d of %d reserved", i, f.Bytes, *f.FreeBytes, *f.ReservedBytes, *f.LimitBytes)
+			if f.Bytes <= f.Free.Or(0) || f.Reserved.Or(0) > f.Limit.Or(0) || i > 0 && f.TimeNS <= failed[i-1].TimeNS {
+				t.Errorf("failed allocation %d of %d bytes: %d free, %d of %d reserved", i, f.Bytes, f.Free.Or(0), f.Reserved.Or(0), f.Limit.Or(0))
 			}
 		}
 		if ended == 0 || restarted == 0 || restarted-ended < 30*time.Second || restarted-ended > 90*time.Second {
@@ -254,8 +254,8 @@ func TestFragmentedJobStaysFragmented(t *testing.T) {
 				t.Fatalf("no answer after %s", at)
 			}
 			al := a.Report.Devices[0].Allocators[0]
-			if *al.FragmentedBytes < 14*quantity.GiB || *al.FragmentedBytes > 20*quantity.GiB {
-				t.Errorf("%s fragmented after %s", *al.FragmentedBytes, at)
+			if al.Fragmented.Or(0) < 14*quantity.GiB || al.Fragmented.Or(0) > 20*quantity.GiB {
+				t.Errorf("%s fragmented after %s", al.Fragmented.Or(0), at)
 			}
 		}
 	})

@@ -95,9 +95,9 @@ func (a *Allocator) Bound() Bound {
 		return Exactly
 	case a.ReturnableBound != Exactly:
 		return a.ReturnableBound
-	case a.Basis == postFlush && a.Kind == kindPool:
+	case a.Basis == PostFlush && a.Kind == kindPool:
 		return About
-	case a.Basis == postFlush && a.Cached.Or(0) > 0:
+	case a.Basis == PostFlush && a.Cached.Or(0) > 0:
 		return Most
 	case a.uncertain():
 		return Least
@@ -131,8 +131,6 @@ func (p *Process) FragmentedKnown() bool {
 		return !a.Fragmented.Known() && a.Cached.Or(0) > 0
 	})
 }
-
-const postFlush = "post_flush"
 
 // FlushRefusal returns why the viewer cannot flush the process, "" if the viewer can try. The viewer
 // is the user who asks; "root" may ask every user's process.

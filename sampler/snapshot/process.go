@@ -191,58 +191,73 @@ func (s *Served) Report() string {
 	return s.Words
 }
 
-// Allocator is one allocator's stats, as in the protocol.
-type Allocator struct {
-	Kind             string
-	Basis            string // "stranded", "largest_free", "post_flush"
-	ReturnableBound  Bound
-	Reserved         Bytes
-	Allocated        Bytes
-	Cached           Bytes
-	Fragmented       Bytes
-	Returnable       Bytes
-	Pending          Bytes
-	LargestFree      Bytes
-	Asleep           Bytes
-	Managed          Bytes // addresses that host and GPU share; the GPU has what it touches, as part of Other
-	Segments         quantity.Optional[int64]
-	OutOfMemoryCount quantity.Optional[int64]
-	AllocRetries     quantity.Optional[int64]
-	// FailedAllocations are calls that the driver refused for lack of memory.
-	FailedAllocations quantity.Optional[int64]
+// Basis is how an allocator's fragmentation is determined.
+type Basis string
 
-	PeakAllocated    Bytes // the highest since the process began
-	PeakReserved     Bytes
-	Blocks           quantity.Optional[int64] // allocated blocks; of "raw", allocations
-	StrandedSegments quantity.Optional[int64] // with free memory between allocated blocks
-	Config           string                   // as the allocator writes it; hostile input
-	Pools            []Pool
-	Largest          []Allocation // largest first
+// The bases.
+const (
+	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks are fragmented
+	LargestFree Basis = "largest_free" // best fit with coalescing: the largest free block is cached, the rest fragmented
+	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what the flush could not free
+)
+
+// Allocator is one allocator's stats, in the protocol's JSON.
+type Allocator struct {
+	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
+	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
+	Basis  Basis  `json:"basis,omitempty"`
+	// ReturnableBound is Exactly if a flush frees exactly Returnable; with PostFlush it is Most.
+	ReturnableBound Bound `json:"returnable_bound,omitempty"`
+
+	Reserved         Bytes                    `json:"reserved_bytes,omitzero"`
+	Allocated        Bytes                    `json:"allocated_bytes,omitzero"`
+	Cached           Bytes                    `json:"cached_bytes,omitzero"`
+	Fragmented       Bytes                    `json:"fragmented_bytes,omitzero"`
+	Returnable       Bytes                    `json:"returnable_bytes,omitzero"`
+	Pending          Bytes                    `json:"pending_bytes,omitzero"` // freed by the program, still in use by the GPU's streams
+	LargestFree      Bytes                    `json:"largest_free_bytes,omitzero"`
+	Asleep           Bytes                    `json:"asleep_bytes,omitzero"`  // unmapped, with its addresses kept: part of no other figure
+	Managed          Bytes                    `json:"managed_bytes,omitzero"` // addresses that host and GPU share; the GPU has what it touches, as part of Other
+	Segments         quantity.Optional[int64] `json:"segments,omitzero"`
+	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count,omitzero"`
+	AllocRetries     quantity.Optional[int64] `json:"alloc_retries,omitzero"`
+	// FailedAllocations are calls that the driver refused for lack of memory. A
+	// library may have tried again, so they are not errors of the program's.
+	FailedAllocations quantity.Optional[int64] `json:"failed_allocations,omitzero"`
+
+	// Peaks are the highest values since the process began, or since the program has reset them.
+	PeakAllocated    Bytes                    `json:"peak_allocated_bytes,omitzero"`
+	PeakReserved     Bytes                    `json:"peak_reserved_bytes,omitzero"`
+	Blocks           quantity.Optional[int64] `json:"blocks,omitzero"`            // allocated blocks; of "raw", allocations
+	StrandedSegments quantity.Optional[int64] `json:"stranded_segments,omitzero"` // with free memory between allocated blocks
+	Config           string                   `json:"config,omitempty"`           // as the allocator writes it; hostile input
+	Pools            []Pool                   `json:"pools,omitempty"`            // their figures sum to the allocator's
+	Largest          []Allocation             `json:"largest,omitempty"`          // largest live allocations, largest first
 }
 
-// Evictable is a cache that a program has registered for eviction in a flush.
+// Evictable is a cache of the program itself that a flush may empty, highest priority first.
 // Its name is hostile input.
 type Evictable struct {
-	Name     string
-	Priority float64
-	Bytes    Bytes // as the program reports it
+	Name     string  `json:"name"`
+	Priority float64 `json:"priority"`
+	Bytes    Bytes   `json:"bytes,omitzero"` // as the program reports it
 }
 
-// Pool is a part of an allocator, "small" or "large".
+// Pool is a part of an allocator: PyTorch keeps small blocks (up to 1 MiB) apart from large ones.
 type Pool struct {
-	Name       string
-	Reserved   Bytes
-	Allocated  Bytes
-	Fragmented Bytes
-	Segments   quantity.Optional[int64]
+	Name       string                   `json:"name"` // "small", "large"
+	Reserved   Bytes                    `json:"reserved_bytes,omitzero"`
+	Allocated  Bytes                    `json:"allocated_bytes,omitzero"`
+	Fragmented Bytes                    `json:"fragmented_bytes,omitzero"`
+	Segments   quantity.Optional[int64] `json:"segments,omitzero"`
 }
 
 // Allocation is one live allocation that a process made itself. API and Library are hostile input.
 type Allocation struct {
-	Bytes   quantity.Bytes
-	Age     quantity.Optional[time.Duration]
-	API     string
-	Library string
+	Bytes      quantity.Bytes `json:"bytes"`
+	AgeSeconds Float          `json:"age_seconds,omitzero"`
+	API        string         `json:"api,omitempty"`     // the call that made it: "cuMemAlloc", "cuMemCreate"
+	Library    string         `json:"library,omitempty"` // whose code made that call: "libcublas.so.12"
 }
 
 // EndedProcess is a process that has ended.

@@ -1,6 +1,11 @@
 package snapshot
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -24,17 +29,19 @@ func (m *SegmentMap) Size() quantity.Bytes {
 	return sum
 }
 
-// Segment is one piece of memory that an allocator has from the driver. The driver takes it back
-// whole or not at all, except for the whole free pages of an expandable one.
+// Segment is one piece of memory that an allocator has from the driver, in the protocol's JSON. The
+// driver takes it back whole or not at all, except for the whole free pages of an expandable one.
 type Segment struct {
-	Address    uint64
-	Size       quantity.Bytes
-	Private    bool // of a CUDA graph's or another private pool
-	Expandable bool
-	Blocks     []Block // in order; their sizes add up to Size
+	Address    uint64         `json:"address"`
+	Size       quantity.Bytes `json:"size"`
+	Pool       string         `json:"pool,omitempty"` // "small", "large"
+	Stream     uint64         `json:"stream,omitempty"`
+	Private    bool           `json:"private,omitempty"` // of a CUDA graph's or another private pool
+	Expandable bool           `json:"expandable,omitempty"`
+	Blocks     []Block        `json:"blocks"` // in order; their sizes add up to Size
 }
 
-// Block is a stretch of a segment in one state.
+// Block is a stretch of a segment in one state, encoded as [2097152,"live"].
 type Block struct {
 	Size  quantity.Bytes
 	State BlockState
@@ -43,11 +50,51 @@ type Block struct {
 // BlockState is the state of a block's memory.
 type BlockState uint8
 
-// The states. Fragmented is free, but in a segment with live blocks; Cached is free and would be
-// freed by a flush.
+// The states. A flush frees the cached blocks; free blocks that it cannot free, in a segment with live
+// blocks, are fragmented.
 const (
-	BlockLive BlockState = iota
-	BlockPending
+	BlockLive    BlockState = iota
+	BlockPending            // freed by the program, still in use by the GPU's streams
 	BlockCached
 	BlockFragmented
 )
+
+var blockStates = [...]string{BlockLive: "live", BlockPending: "pending", BlockCached: "cached", BlockFragmented: "stuck"}
+
+func (b Block) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%q]", int64(b.Size), blockStates[b.State]), nil
+}
+
+var (
+	errNoBlock   = errors.New(`a block is not [size,"state"]`)
+	errNoSegment = errors.New("a segment is no object")
+)
+
+func (b *Block) UnmarshalJSON(data []byte) error {
+	inner, ok := bytes.CutPrefix(data, []byte{'['})
+	inner, closed := bytes.CutSuffix(inner, []byte{']'})
+	size, word, pair := bytes.Cut(inner, []byte{','})
+	word = bytes.TrimSpace(word)
+	if !ok || !closed || !pair || len(word) < 2 || word[0] != '"' || word[len(word)-1] != '"' {
+		return errNoBlock
+	}
+	if err := json.Unmarshal(size, &b.Size); err != nil {
+		return errNoBlock
+	}
+	state := slices.Index(blockStates[:], string(word[1:len(word)-1]))
+	if state < 0 {
+		return fmt.Errorf("a block is %.256q", word[1:len(word)-1])
+	}
+	b.State = BlockState(state)
+	return nil
+}
+
+// UnmarshalJSON refuses anything but an object at once: an array of a million numbers would become
+// a million empty segments first.
+func (s *Segment) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '{' {
+		return errNoSegment
+	}
+	type plain Segment
+	return json.Unmarshal(data, (*plain)(s))
+}

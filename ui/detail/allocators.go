@@ -56,8 +56,8 @@ func (d Panel) inShort(width int) []string {
 		if whose := text.Clean(cell.Limit(cmp.Or(largest.Library, largest.API))); whose != "" {
 			words += " by " + whose
 		}
-		if age, ok := largest.Age.Value(); ok {
-			words += ", " + quantity.Duration(age.Truncate(time.Second)) + " old"
+		if age, ok := largest.AgeSeconds.Value(); ok {
+			words += ", " + quantity.Duration(time.Duration(age*float64(time.Second))) + " old"
 		}
 	}
 	return []string{d.text(width, cell.Span{s.Text, words})}
@@ -132,9 +132,9 @@ func (d Panel) allocatorFacts(a *snapshot.Allocator) []string {
 func (d Panel) allocation(a *snapshot.Allocation) string {
 	size := a.Bytes.String()
 	s := strings.Repeat(" ", max(partBytes-text.Width(size), 0)) + size
-	if age, ok := a.Age.Value(); ok {
+	if age, ok := a.AgeSeconds.Value(); ok {
 		const ageCells = 6
-		old := quantity.Duration(age.Truncate(time.Second))
+		old := quantity.Duration(time.Duration(age * float64(time.Second)))
 		s += "  " + strings.Repeat(" ", max(ageCells-text.Width(old), 0)) + old + " old"
 	}
 	if api := text.Clean(cell.Limit(a.API)); api != "" {

@@ -197,7 +197,7 @@ func (d Panel) cachedNote() string {
 }
 
 func (d Panel) fragmentedNote() string {
-	basis := ""
+	basis := snapshot.Basis("")
 	for i := range d.process.Allocators {
 		a := &d.process.Allocators[i]
 		if a.Basis == "" || a.Basis == basis {

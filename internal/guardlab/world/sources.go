@@ -121,7 +121,7 @@ func (j *Job) noteFailed() {
 		kind = "jax"
 	}
 	j.failed = []probe.FailedAllocation{{
-		TimeNS: j.world.Time().UnixNano(), Bytes: j.asked, FreeBytes: &free, Allocator: kind, ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated,
+		TimeNS: j.world.Time().UnixNano(), Bytes: j.asked, Free: reported(free), Allocator: kind, Reserved: reported(s.Reserved), Allocated: reported(s.Allocated),
 	}}
 }
 
@@ -132,13 +132,17 @@ func (j *Job) leaveRecord() {
 	j.world.records = append(j.world.records, record{j.world.now, a})
 }
 
+func reported(b quantity.Bytes) quantity.Optional[quantity.Bytes] {
+	return quantity.From(b, quantity.Probe)
+}
+
 func (j *Job) answer() probe.Answer {
 	s, at, total := j.stats(), j.world.Time(), j.world.Total
-	count := func(n int) *int64 { wide := int64(n); return &wide }
+	count := func(n int) quantity.Optional[int64] { return quantity.From(int64(n), quantity.Probe) }
 	a := probe.Allocator{
-		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, CachedBytes: &s.Cached, FragmentedBytes: &s.Fragmented,
-		ReturnableBytes: &s.Returnable, LargestFreeBytes: &s.LargestFree,
-		PeakAllocatedBytes: &s.PeakAllocated, PeakReservedBytes: &s.PeakReserved,
+		Reserved: reported(s.Reserved), Allocated: reported(s.Allocated), Cached: reported(s.Cached), Fragmented: reported(s.Fragmented),
+		Returnable: reported(s.Returnable), LargestFree: reported(s.LargestFree),
+		PeakAllocated: reported(s.PeakAllocated), PeakReserved: reported(s.PeakReserved),
 	}
 	hello := probe.Hello{Proto: probe.Version, PID: j.identity.PID, StartTime: j.identity.StartTime, StartedBy: "run"}
 	if j.Region > 0 {
@@ -146,13 +150,13 @@ func (j *Job) answer() probe.Answer {
 		hello.Runtimes = []probe.Runtime{{Name: "JAX"}}
 	} else {
 		a.Kind, a.Basis = "pytorch", probe.Stranded
-		a.PendingBytes, a.Blocks, a.Segments, a.StrandedSegments = &s.Pending, count(s.Blocks), count(s.Segments), count(s.Stranded)
+		a.Pending, a.Blocks, a.Segments, a.StrandedSegments = reported(s.Pending), count(s.Blocks), count(s.Segments), count(s.Stranded)
 		a.OutOfMemoryCount, a.AllocRetries = count(s.OutOfMemory), count(s.Retries)
 		hello.Runtimes, hello.Capabilities = []probe.Runtime{{Name: "PyTorch"}}, []string{"flush"}
 	}
 	return probe.Answer{
 		Process: j.identity, Hello: hello, Since: epoch.Add(j.started), At: at,
-		Report: probe.Report{TimeNS: at.UnixNano(), Devices: []probe.Device{{UUID: UUID, TotalBytes: &total, Allocators: []probe.Allocator{a}, OutOfMemory: j.failed}}},
+		Report: probe.Report{TimeNS: at.UnixNano(), Devices: []probe.Device{{UUID: UUID, Total: reported(total), Allocators: []probe.Allocator{a}, OutOfMemory: j.failed}}},
 	}
 }
 
