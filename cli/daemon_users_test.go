@@ -92,7 +92,7 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	return u
 }
 
-// as is a program as one of the users.
+// as returns a command that runs a program as one of the users.
 func (u *usersPlace) as(name string, uid int, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(u.dir, program), args...)
 	home := filepath.Join(u.dir, name)
@@ -136,8 +136,8 @@ func (u *usersPlace) once(name string, uid int) (doc schema.Document, text strin
 	return doc, string(out)
 }
 
-// TestAliceSeesThatBobsMemoryIsCached: she may not ask bob's process, and root's
-// daemon may. She sees numbers, and which they are the daemon's.
+// TestAliceSeesThatBobsMemoryIsCached: alice may not ask bob's process, but root's daemon may. She
+// sees the numbers, and that they come from the daemon.
 func TestAliceSeesThatBobsMemoryIsCached(t *testing.T) {
 	t.Parallel()
 	u := newUsersPlace(t)

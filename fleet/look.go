@@ -90,7 +90,7 @@ type choice struct {
 	unit     Unit
 	lines    map[string]*Line
 	problems []string
-	allIdle  bool     // each line that has idle GPUs is known
+	allIdle  bool     // the engine named every line that has idle GPUs: any other has none
 	old      []series // boxes whose last sample has an old time, and its age
 }
 

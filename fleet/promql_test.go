@@ -74,8 +74,9 @@ func TestQueriesGrowWithTheFilter(t *testing.T) {
 	}
 }
 
-// TestSumsOfSeveralEnginesAreNotTaken: behind an engine of several engines the series of users have
-// more labels, and two of them may cover the same GPU.
+// TestSumsOfSeveralEnginesAreNotTaken: where one engine answers for several, the users' recorded
+// sums have more labels, and two of them may count the same GPU. So the sums are made from the
+// series of each GPU.
 func TestSumsOfSeveralEnginesAreNotTaken(t *testing.T) {
 	alices, _ := ParseFilter("user=alice")
 	host, _ := ParseFilter("host=box")

@@ -20,28 +20,28 @@ const (
 	rare                       = 120         // samples to remember if they are far apart
 
 	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
-	outlier      = 1.5 // a change counts for at most so many claims
-	priorSamples = 3   // the next shorter horizon's result counts as so many forecasts
+	outlier      = 1.5 // a change counts for at most this many claims
+	priorSamples = 3   // the next shorter horizon's result counts as this many forecasts
 
-	neverArrives = 3.0 // an arrival is given up after so many times its expected time: with 2 an interval holds too little
+	neverArrives = 3.0 // an arrival is given up after this many times its expected time: with 2 an interval holds too little
 	unsure       = 0.5 // the assumed error before any arrival was seen: half to one and a half times as long
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
 	enoughResiduals = 1/0.10 - 1 // with this many a horizon has its own interval: the largest has the rank of 90 %
 
-	beyond   = 1.3  // factor on the worst error if there are too few for a rank
+	beyond   = 1.3  // the worst error is multiplied by this if there are too few for a rank
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
-	farMiss = 2.5 // a miss of so many usual 80 % bounds is no noise: three standard deviations
+	farMiss = 2.5 // a miss of this many usual 80 % bounds is no noise: it is three standard deviations
 	bent    = 0.4 // a line through a series without a course explains less of the variance
-	until   = 2   // a course is followed for so many horizons: by then its first forecasts have come due
+	until   = 2   // a course is followed for this many horizons: by then its first forecasts have come due
 	sure    = 2   // quick time constants for which a course must have lasted: by then a server has its KV cache
 
 	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
 	minPast = 60e9 // how long a job must have run, in ns, before it can be forecast to fill a GPU
 
 	pastCap = 800 // bins of the past: a cycle may be half as long as the past
-	peakCap = 5   // so many peaks must rise before the next is expected to: one in 120 does by chance
+	peakCap = 5   // this many peaks must rise before the next is expected to: one in 120 does by chance
 	// A rise must exceed a twentieth. It was a step if none follows for so many bins, and for twice
 	// its own length.
 	further, rest = 1.05, 10

@@ -23,7 +23,8 @@ func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	}
 }
 
-// The borrowed verdict counts as much as so many forecasts of the present claim's size.
+// The verdict borrowed from the next shorter horizon counts as much as priorSamples forecasts of
+// the present claim's size.
 func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 	const size = 3 * gib32
 	const claimed = priorSamples * size

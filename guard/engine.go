@@ -50,8 +50,8 @@ type Engine struct {
 	rules    []map[uint32]KeptRule // as policy.Rules, by user
 	episodes map[episodeKey]*episode
 	slots    map[slot]*slotState
-	failing  map[uint32]time.Time // users for whose flushes others do not wait until then
-	sharing  map[uint32]bool      // users with something to free, by the newest snapshot
+	failing  map[uint32]time.Time // until then, other users do not wait for the flushes of this one
+	sharing  map[uint32]bool      // users with memory to free in the newest snapshot
 	actions  []KeptAction         // those of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard

@@ -120,7 +120,8 @@ func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestServersSleepForADemand: of an important program that has failed, where no cache is enough.
+// TestServersSleepForADemand: a server sleeps for an important program whose allocation failed,
+// where no flush of caches frees enough.
 func TestServersSleepForADemand(t *testing.T) {
 	server, _ := serving(0)
 	training := &row{command: "train.py", allocated: 2 * gib}

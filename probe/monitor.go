@@ -70,8 +70,8 @@ const (
 	maxNames         = 512 // sockets considered in one directory
 	maxRecords       = 64  // per directory and per user; a record can outlive its process
 
-	// A process without a connection is forgotten after this time, the longest
-	// between two samples and the search after the second.
+	// A process without a connection is forgotten after this time: the longest interval between two
+	// samples, and the search after the second of them.
 	forgetTime = 65 * time.Second
 	// A goroutine that hangs in the kernel is left behind after this time.
 	joinTime = 500 * time.Millisecond

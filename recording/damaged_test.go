@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Whichever table of today's database is damaged, recording goes on, in a new one.
+// If any table of today's database is damaged, recording continues in a new database.
 func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
@@ -58,7 +58,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 		if s := w.w.State(); s.Paused {
 			t.Errorf("%s: recording is paused: %s", name, s.Reason)
 		}
-		_ = w.w.end() // what is written at the end alone may be damaged
+		_ = w.w.end() // only what is written at the end may be damaged
 	}
 }
 

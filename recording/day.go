@@ -161,8 +161,8 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
 
-// weightOf returns the time that a tick counts for: the time since the one before. More than two
-// intervals are a gap.
+// weightOf returns the time that a tick counts for: the time since the tick before, but at most two
+// intervals. A longer time is a gap.
 func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
 	return min(elapsed, 2*max(snap.Interval, time.Second))
 }

@@ -60,8 +60,9 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	}
 }
 
-// jobsOf returns the jobs by the index of their GPUs. It returns none if two jobs have the same
-// GPU, if a GPU is missing or has instances, or if a job runs on a GPU that it was not given.
+// jobsOf returns the jobs by the index of their GPUs, without a GPU that two pods have: one may
+// have ended. It returns none if two other jobs have the same GPU, or if a job that was given GPUs
+// by index runs on another one, or has one that is missing or has instances.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
 	var twice []int // of two pods: one may have ended

@@ -34,7 +34,7 @@ const (
 	unattributedLeast = quantity.GiB
 	searchEvery       = 10 * time.Second
 	searchFactor      = 200                    // a search takes at most 0.5 % of the time
-	firstSearchWait   = 100 * time.Millisecond // the first tick waits so long: once has no other
+	firstSearchWait   = 100 * time.Millisecond // the first tick waits this long for the search: once has no other tick
 )
 
 // nameHolders adds the holders to GPUs with unattributed memory, and to the snapshot those that

@@ -11,9 +11,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph
-// and still five rows and more; a server's, or one with MIG instances to show, does not
-// give rows away for it.
+// TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph and at least five rows of
+// processes. A box with more GPUs or with MIG instances keeps its rows and shows no graph.
 func TestFewGPUsGetAGraph(t *testing.T) {
 	for _, c := range []struct {
 		name              string

@@ -45,7 +45,7 @@ func goneState() *state {
 	return st
 }
 
-// native is a CUDA program that is not Python: a pool, and much of its own.
+// native makes p a CUDA program that is not Python, with a pool and with much memory outside it.
 func native(p *snapshot.Process) {
 	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
 	old := func(d time.Duration) snapshot.Float { return quantity.From(d.Seconds(), quantity.Probe) }

@@ -149,7 +149,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 		o.Environment = src.Table.Environment
 	}
 	SaveFrom(p, &o)
-	if !src.Options.Simulated { // a simulated box begins anew
+	if !src.Options.Simulated { // a simulated box has new incidents at each start
 		o.Seen, o.KeepSeen = readSeen(command.StateHome()), func(seen map[string]time.Time) error { return keepSeen(command.StateHome(), seen, p.Now()) }
 	}
 	o.PauseGuard = pauseGuard

@@ -191,7 +191,7 @@ func (h history) Events(limit int) []snapshot.Event {
 	}, h.History.Events(limit)...)
 }
 
-// serve starts a daemon's end in a directory that other users may enter.
+// serve starts a server in a directory that other users may enter.
 func serve(t *testing.T, b *box, share Share) (directory string, s *Server) {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "vs")

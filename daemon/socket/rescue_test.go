@@ -16,7 +16,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// reply is the answer to a line, of a connection on which nothing came before.
+// reply returns the answer to a line that is the first of its connection.
 func (s *Server) reply(line []byte, owner bool) []byte {
 	c := &client{owner: owner}
 	out, r := s.answer(line, c)

@@ -41,7 +41,7 @@ var (
 	errCut        = errors.New("malformed ELF file: it ends too early")
 )
 
-// File is an open ELF file. Of one for another machine only the machine is read.
+// File is an open ELF file. If it is for another processor, only Machine and Class are read.
 type File struct {
 	Machine  elf.Machine
 	Class    elf.Class

@@ -43,9 +43,9 @@
 //	driver.nvml_version 12.550.163.01
 //	driver.cuda_version 12040
 //	driver.init 0                       # what nvmlInit answers: 9 no driver, 18 version mismatch, 4 no permission
-//	driver.generation 1                 # another one: the driver was reloaded, old sessions are UNINITIALIZED
+//	driver.generation 1                 # when it changes the driver was reloaded: old sessions are UNINITIALIZED
 //	driver.memory_v2 0                  # version words that nvmlDeviceGetMemoryInfo_v2 takes: 0 both, 1 size|2<<24, 2 bare 2
-//	gpu GPU-8f1c…                       # a GPU; the lines below it, up to the next gpu, are its
+//	gpu GPU-8f1c…                       # a GPU; the lines up to the next gpu line are about it
 //	name NVIDIA H100 80GB HBM3
 //	memory_total 85899345920            # bytes; total = reserved + used + free, unless nonsense is wanted
 //	temperature 61                      # °C; every key is in state.go, units are NVML's own
@@ -54,16 +54,16 @@
 //	instance gi=1 ci=0 uuid=MIG-… profile=3g.40gb total=42278584320 used=… free=…
 //	xid seq=1 code=79                   # delivered to event sets that were there before the line was
 //	fault nvmlDeviceGetPowerUsage 3     # answers with that return code
-//	hang nvmlDeviceGetMemoryInfo* 5000  # hangs so many milliseconds, or until the line is gone
-//	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE comes with this count
-//	count nvmlDeviceGetCompute* 4000000 # SUCCESS comes with this count
-//	wobble 3                            # so many times, INSUFFICIENT_SIZE comes with one too few
+//	hang nvmlDeviceGetMemoryInfo* 5000  # hangs for 5000 ms, or until the line is gone
+//	size nvmlDeviceGetCompute* 0        # answers INSUFFICIENT_SIZE with this count
+//	count nvmlDeviceGetCompute* 4000000 # answers SUCCESS with this count
+//	wobble 3                            # three times, INSUFFICIENT_SIZE comes with a count that is one too low
 //	lost 1                              # GPU_IS_LOST from every call
 //
 // A missing number makes its call answer NOT_SUPPORTED, so a state written by hand
 // needs only what is tested. fault, hang, size and count above the first gpu line
-// apply to every GPU and to calls without one; a name that ends in * stands for
-// every call that begins so.
+// apply to every GPU and to calls that name no GPU; a name that ends in * stands
+// for every call with that prefix.
 //
 // The letters of a process are the lists in which it stands: C compute, G
 // graphics, M the clients of the Multi-Process Service. Without sm it is idle:
@@ -74,10 +74,10 @@
 // A process that allocates through libcuda.so.1 is in NVML's compute list beside
 // the processes of the state file, with the memory of its contexts and
 // allocations, and the GPU's used and free memory follow at once, to the byte, in
-// every program. It can take what is free by the state file. When it ends, in
-// whatever way, its memory is free again.
-// The ledger in which this is kept is a file beside the state file, described
-// in state/ledger.h.
+// every program. It can take what is free by the state file. When it ends, for
+// whatever reason, its memory is free again.
+// The ledger of contexts and allocations is a file beside the state file,
+// described in state/ledger.h.
 //
 //	memory_free 85452652544             # what programs can take; default: all of the GPU
 //	context_bytes 524288000             # what a context costs; default: 500 MiB
@@ -93,25 +93,27 @@
 // With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment its Nth call does
 // nothing and returns CODE.
 //
-// There are devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
+// The library has devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
 // too), contexts, linear, pitched, managed and host memory, virtual memory
 // management, streams, events, stream-ordered allocation with its pools,
-// capture, graphs, sharing between processes, and cuGetProcAddress in both
-// versions; cuda/prototypes.h lists every call. There are no modules and no
-// kernels, so that launching a graph does nothing, and of the private tables of
-// cuGetExportTable only the function that gives a primary context: NVIDIA's
-// runtime library needs more of them. Copies check their addresses and move nothing. Hot calls see a
-// rewritten state file after one tick of the kernel's clock, all others at once.
+// capture, graphs, sharing between processes, modules, and cuGetProcAddress in
+// both versions; cuda/prototypes.h lists every call. A kernel does nothing when it
+// is launched, in a graph or alone. Of the private tables of cuGetExportTable
+// there is only the function that returns a primary context: NVIDIA's runtime
+// library needs more of them. Copies check their addresses and move nothing. Calls
+// that programs make often notice a rewritten state file after one tick of the
+// kernel's clock, all others at once.
+//
+// A process in another pid namespace is listed by the pid that it has in the
+// namespace of the asking process, or, if it has none there, by its own.
 //
 // # The runtime API
 //
 // Programs that link libcudart (PyTorch, for one) get one of this package's own:
-// CompileRuntime. Its calls are the driver's, found through cuGetProcAddress as
-// NVIDIA's finds them, and its context is made current as there, so that memory is real in the sense above; launching a
-// kernel does nothing. cudart/prototypes.h lists every call. A program with a
-// static cudart (CuPy) does not run. CompileStandIns makes the other libraries
-// that a wheel needs, without their functions: cuDNN's convolutions fail.
-//
-// A process in another pid namespace is listed by the pid that the asking
-// process's namespace has for it, or, if that has none, by its own.
+// CompileRuntime. It finds the driver's calls through cuGetProcAddress and makes
+// its context current, as NVIDIA's does, so that its memory is in NVML's figures,
+// too; launching a kernel does nothing. cudart/prototypes.h lists every call. A
+// program with a static cudart (CuPy) does not run. CompileStandIns makes the
+// other libraries that a wheel needs, without their functions: cuDNN's
+// convolutions fail.
 package fakedriver

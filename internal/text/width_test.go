@@ -64,7 +64,8 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// TestOneCell compares the runes that are counted without a table with the table.
+// TestOneCell checks the runes that OneCell accepts, without a table, against the table of
+// ansi.StringWidth.
 func TestOneCell(t *testing.T) {
 	for r := range rune(0x3000) {
 		if s := "a" + string(r) + "b"; OneCell(r) && ansi.StringWidth(s) != 3 {

@@ -20,8 +20,8 @@ type Process struct {
 	holding  *holding
 }
 
-// The pattern moves in steps, with a limited number of allocations and frees each,
-// so that the end need not wait long.
+// The pattern moves in steps with a limited number of allocations and frees each, so that Close
+// soon follows Play's end.
 const (
 	stepTime  = 50 * time.Millisecond
 	stepCalls = 256

@@ -12,9 +12,9 @@ import (
 	"vramscope/probe"
 )
 
-// TestLibraryBehindTheRuntime: an allocation is its caller's, not the runtime
-// library's through which it goes, however that was compiled. Where a frame cannot
-// be followed it is the runtime's.
+// TestLibraryBehindTheRuntime: an allocation counts for the library that called the runtime
+// library, however the runtime was compiled. Where the runtime's frame cannot be followed, it
+// counts for the runtime.
 func TestLibraryBehindTheRuntime(t *testing.T) {
 	find := build(t, "dl-find-object", []string{"testdata/find_object.c"})
 	if exec.Command(find).Run() != nil {

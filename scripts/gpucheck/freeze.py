@@ -1,4 +1,4 @@
-"""Whether the probe's questions stop the program while its allocator waits for the driver.
+"""Checks whether the probe's questions stop a program whose allocator waits for the driver.
 
     a thread frees and allocates while the GPU works: both calls wait in the driver
     another wakes every 5 ms: when does it not, alone and asked once a second?

@@ -23,7 +23,7 @@ def one(probe, kind):
 
 
 def counted(where, what, theirs, ours):
-    """A row of numbers other than bytes; compares nothing if NVIDIA's value is unknown."""
+    """A row of what is not bytes, compared exactly; no verdict if theirs is unknown."""
     row = judged(where, what, show(theirs), show(ours), theirs == ours, "exact")
     row.verdict = "–" if theirs is None else row.verdict
     return row

@@ -128,7 +128,7 @@ func (p *program) settle(into *cell, device int, identities ...string) {
 	}
 }
 
-// compare has the differences of each identity that can be looked at.
+// compare returns the differences by identity, of those identities that can be checked here.
 func (p *program) compare(device int, own figures, rows []row) map[string][]string {
 	shown := of(rows, p.pid, device)
 	found := map[string][]string{isDriver: p.compareDriver(device, own, shown, rows)}

@@ -313,7 +313,7 @@ func TestForecastIsAsHighAsItSays(t *testing.T) {
 			for i := len(c.parts); i < columns; i++ {
 				want := min(a.ahead[i].median, float64(rows-1)) // above is the capacity
 				if _, part := math.Modf(want); part < 1./16 || a.ahead[i].line(int(want)) != "" {
-					continue // the edge is that of the veil, or a line is the median
+					continue // the upper edge is the veil's, or this row holds the line of the median
 				}
 				if got := drawnHeight(lines[2:1+rows], i, string(veils)); math.Abs(got-want) > .1 {
 					t.Fatalf("%d rows, %.2fG used: column %d is drawn %.2f rows high, want %.2f\n%s", rows, used, i, got, want, strings.Join(lines, "\n"))

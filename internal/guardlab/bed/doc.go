@@ -5,8 +5,8 @@
 //	                 ↑                                                             │
 //	                 └── after Latency: Job.Flush, and its outcome ←── decisions ──┘
 //
-// A rescue is as probe/preload and the daemon make it: asked for at the second
-// refusal of an allocation, on a fresh sample, at most so often a minute.
+// A rescue works as in probe/preload and the daemon: it is asked for at the second refusal of an
+// allocation, on a fresh sample, at most ten times a minute.
 //
 // Start reading at Play.
 package bed

@@ -18,7 +18,7 @@ static struct {
 	struct lock lock;
 	unsigned int count;
 	struct failure list[KEPT]; /* a ring */
-	/* The newest of each device, and the last of sizes that fell until then. */
+	/* The newest failure on each device, and the last one before sizes rose again. */
 	struct refused {
 		uint64_t time, size;
 	} newest[DEVICES], lowest[DEVICES];

@@ -30,9 +30,10 @@ enum {
 	MOST_A_MINUTE = 10,
 	MINUTE = 60 * 1000,
 	SECOND = 1000,
-	/* A rescue that is older was left by longjmp, or is in a second call that hangs. */
+	/* A rescue older than this was left by longjmp, or its second call hangs. */
 	ABANDONED = 10 * 1000,
-	/* Of what a library puts its memory together: PyTorch's expandable segments are of 20 MiB each. */
+	/* The pieces of which a library puts memory together: those of PyTorch's expandable segments
+	 * have 20 MiB. */
 	PIECE = 32 << 20,
 };
 
@@ -40,9 +41,9 @@ static struct {
 	int wanted;                        /* VRAMSCOPE_RESCUE=1 */
 	int open;                          /* accessed atomically */
 	uint64_t under_way;                /* since when; 0: none is */
-	uint64_t closed_until;             /* a rescue that brought nothing closes the door */
+	uint64_t closed_until;             /* no rescue before this time: the last one freed too little */
 	uint64_t begun[MOST_A_MINUTE];     /* a ring */
-	unsigned int next;                 /* in it */
+	unsigned int next;                 /* the next place in it */
 	/* The newest rescue of a piece that succeeded. Accessed atomically. */
 	struct {
 		uint64_t size, asked, time;
@@ -88,17 +89,17 @@ void rescue_prepare(void)
 	means_prepare();
 	for (int device = 0; device < DEVICES; device++)
 		if (device_in_use(device))
-			(void)gpu_of(device); /* remembers it, else the next time does */
+			(void)gpu_of(device); /* remembers it; if it cannot, the next call does */
 }
 
-/* One at a time, and so many a minute. */
+/* One rescue at a time, and MOST_A_MINUTE a minute. */
 static int admitted(uint64_t now)
 {
 	uint64_t other = __atomic_load_n(&rescues.under_way, __ATOMIC_RELAXED);
 	if ((other && now - other < ABANDONED) || now < __atomic_load_n(&rescues.closed_until, __ATOMIC_RELAXED) ||
 	    !__atomic_compare_exchange_n(&rescues.under_way, &other, now, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
-	/* From here on this thread alone. */
+	/* From here on only this thread runs. */
 	uint64_t oldest = rescues.begun[rescues.next % MOST_A_MINUTE];
 	if (oldest && now - oldest < MINUTE) {
 		__atomic_store_n(&rescues.under_way, 0, __ATOMIC_RELEASE);
@@ -118,7 +119,7 @@ static uint64_t asked_before(int device, uint64_t size, uint64_t now)
 	return __atomic_load_n(&rescues.piece.asked, __ATOMIC_RELAXED);
 }
 
-/* Whatever came of it. */
+/* Ends a rescue, whether it succeeded or not. */
 static void finish(struct rescue *rescue, CUresult answer)
 {
 	struct timespec time;

@@ -42,7 +42,8 @@ void count_out_of_memory(uint8_t device);
 
 /* failures.c */
 void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller);
-/* Whether the same failed within the last second, as the newest or before sizes rose again. */
+/* Whether an allocation of this size failed within the last second: the newest failure, or the
+ * last one before sizes rose again. */
 int failure_repeated(uint8_t device, uint64_t size);
 void failures_reset(void);
 

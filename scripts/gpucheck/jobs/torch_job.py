@@ -32,7 +32,7 @@ class Training:
 
 
 class Beat:
-    """A thread that wakes every few milliseconds; late has the times at which it did not."""
+    """A thread that wakes every 5 ms. late holds the gaps that were longer than 20 ms, in seconds."""
 
     EVERY, LATE = 0.005, 0.02
 
