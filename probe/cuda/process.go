@@ -20,8 +20,8 @@ type Process struct {
 	holding  *holding
 }
 
-// The pattern moves in steps with a limited number of allocations and frees each, so that Close
-// soon follows Play's end.
+// The pattern moves in steps, with a limited number of allocations and frees each, so that Run soon
+// notices the end of its context.
 const (
 	stepTime  = 50 * time.Millisecond
 	stepCalls = 256
