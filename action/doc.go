@@ -1,6 +1,5 @@
-// Package action is what is done to a process, and the audit log of it. Each
-// action has a package of its own with one request and one result, used by the
-// screen, by the commands and by policies alike:
+// Package action acts on processes and keeps the audit log. Each action has a package of its own
+// with one request and one result, used by the screen, by the commands and by policies alike:
 //
 //	Request ─→ checks ─┬─ refused ──────────────────────────→ *process.Refusal
 //	                   └─ line before ─ action ─ line after ─→ Result, event

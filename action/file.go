@@ -75,7 +75,7 @@ func reserve(file *os.File) error {
 }
 
 // lock keeps other vramscopes from writing until the file is closed: a line that they have half
-// written would look like one cut off by a full disk. It waits a tenth of a second at most.
+// written would look like one that a full disk cut off. It waits a tenth of a second at most.
 func lock(fd int) {
 	for range 100 {
 		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {

@@ -62,9 +62,8 @@ func TestNothingIsDoneOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestLogIsNotRedirected: whatever stands in the place of the log or of its
-// directory, nothing is done, nothing is written elsewhere, and the refusal says
-// what to do.
+// TestLogIsNotRedirected: if anything other than the log or its directory has that name, no action
+// is taken, nothing is written elsewhere, and the refusal says what to do.
 func TestLogIsNotRedirected(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrange func(base, elsewhere string) error
@@ -170,7 +169,7 @@ func TestLinksThatOnlyRootCanMakeAreFollowed(t *testing.T) {
 	}
 }
 
-// TestLinksOfRootsOwnDirectories: any may be followed, none that another user can change.
+// TestLinksOfRootsOwnDirectories: a link may be followed unless another user can change it.
 func TestLinksOfRootsOwnDirectories(t *testing.T) {
 	if os.Geteuid() != 0 || testing.Short() {
 		t.Skip("it makes directories of root's in /run")
@@ -213,8 +212,8 @@ func TestCheckChangesNothing(t *testing.T) {
 	}
 }
 
-// TestLogIsProved: the proof makes the log, changes nothing else, and fails where
-// nothing could be written, until it can.
+// TestLogIsProved: the proof makes the log and changes nothing else. It fails while nothing can be
+// written.
 func TestLogIsProved(t *testing.T) {
 	disk := t.TempDir()
 	mount := func(flags uintptr) error { return unix.Mount("tmpfs", disk, "tmpfs", flags, "size=64k,mode=0700") }
@@ -260,7 +259,7 @@ func TestLogIsProved(t *testing.T) {
 	if err := log.Prove(); err != nil {
 		t.Errorf("mended: %v", err)
 	}
-	// ramfs keeps no room behind a file: what is known of it must do.
+	// ramfs reserves no room in a file, so its free space is checked.
 	if err := unix.Mount("ramfs", disk, "ramfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}

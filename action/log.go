@@ -78,9 +78,9 @@ func Milliseconds(d time.Duration) *float64 {
 }
 
 // Do acts between two lines of the log: one before, without which nothing is done, and one after,
-// with the outcome that act leaves in the entry. An error of act is the outcome "failed", as is a
-// panic, which goes on; a *process.Refusal is "refused". An action that was done but whose outcome
-// could not be logged is an error too.
+// with the outcome that act leaves in the entry. If act returns an error or panics the outcome is
+// "failed", and a panic continues; a *process.Refusal is "refused". An action that was done but
+// whose outcome could not be logged is an error too.
 func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	if l == nil {
 		return act(&e)

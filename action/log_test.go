@@ -165,8 +165,8 @@ func TestSimulatedActionIsNotLogged(t *testing.T) {
 	}
 }
 
-// TestHostileNamesForgeNoLine: whatever a process is called, each entry is one
-// line of JSON without anything that a terminal acts on.
+// TestHostileNamesForgeNoLine: whatever a process is called, each entry is one line of JSON that no
+// terminal acts on.
 func TestHostileNamesForgeNoLine(t *testing.T) {
 	log := &Log{Directory: t.TempDir()}
 	hostile := []string{

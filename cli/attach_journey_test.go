@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestNativeProgramWithAProbeGetsNoAdvice: vramscope run, which would be the
-// advice, may be what it was started with.
+// TestNativeProgramWithAProbeGetsNoAdvice: the advice would be vramscope run, which may have
+// started the program.
 func TestNativeProgramWithAProbeGetsNoAdvice(t *testing.T) {
 	b := newProbeBox(t, 1)
 	p := b.start()
@@ -31,8 +31,8 @@ func TestNativeProgramWithAProbeGetsNoAdvice(t *testing.T) {
 	}
 }
 
-// TestAttachShowsAndFlushesAPythonProgram: a job that was started without a
-// probe gets one, and from then on is like any other.
+// TestAttachShowsAndFlushesAPythonProgram: a job that was started without a probe gets one, and
+// then is like any other.
 func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	python := needs.Tool(t, "python3")
 	b := newProbeBox(t, 2)

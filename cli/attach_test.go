@@ -56,7 +56,7 @@ func newAttachBox(t *testing.T) *attachBox {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = b.python.Process.Kill() // it has ended, or takes it
+		_ = b.python.Process.Kill() // it has ended already, or ends now
 		_ = b.python.Wait()         // likewise
 	})
 	b.waitsFor("ready")

@@ -25,8 +25,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestEveryTextHasADecision: testdata/audiences.txt says who gets each text of a snapshot
-// and of an event. What another user gets of a daemon is in daemon/socket.
+// TestEveryTextHasADecision: testdata/audiences.txt says who sees each text of a snapshot and of an
+// event. The tests of daemon/socket check what a daemon shows other users.
 func TestEveryTextHasADecision(t *testing.T) {
 	var all struct {
 		Snapshot snapshot.Snapshot

@@ -32,8 +32,8 @@ func TestRefusedConfigurationIsAUsageError(t *testing.T) {
 	}
 }
 
-// TestColumnsOfTheConfiguration: the file takes the names of the monitor's columns, all of
-// them, and sorts by those that have an order.
+// TestColumnsOfTheConfiguration: the file accepts the names of all the monitor's columns, and sorts
+// by those that can be sorted.
 func TestColumnsOfTheConfiguration(t *testing.T) {
 	var names []string
 	for _, c := range columns.Columns() {

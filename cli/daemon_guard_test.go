@@ -26,7 +26,7 @@ func (d *runningDaemon) status(words string) bool {
 	return false
 }
 
-// TestGuardThatCannotActSaysSo, everywhere, and acts when its log is mended.
+// TestGuardThatCannotActSaysSo: it says so everywhere, and acts as soon as its log is repaired.
 func TestGuardThatCannotActSaysSo(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, nil, "--record", "--nvml-library", "/nonexistent")

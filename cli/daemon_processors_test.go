@@ -13,7 +13,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestWhatRunsForHoursRunsOnOneProcessor, as Go's scheduler reports.
+// TestWhatRunsForHoursRunsOnOneProcessor checks the number that Go's scheduler reports.
 func TestWhatRunsForHoursRunsOnOneProcessor(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		t.Skip("there is one processor")

@@ -18,12 +18,12 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestPrometheusScrapesTheDaemon: a real Prometheus, with the configuration and rules of
-// contrib, has the figures of a daemon on the fake driver, and knows it is up.
+// TestPrometheusScrapesTheDaemon: a real Prometheus, with the configuration and rules of contrib,
+// gets the figures of a daemon on the fake driver, and knows that it is up.
 func TestPrometheusScrapesTheDaemon(t *testing.T) {
 	needs.Full(t)
 	prometheus := needs.Tool(t, "prometheus")
-	exported := config.Defaults().Processes + 1 // of a GPU, with the rest as one
+	exported := config.Defaults().Processes + 1 // processes of a GPU: the limit, and one more for the sum of the rest
 	directory := t.TempDir()
 	state := filepath.Join(directory, "state")
 	box := fakedriver.Box(2, 20)

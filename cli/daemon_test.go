@@ -17,8 +17,8 @@ import (
 	"vramscope/recording"
 )
 
-// runningDaemon is this test binary as vramscope daemon, with a socket of the
-// test's own where systemd's would be.
+// runningDaemon runs this test binary as vramscope daemon, with a socket of the test's own in place
+// of systemd's.
 type runningDaemon struct {
 	*testing.T
 	cmd     *exec.Cmd
@@ -93,7 +93,7 @@ func (d *runningDaemon) logged() string {
 	return d.log.String()
 }
 
-// notified reports whether systemd was notified of something so many times.
+// notified reports whether systemd received this message the given number of times.
 func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
 // count is how many notices began with these words.
@@ -117,7 +117,7 @@ func (d *runningDaemon) signal(s syscall.Signal) {
 	}
 }
 
-// end sends SIGTERM and waits for the end.
+// end sends SIGTERM and waits until the daemon has ended.
 func (d *runningDaemon) end() {
 	d.Helper()
 	d.signal(syscall.SIGTERM)
@@ -147,7 +147,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	d.wait("signs of life", func() bool { return d.notified("WATCHDOG=1", 2) })
 
-	// A second one says who is there.
+	// A second daemon says that the first is running.
 	out, err := d.command("daemon", "--demo").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "PID "+strconv.Itoa(d.cmd.Process.Pid)+", since 20") {
 		t.Errorf("a second daemon: %v, %s", err, out)
@@ -187,7 +187,7 @@ func TestDaemonWaitsForADriver(t *testing.T) {
 	d.wait("READY", func() bool { return d.notified("STATUS=no driver (", 1) && d.notified("READY=1", 1) })
 	// What it has logged comes through a pipe.
 	d.wait("one line about the driver", func() bool { return strings.Count(d.logged(), "the driver cannot be read; it is tried again") == 1 })
-	// once finds it, and doctor says so.
+	// vramscope once finds the daemon, and doctor says so.
 	out, _ := d.command("doctor", "--nvml-library", "/nonexistent").CombinedOutput() // it fails: there is no driver
 	if want := "answers: PID " + strconv.Itoa(d.cmd.Process.Pid); !strings.Contains(string(out), want) {
 		t.Errorf("doctor does not say %q:\n%s", want, out)
@@ -241,8 +241,8 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 	}
 }
 
-// TestDaemonRecords: everything is on disk after SIGTERM, marked as simulated, and
-// a reload goes on with it.
+// TestDaemonRecords: everything is on disk after SIGTERM, marked as simulated, and recording
+// continues after a reload.
 func TestDaemonRecords(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, nil, "--demo", "--record", "--interval", "100ms")

@@ -17,8 +17,8 @@ import (
 	"vramscope/schema"
 )
 
-// usersPlace is a directory of a test that several users work in, with this test binary
-// as vramscope and as liar.
+// usersPlace is a directory in which several users work, with this test binary as vramscope and as
+// liar.
 type usersPlace struct {
 	*testing.T
 	dir, library string
@@ -45,8 +45,8 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := &usersPlace{t, dir, filepath.Join(dir, "lib")}
 	copied := func(from, to string) {
-		// A process that is started meanwhile would hold the program open for writing until
-		// its own program runs: "text file busy".
+		// A process that is started meanwhile would keep the program open for writing until it
+		// executes its own: "text file busy".
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		in, err := os.Open(from)

@@ -29,8 +29,8 @@ func printed(t *testing.T, args ...string) string {
 	return string(written)
 }
 
-// TestDemoRescue: the same training dies on one box and is rescued on the other, by the
-// figures of the guard and of the allocators.
+// TestDemoRescue: the same training is killed on one box and rescued on the other, by the figures
+// of the guard and of the allocators.
 func TestDemoRescue(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "rescue") })
@@ -64,8 +64,8 @@ func fitsAScreen(t *testing.T, out string) {
 	}
 }
 
-// TestDemoLease: the server's memory goes and comes by the driver's figures, and its room is given to none but the
-// training that takes from its lease.
+// TestDemoLease: the server frees its memory and takes it again, by the driver's figures, and only
+// the training that takes from its lease gets its room.
 func TestDemoLease(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "lease") })
@@ -106,8 +106,8 @@ func TestGuardCheckOfTheDemo(t *testing.T) {
 	}
 }
 
-// TestDemoFleet: all boxes are simulated, marked, and at different places of their story;
-// one is down.
+// TestDemoFleet: all boxes are simulated, marked so, and at different points of their story; one is
+// down.
 func TestDemoFleet(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "fleet", "--boxes") })

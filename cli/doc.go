@@ -27,5 +27,6 @@
 //	gather/    what commands read out of recordings and the audit log
 //	render/    what commands print: tables, CSV, documents
 //
-// Errors are written as "vramscope: …" on standard error, with what to do next. Start with root.go.
+// Errors are written to standard error as "vramscope: …", and say what to do next. Start with
+// root.go.
 package cli

@@ -19,8 +19,7 @@ import (
 	"vramscope/schema"
 )
 
-// TestDocumentationNamesEveryField: docs/json.md cannot forget a field of the
-// JSON or of the CSV output.
+// TestDocumentationNamesEveryField: docs/json.md names every field of the JSON and CSV output.
 func TestDocumentationNamesEveryField(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "docs", "json.md"))
 	if err != nil {
@@ -51,7 +50,7 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 	}
 }
 
-// TestHeadroomDocumentationNamesEveryField: docs/headroom.md cannot forget one.
+// TestHeadroomDocumentationNamesEveryField: docs/headroom.md names every field.
 func TestHeadroomDocumentationNamesEveryField(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "docs", "headroom.md"))
 	if err != nil {
@@ -150,7 +149,7 @@ func TestCommandsOfTheREADME(t *testing.T) {
 	for block := range strings.SplitSeq(string(content), "```sh\n") {
 		block, _, isCode := strings.Cut(block, "\n```")
 		if !isCode || lines == 0 && !strings.Contains(block, " # ") {
-			continue // what is before the first block
+			continue // text before the first block
 		}
 		for line := range strings.SplitSeq(block, "\n") {
 			line, _, _ = strings.Cut(line, "  #")
@@ -197,7 +196,8 @@ func TestCommandsOfTheREADME(t *testing.T) {
 	}
 }
 
-// parses has a command line, without vramscope in front, parsed: command, flags, arguments.
+// parses checks that a command line, without vramscope in front, is valid: command, flags,
+// arguments.
 func parses(t *testing.T, line string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, " | ")

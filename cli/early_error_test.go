@@ -16,7 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// early asks for more than there is, so many seconds after it has begun to use a GPU.
+// early is a program that allocates more than there is, a given number of seconds after its first
+// use of a GPU.
 const early = `
 import sys, time, torch
 after = float(sys.argv[1])
@@ -25,8 +26,8 @@ if after:
 torch.empty(200 << 30, 0)
 `
 
-// TestEarlyErrorsAreExplained: a program may fail and exit before anything has found its
-// probe, or has seen it on the GPU. With VRAMSCOPE_FULL 100 of them.
+// TestEarlyErrorsAreExplained: a program may fail and exit before anything has found its probe, or
+// has seen it on the GPU. With VRAMSCOPE_FULL it runs 100 programs.
 func TestEarlyErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	python := pythonWith(t, "sys")

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// TestRunAndEnvPassTheSeccompCount: a probe compares its process's count with it.
+// TestRunAndEnvPassTheSeccompCount: a probe compares this count with its own process's.
 func TestRunAndEnvPassTheSeccompCount(t *testing.T) {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {

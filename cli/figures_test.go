@@ -36,8 +36,8 @@ type figures struct {
 	}
 }
 
-// TestFiguresEqualTheDriversToTheByte rewrites the state of the driver again
-// and again; what once says is what the file says.
+// TestFiguresEqualTheDriversToTheByte rewrites the driver's state again and again, and checks that
+// once reports what the file says.
 func TestFiguresEqualTheDriversToTheByte(t *testing.T) {
 	if !haveCgo() {
 		t.Skip("built without cgo: no driver can be read")

@@ -56,7 +56,7 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 }
 
-// TestFleetViews: users and jobs have what their own processes have.
+// TestFleetViews: a user or a job has the memory of its own processes.
 func TestFleetViews(t *testing.T) {
 	for view, title := range map[string]string{"boxes": "BOX ", "gpus": "BOX ", "users": "USER ", "jobs": "JOB "} {
 		out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view)
@@ -82,7 +82,7 @@ func TestFleetOfOneBox(t *testing.T) {
 	}
 }
 
-// TestFleetOnceFailsWhereNoBoxAnswers: it writes the boxes all the same.
+// TestFleetOnceFailsWhereNoBoxAnswers: it fails, but prints the boxes anyway.
 func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 	for _, args := range [][]string{{"--ssh", "dead"}, {"--ssh", "box1,dead", "--filter", "host=dead"}} {
 		out, errs, code := overSSH(t, append([]string{"fleet", "once"}, args...)...)

@@ -28,7 +28,7 @@ func (b *probeBox) cached(pid int) {
 	}
 }
 
-// returnable is what vramscope once says that a flush of a process returns.
+// returnable returns the bytes that a flush of a process would free, by vramscope once.
 func (b *probeBox) returnable(pid int) (quantity.Bytes, bool) {
 	b.Helper()
 	out, err := b.command("once", "--format", "json").Output()
@@ -66,8 +66,8 @@ func (b *probeBox) flush(pid int) []byte {
 	return out
 }
 
-// TestFlushOfAProcessThatAnswersLate: a flush waits longer for its process's probe than a sample
-// does, as a busy machine holds it up.
+// TestFlushOfAProcessThatAnswersLate: a flush waits longer for the process's probe than a sample
+// does, because a busy machine delays it.
 func TestFlushOfAProcessThatAnswersLate(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -201,7 +201,7 @@ func TestProcessThatEndsDuringTheQuestionIsNotFlushed(t *testing.T) {
 	s.ended()
 }
 
-// TestFlushAsksOnATerminal, and takes nothing but a yes for a yes.
+// TestFlushAsksOnATerminal: it asks, and accepts only a yes.
 func TestFlushAsksOnATerminal(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -294,7 +294,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	}
 }
 
-// TestRefusedPIDIsLogged: also one that is of no process, or on no GPU.
+// TestRefusedPIDIsLogged: even if no process has that PID, or the process is on no GPU.
 func TestRefusedPIDIsLogged(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

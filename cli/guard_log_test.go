@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestGuardLogReadsOnlyTheNamedFile: what this box's guard did is in no other recording.
+// TestGuardLogReadsOnlyTheNamedFile: another recording does not contain what this box's guard did.
 func TestGuardLogReadsOnlyTheNamedFile(t *testing.T) {
 	state, directory := t.TempDir(), filepath.Join(t.TempDir(), "recordings")
 	t.Setenv("XDG_STATE_HOME", state)

@@ -29,12 +29,12 @@ import (
 
 // neighbour is a process of a box that several users share: its probe reports memory that
 // is cached, and frees it, or never answers a flush where the program is called "hangs".
-// It does as the lines on its standard input say:
+// It obeys the lines on its standard input:
 //
-//	cached BYTES         it caches so much from now on
-//	ask TIMES BYTES      it asks the daemon for so much, so many times; a line for each
+//	cached BYTES         it caches BYTES from now on
+//	ask TIMES BYTES      it asks the daemon TIMES times for BYTES, and prints a line for each answer
 //
-// and writes "flush" when it is flushed, which ends when it receives what it caches.
+// It prints "flush" when it is flushed. The flush ends when a line says what it caches.
 type neighbour struct {
 	uuid      string
 	allocated quantity.Bytes
@@ -81,7 +81,7 @@ func (n *neighbour) obey() {
 	os.Exit(0)
 }
 
-// ask writes what came of each: "served", or the refusal's code.
+// ask asks the daemon, and writes for each answer "served" or the refusal's code.
 func (n *neighbour) ask(times int, bytes int64) {
 	conn, err := net.Dial("unix", filepath.Join(os.Getenv("VRAMSCOPE_TEST_ROOTS_DAEMON"), "daemon.sock"))
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *sharedBox) change(what func()) {
 
 const (
 	contextBytes = 200 << 20
-	none         = -1 // the GPU of a process that is on none, and asks about the first
+	none         = -1 // a process that is on no GPU, and asks about the first one
 )
 
 // tenant starts a neighbour.
@@ -228,7 +228,7 @@ func (b *sharedBox) tenant(uid int, program string, gpu int, allocated, cached i
 	return n
 }
 
-// cache has it cache so much.
+// cache makes the tenant cache this many bytes.
 func (n *tenant) cache(bytes int64) {
 	n.caches.Store(bytes)
 	n.box.change(func() {
@@ -237,7 +237,8 @@ func (n *tenant) cache(bytes int64) {
 	fmt.Fprintf(n.in, "cached %d\n", bytes)
 }
 
-// guarded starts root's daemon, and waits until it knows what so many processes cache.
+// guarded starts root's daemon, and waits until it knows the cache of the given number of
+// processes.
 func (b *sharedBox) guarded(processes int) (log func() string) {
 	b.Helper()
 	file, err := os.Create(filepath.Join(b.dir, "log"))
@@ -265,7 +266,7 @@ func (b *sharedBox) guarded(processes int) (log func() string) {
 	return log
 }
 
-// cached is what the daemon knows of the cache of each process.
+// cached returns the daemon's figure for the cache of each process.
 func (b *sharedBox) cached() map[int]snapshot.Bytes {
 	var a struct {
 		Snapshot schema.Document `json:"snapshot"`
@@ -288,7 +289,7 @@ func (b *sharedBox) cached() map[int]snapshot.Bytes {
 	return cached
 }
 
-// full reports whether each of them caches so much, and the daemon knows.
+// full reports whether each tenant caches this many bytes, and the daemon knows it.
 func (b *sharedBox) full(tenants []*tenant, bytes quantity.Bytes) bool {
 	for _, n := range tenants {
 		if n.caches.Load() != int64(bytes) {
@@ -299,7 +300,7 @@ func (b *sharedBox) full(tenants []*tenant, bytes quantity.Bytes) bool {
 	return !slices.ContainsFunc(tenants, func(n *tenant) bool { return known[n.cmd.Process.Pid].Or(0) != bytes })
 }
 
-// pauses sends so many requests of root's, and returns how many of them are answered.
+// pauses sends root's request the given number of times, and returns how many were answered.
 func (b *sharedBox) pauses(times int) (answered int) {
 	conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
 	if err != nil {
@@ -325,9 +326,9 @@ const (
 	honestUser  = 12351 // and the next two
 )
 
-// TestHonestUsersBesideAHostileOne: root's guard, which has no rules, answers three users'
-// rescues and root's own requests while a fourth, with fifty processes whose probes hang,
-// asks without end, also for processes that are not on the GPU.
+// TestHonestUsersBesideAHostileOne: a fourth user's fifty processes ask without end, also for
+// processes that are not on the GPU, and their probes hang. Meanwhile root's guard, which has no
+// rules, answers three users' rescues and root's own requests.
 func TestHonestUsersBesideAHostileOne(t *testing.T) {
 	b := newSharedBox(t, 1, `[daemon]
 share = "all"
@@ -421,9 +422,8 @@ match = { command = "caches*" }
 	}
 }
 
-// TestRuleBesideAHostileUser: what alice caches is flushed at most five seconds later than
-// without the hostile user's fifty processes. It takes as long as a process needs to count
-// as loaded.
+// TestRuleBesideAHostileUser: alice's cache is flushed at most five seconds later than without the
+// hostile user's fifty processes. That is the time until a process counts as loaded.
 func TestRuleBesideAHostileUser(t *testing.T) {
 	needs.Full(t)
 	const config = `[daemon]

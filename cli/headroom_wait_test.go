@@ -156,7 +156,7 @@ func TestHeadroomWaitsThroughADriverThatGoes(t *testing.T) {
 	}
 }
 
-// In a terminal one line changes, and is gone at the end.
+// In a terminal one line is rewritten, and disappears at the end.
 func TestHeadroomWaitOnATerminal(t *testing.T) {
 	t.Parallel()
 	out := onTerminal(t, 40, []string{"TERM=xterm-256color"}, "headroom", "--demo", "--need", "20G", "--wait", "1s")

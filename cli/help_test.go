@@ -10,8 +10,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// TestHelpFitsATerminal: what a command says of itself is readable in 80
-// columns. Commands in it may be longer: they are copied, not read.
+// TestHelpFitsATerminal: the help of a command is readable in 80 columns. Commands in it may be
+// longer: users copy them.
 func TestHelpFitsATerminal(t *testing.T) {
 	p := &command.Program{Getenv: os.Getenv, Now: time.Now}
 	root := root(p)

@@ -28,7 +28,7 @@ func TestHolds(t *testing.T) {
 	holds := func(args ...string) (string, int) {
 		cmd := exec.Command(os.Args[0], append([]string{"holds", strconv.Itoa(j.pid)}, args...)...)
 		cmd.Env = j.environ
-		out, _ := cmd.CombinedOutput() // its exit code says the same
+		out, _ := cmd.CombinedOutput() // its exit code says whether it failed
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	var said string
@@ -49,7 +49,8 @@ func TestHolds(t *testing.T) {
 		t.Errorf("the document is %+v", doc)
 	}
 
-	// A probe that lies is refused: more than the driver says, and parts that do not add up.
+	// A probe that lies is refused: one that reports more than the driver does, or parts that do
+	// not add up.
 	j.do("honest = v._Memory.holds")
 	j.do(`exec("def lie(self, *a):\n answer = honest(self, *a); d = answer['devices'][0]; d['parts'][0]['bytes'] += more; d['allocated_bytes'] += much; return answer")`)
 	for _, c := range []struct {

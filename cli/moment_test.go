@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// sudden takes 18 GiB in one go and frees all but a cache of them, or gives them back, as it is asked.
+// sudden allocates 18 GiB at once and, on request, frees them into its cache or returns them.
 const sudden = `
 import sys, torch
 GIB = 1 << 30
@@ -32,8 +32,8 @@ for line in sys.stdin:
     print("done", flush=True)
 `
 
-// TestOtherMemoryIsOfOneMoment: a snapshot soon after a large allocation, and whatever
-// samples meanwhile, never show it as memory of no allocator. With VRAMSCOPE_FULL 100 times.
+// TestOtherMemoryIsOfOneMoment: a snapshot soon after a large allocation, or by another program
+// meanwhile, never shows it as memory of no allocator. With VRAMSCOPE_FULL it tries 100 times.
 func TestOtherMemoryIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	b, times := newProbeBox(t, 1), 8
@@ -101,8 +101,8 @@ func TestOtherMemoryIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// tally counts the process's rows, and those in which its other memory is known: the
-// context, and nothing of what its allocator holds.
+// tally counts the process's rows, and those in which its other memory is known: only the context,
+// and no memory of its allocator.
 func tally(t *testing.T, by string, document []byte, counted *[2]int) {
 	var doc struct {
 		GPUs []struct {

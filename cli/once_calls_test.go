@@ -38,10 +38,10 @@ func TestOnceAsksForWhatItPrints(t *testing.T) {
 	environment := append(fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), filepath.Join(dir, "state")),
 		asVramscope+"="+everywhere, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
 
-	// Of a GPU: 8 calls that make it known, 13 for a line, 4 more for a table with its processes,
-	// NVLink's 18 links and 16 more for JSON. Of the driver: 5.
-	// Of a process: for the search stat, ns/pid, status, uid_map, root, environ; for the table stat, ns/pid,
-	// the directory, cgroup, cmdline, environ.
+	// For each GPU: 8 calls to identify it, 13 for a line, 4 more for a table with its processes,
+	// NVLink's 18 links and 16 more for JSON. For the driver: 5. For each process: to search for
+	// its probe stat, ns/pid, status, uid_map, root, environ; for the table stat, ns/pid, the
+	// directory, cgroup, cmdline, environ.
 	for flag, most := range map[string]struct{ calls, files int }{
 		"--line": {5 + gpus*21, 0}, "--format=table": {5 + gpus*25, 12}, "--format=json": {5 + gpus*59, 12},
 	} {

@@ -133,7 +133,7 @@ func (p *probing) open() *probe.Client {
 	return client
 }
 
-// once is what vramscope once says of a process.
+// used returns the memory that vramscope once reports for a process.
 func (b *probeBox) used(pid int) (used quantity.Bytes, listed bool) {
 	b.Helper()
 	out, err := b.command("once", "--format", "json").Output()
@@ -218,9 +218,8 @@ func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe
 	return used, report
 }
 
-// TestProbeProcess is the whole loop between processes: what the driver says
-// of a probe process is what its probe reports and a context, and falls by
-// what a flush says that it freed.
+// TestProbeProcess checks the whole loop between processes: the driver's figure for a probe process
+// is what its probe reports plus a context, and it falls by what a flush says that it freed.
 func TestProbeProcess(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 2)
@@ -267,7 +266,8 @@ func TestProbeProcess(t *testing.T) {
 	}
 }
 
-// TestProbeEndsCleanlyOnEverySignal: exit code 0, nothing on the GPU, no socket.
+// TestProbeEndsCleanlyOnEverySignal: it exits with code 0, and leaves nothing on the GPU and no
+// socket.
 func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -288,7 +288,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
-// TestProbeWhoseSocketIsGoneEndsCleanly, also with its directory.
+// TestProbeWhoseSocketIsGoneEndsCleanly: even if the socket's directory is gone.
 func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	t.Parallel()
 	p := newProbeBox(t, 1).start()
@@ -298,7 +298,7 @@ func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	p.end(syscall.SIGINT, command.ExitOK)
 }
 
-// TestProbeThatCannotBePreloaded: it does not start itself again for ever.
+// TestProbeThatCannotBePreloaded: it does not restart itself for ever.
 func TestProbeThatCannotBePreloaded(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -324,8 +324,7 @@ func TestProbeThatCannotBePreloaded(t *testing.T) {
 	}
 }
 
-// TestProbeOutlivesItsMonitors: one that leaves in the middle of an answer
-// makes the kernel send SIGPIPE.
+// TestProbeOutlivesItsMonitors: if one leaves in the middle of an answer, the kernel sends SIGPIPE.
 func TestProbeOutlivesItsMonitors(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -343,7 +342,7 @@ func TestProbeOutlivesItsMonitors(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGPIPE); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // for an end to show, if it is one
+	time.Sleep(100 * time.Millisecond) // long enough to see whether it ended
 	p.stats(p.open())
 	p.end(syscall.SIGTERM, command.ExitOK)
 }
@@ -423,7 +422,7 @@ func TestManyProbes(t *testing.T) {
 	}
 }
 
-// TestProbeOnAHangingDriver: the first signal asks to clean up, the second ends it.
+// TestProbeOnAHangingDriver: the first signal asks it to clean up, the second ends it.
 func TestProbeOnAHangingDriver(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

@@ -23,11 +23,11 @@ import (
 func (j *pythonJob) vramscope(name string, args ...string) (string, int) {
 	cmd := exec.Command(os.Args[0], append([]string{name, strconv.Itoa(j.pid)}, args...)...)
 	cmd.Env = j.environ
-	out, _ := cmd.CombinedOutput() // its exit code says the same
+	out, _ := cmd.CombinedOutput() // its exit code says whether it failed
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestRecordedLines: a program that allocates in a function, and what its probe writes of that.
+// TestRecordedLines: a program allocates in a function, and its probe records that line.
 func TestRecordedLines(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// recorded makes a recording of a simulated box: two and a half minutes from noon on,
-// and with events of the test's own.
+// recorded makes a recording of two and a half minutes of a simulated box, starting at noon, with
+// the test's own events.
 func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (directory string, noon time.Time, live *history.History) {
 	t.Helper()
 	directory = filepath.Join(t.TempDir(), "recordings")
@@ -115,7 +115,7 @@ func TestExportWritesEverySample(t *testing.T) {
 	if len(ticks) != 30 || lines < 30*8 {
 		t.Errorf("%d lines of %d ticks", lines, len(ticks))
 	}
-	if !commands["python3.11 pretrain.py"] { // whose name is python3.11, as that of others
+	if !commands["python3.11 pretrain.py"] { // its name is python3.11, like that of others
 		t.Errorf("commands: %v", commands)
 	}
 
@@ -269,7 +269,7 @@ func TestBacktestReadsARecording(t *testing.T) {
 	}
 }
 
-// What a command cannot read of a recording is said, and the rest is read.
+// If a command cannot read a part of a recording, it says so and reads the rest.
 func TestDamagedDayIsNamed(t *testing.T) {
 	directory, _, _ := recorded(t)
 	if err := os.WriteFile(filepath.Join(directory, "2001-01-01.db"), []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {

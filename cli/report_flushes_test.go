@@ -14,7 +14,7 @@ import (
 	"vramscope/schema"
 )
 
-// A flush by a command is in the audit log alone: the daemon does not see it.
+// A flush by a command is only in the audit log: the daemon does not see it.
 func TestReportHasTheFlushesOfCommands(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

@@ -21,8 +21,8 @@ import (
 	"vramscope/schema"
 )
 
-// demoRecording is the demo's box from noon on for so long, with a gap from minute
-// 20 to 25.
+// demoRecording makes a recording of the demo's box, of the given length from noon, with a gap from
+// minute 20 to 25.
 func demoRecording(t *testing.T, length time.Duration) string {
 	t.Helper()
 	const step = 5 * time.Second
@@ -332,8 +332,8 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 	}
 }
 
-// A recorder that is killed leaves no sums of its last minute, of processes of five: the
-// report is that of a recorder that was ended.
+// A recorder that is killed leaves no sums of its last minute, nor of its processes' last five. The
+// report is the same as from a recorder that was ended.
 func TestReportAfterAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
@@ -355,8 +355,8 @@ func TestReportAfterAKill(t *testing.T) {
 	}
 }
 
-// A recorder that is killed in the midst of a recording, and started anew minutes later:
-// the report has the time up to the kill.
+// A recorder is killed in the middle of a recording, and started again minutes later: the report
+// has the time up to the kill.
 func TestReportAfterAKillAndARestart(t *testing.T) {
 	t.Parallel()
 	before, killed := t.TempDir(), t.TempDir()
@@ -379,7 +379,7 @@ func TestReportAfterAKillAndARestart(t *testing.T) {
 	}
 }
 
-// A recorder that was started anew, by an update say, in the minute in which it is killed.
+// A recorder is started again, after an update for example, and killed within the same minute.
 func TestReportAfterARestartAndAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
@@ -404,7 +404,7 @@ func TestReportAfterARestartAndAKill(t *testing.T) {
 	}
 }
 
-// ticking returns what appends ticks of the demo's box, from a second after now on, and
+// ticking returns a function that appends ticks of the demo's box, starting a second after now, and
 // waits until they are on disk.
 func ticking(t *testing.T, now time.Time) func(w *recording.Writer, ticks int) {
 	clock := func() time.Time { return now }

@@ -114,8 +114,8 @@ func helpBelow(cmd *cobra.Command) {
 	}
 }
 
-// commands returns the commands below root. A command that starts in front of other programs, or
-// for a status bar, is made alone: making all of them takes a fifth of a millisecond.
+// commands returns the commands below root. If the command is one that starts other programs, or
+// one for a status bar, only that one is made: making all of them takes a fifth of a millisecond.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {

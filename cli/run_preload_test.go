@@ -65,21 +65,21 @@ func (b *probeBox) buildNative(source string) string {
 	return path
 }
 
-// toldAllocation is what the JSON says of one of an allocator's largest allocations.
+// toldAllocation is one of an allocator's largest allocations in the JSON.
 type toldAllocation struct {
 	Bytes        quantity.Bytes
 	API, Library string
 }
 
-// reportedAllocator is what it says of an allocator.
+// reportedAllocator is an allocator in the JSON.
 type reportedAllocator struct {
 	Kind     string
 	Reserved quantity.Bytes `json:"reserved_bytes"`
 	Largest  []toldAllocation
 }
 
-// TestRunShowsAndFlushesANativeProgram: the whole loop, as in the README, with
-// a shell in between.
+// TestRunShowsAndFlushesANativeProgram goes through the whole loop, as in the README, with a shell
+// in between.
 func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	t.Parallel()
 	if errors.Is(preload.Usable(t.TempDir()), preload.ErrNoLibrary) {
@@ -135,8 +135,8 @@ func childOf(t *testing.T, pid int) int {
 	return child
 }
 
-// allocatorOf is what the JSON says of one of a process's allocators, once its
-// probe has answered in time.
+// allocatorOf returns one of a process's allocators from the JSON, once its probe has answered in
+// time.
 func (b *probeBox) allocatorOf(pid int, kind string) reportedAllocator {
 	b.Helper()
 	var found *reportedAllocator
@@ -194,8 +194,8 @@ sys.stdin.read()
 live.clear()
 `
 
-// TestRunWithBothProbesInOneProcess: a shell that starts Python has the native
-// probe, and so has Python. One of the two serves, and nothing is reported twice.
+// TestRunWithBothProbesInOneProcess: a shell that starts Python has the native probe, and Python
+// inherits it. Only one of the two probes serves, and nothing is reported twice.
 func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	t.Parallel()
 	python := pythonWith(t, "ctypes")
@@ -215,7 +215,7 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1",
 		"PYTHONDONTWRITEBYTECODE=1", "LD_PRELOAD=", "ASAN_OPTIONS=")
 	job := begin(t, cmd)
-	// The native probe sees the first allocation before the other looks whether there is one.
+	// The native probe sees the first allocation before the Python probe looks for another one.
 	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
 	var row jobRow
 	eventually(func() bool {

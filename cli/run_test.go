@@ -61,8 +61,8 @@ func TestRunBecomesTheCommand(t *testing.T) {
 	}
 }
 
-// TestRunKeepsIgnoredSignals: signals, and the limit of open files, which Go's
-// runtime changes for itself.
+// TestRunKeepsIgnoredSignals: it keeps signals and the limit of open files, which Go's runtime
+// changes for itself.
 func TestRunKeepsIgnoredSignals(t *testing.T) {
 	const look = `grep -E "SigIgn|SigBlk" /proc/self/status; ulimit -Sn`
 	shell := func(command string) string {
@@ -126,7 +126,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *runningJob {
 	return job
 }
 
-// end has the program end, and returns what Wait says.
+// end ends the program, and returns what Wait returns.
 func (b *runningJob) end() error {
 	_ = b.in.Close()                  // it may have ended by itself
 	_, _ = io.Copy(io.Discard, b.out) // until its end
@@ -158,7 +158,7 @@ func pythonWith(t *testing.T, modules string) string {
 	return python
 }
 
-// TestRunShowsAndFlushesAPythonProgram: the whole loop, as in the README.
+// TestRunShowsAndFlushesAPythonProgram goes through the whole loop, as in the README.
 func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
 	t.Parallel()
 	python := pythonWith(t, "sys")
@@ -197,7 +197,7 @@ func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
 	}
 }
 
-// jobRow is what the JSON says of a process.
+// jobRow is a process in the JSON.
 type jobRow struct {
 	PID        int
 	Runtime    string

@@ -17,8 +17,8 @@ import (
 	"vramscope/cli/launch"
 )
 
-// userWithoutName has a user ID that no password database knows: only the environment
-// names a home directory.
+// userWithoutName returns credentials of a user ID without a name: only the environment names a
+// home directory.
 func userWithoutName(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	const unknown = 54321
@@ -46,7 +46,7 @@ func script(environ []string, text string) *exec.Cmd {
 	return cmd
 }
 
-// TestRunStartsTheCommandWithoutAProbe: with one line that says why and what to do.
+// TestRunStartsTheCommandWithoutAProbe: it prints one line that says why and what to do.
 func TestRunStartsTheCommandWithoutAProbe(t *testing.T) {
 	t.Parallel()
 	unknown := userWithoutName(t)
@@ -98,7 +98,7 @@ func writableByAll(t *testing.T) string {
 	return directory
 }
 
-// TestRunKeepsOutOfAnotherUsersDirectory: as under sudo -E.
+// TestRunKeepsOutOfAnotherUsersDirectory: HOME may be another user's, as under sudo -E.
 func TestRunKeepsOutOfAnotherUsersDirectory(t *testing.T) {
 	theirs, own := t.TempDir(), t.TempDir()
 	if os.Geteuid() != 0 {
@@ -149,7 +149,7 @@ func TestRunFailsAsAShellDoes(t *testing.T) {
 	}
 }
 
-// TestRunKeepsStandardDescriptorsClosed: Go's runtime opens /dev/null for them.
+// TestRunKeepsStandardDescriptorsClosed: Go's runtime would open /dev/null for them.
 func TestRunKeepsStandardDescriptorsClosed(t *testing.T) {
 	const look = `for n in 0 1 2; do test -e /proc/self/fd/$n && echo $n >&9; done`
 	shell := func(command string) string {
@@ -164,7 +164,7 @@ func TestRunKeepsStandardDescriptorsClosed(t *testing.T) {
 	}
 }
 
-// TestDoctorNoticesAFullDisk: where the audit log, and the native probe's file, find no room.
+// TestDoctorNoticesAFullDisk: there is no room for the audit log or for the native probe's file.
 func TestDoctorNoticesAFullDisk(t *testing.T) {
 	full := t.TempDir()
 	cmd := script([]string{"HOME=" + full, "XDG_STATE_HOME=" + full, "FULL=" + full, "XDG_CONFIG_HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"},

@@ -20,10 +20,10 @@ import (
 	"vramscope/probe"
 )
 
-// asVramscope has this test binary be vramscope.
+// asVramscope makes this test binary run as vramscope.
 const asVramscope = "VRAMSCOPE_TEST_AS_VRAMSCOPE"
 
-// everywhere is its value where all probes of this machine are read, too.
+// everywhere is the value of asVramscope that makes it read all probes of this machine, too.
 const everywhere = "everywhere"
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar, "asks": beNeighbour, "caches": beNeighbour, "hangs": beNeighbour})
 }
 
-// alone is Main, but it sees no other probes than those in its own runtime
-// directory, and no recordings but there: whoever works on this machine may have some.
+// alone is Main, but sees only the probes in its own runtime directory and no recordings: those of
+// other people on this machine would disturb a test.
 func alone() int {
 	p := &command.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, NoStdout: startup.StdoutClosed()}
 	p.ProbeDirectories, p.DaemonPlaces, p.Recordings = []string{}, []socket.Place{}, "/nonexistent"

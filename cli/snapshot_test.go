@@ -30,7 +30,7 @@ type pythonJob struct {
 	pid     int
 	environ []string
 	said    *bytes.Buffer
-	in      *os.File // what is written there it executes, line by line
+	in      *os.File // it executes what is written here, line by line
 }
 
 // startJob starts a program with allocated and fragmented memory, in such an environment.
@@ -90,7 +90,7 @@ func pipe() (write, read *os.File, err error) {
 	return write, read, err
 }
 
-// do has the job execute a line, and waits until it has.
+// do makes the job execute a line, and waits until it has.
 func (j *pythonJob) do(line string) {
 	j.Helper()
 	done := filepath.Join(j.TempDir(), "done")
@@ -183,7 +183,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 	}
 }
 
-// checkSegments checks the map of what the job holds.
+// checkSegments checks the map of the job's memory.
 func checkSegments(t *testing.T, content []byte) {
 	t.Helper()
 	var found probe.Segments
@@ -201,7 +201,7 @@ func checkSegments(t *testing.T, content []byte) {
 	}
 }
 
-// TestCancelledSnapshotLeavesNoFile: Ctrl-C while the probe writes.
+// TestCancelledSnapshotLeavesNoFile: Ctrl-C comes while the probe writes.
 func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	j := startJob(t)
 	directory := t.TempDir()
@@ -231,7 +231,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	j.await("-o", filepath.Join(directory, "third"))
 }
 
-// TestSnapshotOfAStoppedProcessIsRefused, in the words that a flush has for it.
+// TestSnapshotOfAStoppedProcessIsRefused: the refusal has the words of a flush.
 func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	j := startJob(t)
@@ -264,7 +264,7 @@ func stopped(t *testing.T, pid int) bool {
 		t.Fatalf("no threads of %d: %v", pid, err)
 	}
 	return !slices.ContainsFunc(threads, func(name string) bool {
-		stat, _ := os.ReadFile(name) // a thread that has ended is no stopped one: the next look does not find it
+		stat, _ := os.ReadFile(name) // a thread that has ended is not stopped: the next look does not find it
 		_, state, _ := bytes.Cut(stat, []byte(") "))
 		return !bytes.HasPrefix(state, []byte("T"))
 	})

@@ -13,8 +13,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// onTerminal runs this test binary as vramscope on a terminal of its own and
-// returns what it wrote there.
+// onTerminal runs this test binary as vramscope on a terminal and returns what it wrote there.
 func onTerminal(t *testing.T, width uint16, environ []string, args ...string) string {
 	t.Helper()
 	out, err := runOnTerminal(t, width, environ, args...)

@@ -19,8 +19,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// silentBox is a box without probes, of whose GPUs and processes the driver answers
-// nothing but names. Of the second one even the call for its memory fails.
+// silentBox makes a box without probes, where the driver answers only the names of GPUs and
+// processes. For the second GPU even the call for its memory fails.
 func silentBox(t *testing.T) []string {
 	t.Helper()
 	box, path := fakedriver.Box(2, 1), filepath.Join(t.TempDir(), "state")
@@ -88,7 +88,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	output := func(args ...string) string {
 		cmd := d.command(args...)
-		out, _ := cmd.Output() // its code is an answer, too
+		out, _ := cmd.Output() // its exit code is an answer, too
 		if cmd.ProcessState.ExitCode() == command.ExitUsage {
 			t.Errorf("%v is refused", args)
 		}

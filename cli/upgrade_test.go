@@ -21,8 +21,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// screen is this test binary as vramscope, on a terminal with an emulated
-// screen.
+// screen runs this test binary as vramscope, on a terminal with an emulated screen.
 type screen struct {
 	*testing.T
 	cmd           *exec.Cmd
@@ -157,9 +156,9 @@ type upgrade struct {
 	before, then fakedriver.State
 }
 
-// newUpgrade is a box before its upgrade. What the library of the second
-// release says stands in a state file of its own: there the driver is the new
-// one from the start, while the first release's refuses it.
+// newUpgrade makes a box before its upgrade. The library of the second release reads a state file
+// of its own: there the driver is the new one from the start, while the first release's library
+// refuses it.
 func newUpgrade(t *testing.T) *upgrade {
 	t.Helper()
 	if !haveCgo() {
@@ -213,7 +212,7 @@ func (u *upgrade) unload() {
 	u.before.MustWrite(u, filepath.Join(u.directory, "before"))
 }
 
-// The driver is upgraded under a running monitor: it shows the new one, on the same
+// The driver is upgraded under a running monitor, which then shows the new driver, on the same
 // terminal, in the same process.
 func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
 	t.Parallel()
@@ -267,7 +266,7 @@ func TestDriverUpgradeInSteps(t *testing.T) {
 	if err := os.Rename(u.library(), u.library()+".old"); err != nil {
 		t.Fatal(err)
 	}
-	// It starts anew, finds no library at all, and waits for it.
+	// It restarts, finds no library at all, and waits for one.
 	s.until("LIBRARY_NOT_FOUND", "Next try in")
 	u.happen()
 	s.until("560.35.03")

@@ -92,7 +92,7 @@ func TestAlertsOfTheUsersOwnProcesses(t *testing.T) {
 	}
 }
 
-// TestAlertIsHandedOnOnce: while it stands; and again after it was cleared.
+// TestAlertIsHandedOnOnce: once while it stands, and again if it returns after it was cleared.
 func TestAlertIsHandedOnOnce(t *testing.T) {
 	a, _ := newAlerts(t, 0, "true")
 	alert := about(alerting(), snapshot.AlertFullIn, "GPU-a", 1)
@@ -111,7 +111,7 @@ func TestAlertIsHandedOnOnce(t *testing.T) {
 	}
 }
 
-// TestAlertsAreLimited: a burst, then so many an hour; what is left out is counted.
+// TestAlertsAreLimited: after a burst only a few an hour are passed on; those left out are counted.
 func TestAlertsAreLimited(t *testing.T) {
 	a, log := newAlerts(t, 0, "true")
 	runs, at := 0, snapshottest.Now()
@@ -132,7 +132,7 @@ func TestAlertsAreLimited(t *testing.T) {
 	}
 }
 
-// TestCommandGetsTheAlert: as JSON of its schema, with little of the environment.
+// TestCommandGetsTheAlert: it gets JSON of the alert's schema, and little of the environment.
 func TestCommandGetsTheAlert(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	t.Setenv("SECRET", "hush")
@@ -174,7 +174,7 @@ func TestFailingCommandIsLogged(t *testing.T) {
 	}
 }
 
-// TestSlowCommandIsKilled: with the processes of its group.
+// TestSlowCommandIsKilled: the processes of its group are killed with it.
 func TestSlowCommandIsKilled(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	a, _ := newAlerts(t, 0, "/bin/sh", "-c", "sleep 1000 & echo $! > "+pid+"; wait")
@@ -201,8 +201,8 @@ func TestSlowCommandIsKilled(t *testing.T) {
 	}
 }
 
-// TestTalkativeCommandIsBounded: one that prints for ever is killed in time, takes no
-// memory, and is a short line in the log.
+// TestTalkativeCommandIsBounded: a command that prints for ever is killed in time, uses no memory,
+// and leaves a short line in the log.
 func TestTalkativeCommandIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	a, log := newAlerts(t, 0, "/bin/sh", "-c", "yes; exit 1")
@@ -227,7 +227,7 @@ func TestTalkativeCommandIsBounded(t *testing.T) {
 	}
 }
 
-// TestCommandOthersCanWriteIsNotRun: its file, or a directory above it.
+// TestCommandOthersCanWriteIsNotRun: others can write its file, or a directory above it.
 func TestCommandOthersCanWriteIsNotRun(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "bin")
 	program := filepath.Join(directory, "tell-me")

@@ -26,16 +26,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sampling has the methods of a sampler that the daemon needs.
+// Sampling is what the daemon needs of a sampler.
 type Sampling interface {
 	Run(ctx context.Context) error
 	Latest() *snapshot.Snapshot
 	Updates() <-chan struct{}
 }
 
-// Recorder has the methods of a recording that the daemon needs.
+// Recorder is what the daemon needs of a recording.
 type Recorder interface {
-	// Append records a snapshot, and the events since the last one. It does not wait for a slow
+	// Append records a snapshot, and the events since the previous one. It does not wait for a slow
 	// disk.
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
 	// Counts returns the failures since the start, and why nothing is recorded at present. Any
@@ -45,16 +45,16 @@ type Recorder interface {
 	Close() error
 }
 
-// Exporter has the methods of an exporter that the daemon needs.
+// Exporter is what the daemon needs of an exporter.
 type Exporter interface {
-	// Observe takes a snapshot, the events since the last one, and the recorder's state, nil
+	// Observe takes a snapshot, the events since the previous one, and the recorder's state, nil
 	// without one. It does not wait.
 	Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder)
 	// Run serves the observed snapshots until the context ends.
 	Run(ctx context.Context) error
 }
 
-// Guard has the methods of a guard that the daemon needs. The sampler passes it the snapshots.
+// Guard is what the daemon needs of a guard. The sampler passes it the snapshots.
 type Guard interface {
 	socket.Guard
 	socket.Rescuer
@@ -62,7 +62,7 @@ type Guard interface {
 	Run(ctx context.Context)
 }
 
-// Leases has the methods of a ledger that the daemon needs.
+// Leases is what the daemon needs of a ledger.
 type Leases interface {
 	socket.Leaser
 	// Observe takes a snapshot. It does not wait.

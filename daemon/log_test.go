@@ -35,7 +35,7 @@ func TestLogIsForPeopleOrForTheJournal(t *testing.T) {
 	}
 }
 
-// TestLogForgesNoLine: what comes from outside is quoted.
+// TestLogForgesNoLine: texts from outside are quoted.
 func TestLogForgesNoLine(t *testing.T) {
 	out := &bytes.Buffer{}
 	slog.New(newHandler(out, true)).Info("the driver answers", "version", "1\n<0>kernel panic\x1b[2J")
@@ -89,7 +89,7 @@ func TestLockSaysWhoIsThere(t *testing.T) {
 	}
 }
 
-// TestLogLineIsBounded: also of what is neither short nor one piece.
+// TestLogLineIsBounded: also if the long text is in several values.
 func TestLogLineIsBounded(t *testing.T) {
 	out := &bytes.Buffer{}
 	log := slog.New(newHandler(out, true))

@@ -8,8 +8,8 @@ import (
 	"vramscope/schema"
 )
 
-// logChanges logs changes that an administrator looks for in the journal: of the driver, of GPUs
-// and of alerts. The recording has those of processes.
+// logChanges logs changes that an administrator looks for in the journal: those of the driver, of
+// GPUs and of alerts. Those of processes are in the recording.
 func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if state := snap.Driver.State; state != d.driver {
 		switch {

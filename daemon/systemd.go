@@ -108,7 +108,7 @@ func priority(level slog.Level) int {
 // Source: https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 type Notifier struct {
 	address  string
-	watchdog time.Duration // between two signs of life, at most; 0: none is expected
+	watchdog time.Duration // the longest time between two signs of life; 0: none are expected
 }
 
 // NewNotifier reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
@@ -122,7 +122,7 @@ func NewNotifier(getenv func(string) string) *Notifier {
 	return n
 }
 
-// Reloading reports that it reads its configuration anew; READY=1 follows.
+// Reloading reports that it reads its configuration again; READY=1 follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // there is such a clock

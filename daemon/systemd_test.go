@@ -76,8 +76,8 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestRootsUnitIsHardened: systemd rates it 2.8 of 10, and 3.4 where it serves a port or asks servers;
-// what it may do is what it needs.
+// TestRootsUnitIsHardened: systemd rates it 2.8 of 10, and 3.4 if it serves a port or asks servers;
+// it may do only what it needs.
 func TestRootsUnitIsHardened(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
 	plain := unit(t, "vramscope-daemon.service")

@@ -56,7 +56,7 @@ func gpuLabels(g *snapshot.GPU) labels {
 	return labelsOf(metric.GPU, index, g.UUID)
 }
 
-// gpu writes what is known of a GPU. Of one that does not answer only the state is known.
+// gpu writes what is known of a GPU. If the GPU does not answer, only its state is known.
 func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	subject := gpuLabels(g)
 	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)

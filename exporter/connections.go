@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// connections is a listener that limits the open connections. For one more it closes the one that
-// has been idle for longest, or else waits until one ends. All may come from one address, for
-// instance that of a proxy on this machine.
+// connections is a listener that limits the open connections. When one more comes, it closes the
+// one that has been idle for longest, or else waits until one ends. All may come from one address,
+// for instance that of a proxy on this machine.
 type connections struct {
 	listener net.Listener
 	limit    int
@@ -45,8 +45,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// closeOldest closes the connection that is idle for longest; false where none is. The
-// lock is held.
+// closeOldest closes the connection that has been idle for longest. It returns false if none is
+// idle. The lock is held.
 func (c *connections) closeOldest() bool {
 	var oldest net.Conn
 	for conn, since := range c.idle {

@@ -128,9 +128,9 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	}
 }
 
-// takeReports adds to its GPU what each probe has counted since the snapshot before. What a probe
-// has counted before its first report is the past, unless the process began after the exporter.
-// The sampler makes events only of later errors.
+// takeReports adds to its GPU what each probe has counted since the previous snapshot. Counts from
+// before a probe's first report are left out, unless the process started after the exporter. The
+// sampler makes events only of later errors.
 func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
 	current := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {

@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestErrorsBeforeTheFirstReport: a process may have failed before its probe was found.
-// What it counted is counted once, unless it failed before the exporter was there.
+// TestErrorsBeforeTheFirstReport: a process may have failed before its probe was found. That
+// failure is counted once, unless it happened before the exporter started.
 func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	first := snapshottest.DrawnBox()
 	first.Rows = first.Rows[:1]
@@ -46,8 +46,8 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	has(t, text, "vramscope_gpu_out_of_memory_total"+of+"3", "vramscope_gpu_alloc_retries_total"+of+"4")
 }
 
-// TestCountersOfProbesBeginAtZero: without a probe they are unknown. They begin at 0, so
-// that Prometheus sees the first event, though that comes with the first report.
+// TestCountersOfProbesBeginAtZero: without a probe they are unknown. With one they begin at 0, so
+// that Prometheus sees the first event, even if the first report brings it.
 func TestCountersOfProbesBeginAtZero(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	for i := range snap.Rows {
@@ -82,8 +82,7 @@ func TestCountersOfProbesBeginAtZero(t *testing.T) {
 	has(t, at(90, 3), retries+of+"3", outOfMemory+of+"1")
 }
 
-// TestHealthOfTheDaemon: samples that come late are counted, and the guard's state says
-// whether it acts.
+// TestHealthOfTheDaemon: late samples are counted, and the guard's state says whether it acts.
 func TestHealthOfTheDaemon(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	snap.Guard, snap.ProbesUnasked = nil, 3

@@ -3,9 +3,9 @@
 //	daemon ── Observe ──→ Exporter ←── Collect ── /metrics        (a scrape)
 //	                         └──────────────────→ /snapshot.json, /healthz
 //
-// A scrape reads what was observed last and never a driver. What could not be read has no series,
-// and where the last snapshot is old, no figures are published at all. Names, labels and help
-// come from the two tables of package metric, as does docs/exporter.md.
+// A scrape reads the last snapshot observed, and never the driver. A figure that could not be read
+// has no series, and if the last snapshot is old, no figures are published at all. Names, labels
+// and help come from the two tables of package metric, as does docs/exporter.md.
 //
 // Start reading at Exporter.Collect.
 package exporter

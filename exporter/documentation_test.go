@@ -55,7 +55,7 @@ func documented() string {
 	return b.String() + "\n"
 }
 
-// exported is a name in the exporter, with what all of its series share.
+// exported is an exported name, with what all its series share.
 type exported struct {
 	Name   string
 	Of     metric.Subject // 0: of the whole box
@@ -63,8 +63,8 @@ type exported struct {
 	Help   string
 }
 
-// everyName is all names in the exporter, in the order of their documentation: those
-// of the box, of GPUs, of MIG instances and of processes.
+// everyName returns all exported names, in the order of their documentation: those of the box, of
+// GPUs, of MIG instances and of processes.
 func everyName() []exported {
 	var all []exported
 	for _, subject := range []metric.Subject{0, metric.GPU, metric.Instance, metric.Process} {
@@ -83,8 +83,8 @@ func everyName() []exported {
 	return all
 }
 
-// TestHelpStandsAlone: a scrape shows each help by itself, and that of a process or a MIG
-// instance is not about its GPU.
+// TestHelpStandsAlone: a scrape shows each help by itself, so that of a process or a MIG instance
+// must not be about its GPU.
 func TestHelpStandsAlone(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range everyName() {

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Options are what is exported, and how.
+// Options say what is exported, and how.
 type Options struct {
 	Version string // of this program
 	Now     func() time.Time
@@ -61,8 +61,8 @@ func (e *Exporter) latest() (*snapshot.Snapshot, bool) {
 	return e.snap, e.Now().Sub(e.snap.Time) < max(staleIntervals*e.snap.Interval, staleAfter)
 }
 
-// A snapshot is old after some missed intervals, and not before a busy machine has had
-// time to take one.
+// A snapshot is old after five missed intervals, but not before a busy machine has had time to take
+// one.
 const (
 	staleIntervals = 5
 	staleAfter     = 15 * time.Second

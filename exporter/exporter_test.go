@@ -113,7 +113,7 @@ func TestMetricsOfTheDrawnBox(t *testing.T) {
 
 func bytesOf(b snapshot.Bytes) string { return fmt.Sprint(float64(b.Or(0))) }
 
-// TestEveryNameIsExported: a row of either table that nothing writes is a mistake.
+// TestEveryNameIsExported: if nothing writes a row of either table, that is a mistake.
 func TestEveryNameIsExported(t *testing.T) {
 	snap, events := eventful()
 	g := &snap.GPUs[0]
@@ -163,7 +163,8 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsOldIsNotExported: a sampler that hangs leaves the time of its last sample, no figures.
+// TestWhatIsOldIsNotExported: if the sampler hangs, only the time of its last sample is exported,
+// and no figures.
 func TestWhatIsOldIsNotExported(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	now := snap.Time.Add(14 * time.Second)
@@ -198,7 +199,7 @@ func TestWhatIsUnknownHasNoSeries(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: whatever a process calls itself, the text can be parsed, and is short.
+// TestHostileTexts: whatever name a process has, the text can be parsed and is short.
 func TestHostileTexts(t *testing.T) {
 	for _, hostile := range []string{"\xff\xfe\n\"} 1\nvramscope_gpu_up 0 # {", strings.Repeat("\u202e\x1b[31m", 1<<18), strings.Repeat("é", 1<<19), "a\\", "\x00"} {
 		snap := snapshottest.Hostile(snapshottest.DrawnBox(), hostile)
@@ -213,7 +214,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestProbesCannotAddGPUs: a program may name any number of GPUs that are not there.
+// TestProbesCannotAddGPUs: a program may name any number of GPUs that do not exist.
 func TestProbesCannotAddGPUs(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	for i := range 1000 {

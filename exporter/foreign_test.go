@@ -18,7 +18,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// contrib is the folder of what Prometheus, Alertmanager and Grafana are given.
+// contrib is the folder with the files for Prometheus, Alertmanager and Grafana.
 var contrib = filepath.Join("..", "contrib", "prometheus")
 
 // python is a Python that has a module.
@@ -34,8 +34,8 @@ func python(t *testing.T, module string) string {
 	return interpreter
 }
 
-// TestPrometheusClientReadsTheText: the parsers of another implementation take both
-// formats, hostile names included, and find every series.
+// TestPrometheusClientReadsTheText: the parsers of another implementation read both formats,
+// including hostile names, and find every series.
 func TestPrometheusClientReadsTheText(t *testing.T) {
 	interpreter := python(t, "prometheus_client")
 	drawn, events := eventful()
@@ -98,8 +98,8 @@ func TestAlertmanagerAcceptsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestGrafanaKnowsTheDashboard: types that are generated from Grafana's schema read it
-// and lose nothing. There is no Grafana to load it.
+// TestGrafanaKnowsTheDashboard: types generated from Grafana's schema read it and lose nothing.
+// There is no Grafana here to load it.
 func TestGrafanaKnowsTheDashboard(t *testing.T) {
 	dashboard, err := os.Open(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {
@@ -113,7 +113,7 @@ func TestGrafanaKnowsTheDashboard(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesParse: Prometheus reads each of them, as the expression of a rule.
+// TestDashboardQueriesParse: Prometheus reads each query, as the expression of a rule.
 func TestDashboardQueriesParse(t *testing.T) {
 	dashboard, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {
@@ -135,8 +135,8 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 }
 
-// TestDashboardDrawsFewLines: where all boxes are chosen, a graph draws twenty, and one for
-// the rest.
+// TestDashboardDrawsFewLines: if all boxes are chosen, a graph draws twenty lines, and one for the
+// rest.
 func TestDashboardDrawsFewLines(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {
@@ -168,7 +168,8 @@ func TestDashboardDrawsFewLines(t *testing.T) {
 	}
 }
 
-// TestContribKnowsTheNames: whatever rules and dashboard ask for is exported, or recorded by a rule.
+// TestContribKnowsTheNames: every name in the rules and the dashboard is exported, or recorded by a
+// rule.
 func TestContribKnowsTheNames(t *testing.T) {
 	known := map[string]bool{}
 	for _, f := range everyName() {

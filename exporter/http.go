@@ -101,7 +101,7 @@ func gzipped(accept []string) bool {
 	return i >= 0 && offers[i].kind == "gzip"
 }
 
-// offer is one of what a client accepts.
+// offer is one of the formats that a client accepts.
 type offer struct {
 	kind       string
 	parameters map[string]string

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestSnapshotJSON: it is off unless asked for, and command lines have no arguments.
+// TestSnapshotJSON: it is served only if asked for, and command lines have no arguments.
 func TestSnapshotJSON(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	if w := get(t, exporting(snap), "/snapshot.json"); w.Code != http.StatusNotFound {
@@ -44,8 +44,8 @@ func (s *stalled) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowClientsHoldNoScrape: clients that read slowly keep no other from a scrape, up
-// to as many as have a place in memory.
+// TestSlowClientsHoldNoScrape: clients that read slowly keep no other client from a scrape, as long
+// as there is memory for their answers.
 func TestSlowClientsHoldNoScrape(t *testing.T) {
 	handler := exporting(snapshottest.DrawnBox(), func(o *Options) { o.Snapshot = true }).Handler()
 	for _, path := range []string{"/metrics", "/snapshot.json"} {
@@ -79,7 +79,8 @@ func slowClients(t *testing.T, handler http.Handler, path string) {
 	}
 }
 
-// TestScrapesAreLimited: whoever asks without end keeps the machine no busier than four do.
+// TestScrapesAreLimited: a client that asks without end keeps the machine no busier than four
+// clients do.
 func TestScrapesAreLimited(t *testing.T) {
 	e := exporting(snapshottest.DrawnBox())
 	handler := e.Handler()

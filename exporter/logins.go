@@ -92,8 +92,8 @@ func newLogins() *logins {
 	return l
 }
 
-// unknownUser returns the hash of a password that no user knows, at the highest cost of all users:
-// so an unknown name takes as long to refuse as a known one.
+// unknownUser returns the hash of a password that no user has, at the highest cost of all users: so
+// refusing an unknown name takes as long as refusing a known one.
 func unknownUser(users map[string]string) string {
 	highest := bcrypt.MinCost
 	for _, hash := range users {

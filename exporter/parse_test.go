@@ -21,7 +21,7 @@ func parse(text string) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(text))
 }
 
-// TestPrometheusOwnEncoderWritesTheSame: what it reads of our text it writes so, too, in
+// TestPrometheusOwnEncoderWritesTheSame: what it reads from our text it writes in the same way, in
 // both formats, to the byte.
 func TestPrometheusOwnEncoderWritesTheSame(t *testing.T) {
 	drawn, events := eventful()
@@ -61,7 +61,7 @@ func firstDifference(a, b string) string {
 	return a[max(i-60, 0):min(i+60, len(a))] + "\n---\n" + b[max(i-60, 0):min(i+60, len(b))]
 }
 
-// TestValues: whatever a value is, Prometheus' own encoder writes it so.
+// TestValues: every value is written as Prometheus' own encoder writes it.
 func TestValues(t *testing.T) {
 	for _, text := range []string{"NaN", "+Inf", "-Inf", "0", "1", "-1", "0.5", "1e+09", "1.5e-07", "123456"} {
 		families, err := parse("a " + text + "\n")
@@ -81,7 +81,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestTheFirstOfTwoSeriesStays: one with the same labels would make Prometheus refuse all.
+// TestTheFirstOfTwoSeriesStays: if two series had the same labels, Prometheus would refuse all.
 func TestTheFirstOfTwoSeriesStays(t *testing.T) {
 	w := writer{}
 	for i, user := range []string{"bob", "alice", "bob"} {

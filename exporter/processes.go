@@ -17,7 +17,8 @@ const other = "other"
 // mostUnlisted limits the GPUs that only probes report and whose processes have series.
 const mostUnlisted = 16
 
-// group is what is exported of one process or, without pids, of all processes with the same labels.
+// group holds what is exported of one process or, without pids, of all processes with the same
+// labels.
 type group struct {
 	key    string   // unique on its GPU
 	values []string // the values of metric.ProcessLabels; "" where the label is left out

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestLargestProcesses: the others are one series, and the sum is the same.
+// TestLargestProcesses: all others are one series, and the sum stays the same.
 func TestLargestProcesses(t *testing.T) {
 	snap := snapshottest.Crowded(2, 40)
 	text := scrape(t, exporting(snap, func(o *Options) { o.Processes = 3 }))
@@ -33,8 +33,8 @@ func TestLargestProcesses(t *testing.T) {
 	}
 }
 
-// TestWithoutPIDs: figures are summed by the labels that are left; the rest is distinguished from
-// a user of that name.
+// TestWithoutPIDs: figures are summed by the remaining labels; the rest is distinguished from a
+// user of that name.
 func TestWithoutPIDs(t *testing.T) {
 	snap := snapshottest.Crowded(1, 12)
 	snap.Rows[0].User = other
@@ -54,7 +54,7 @@ func TestWithoutPIDs(t *testing.T) {
 	}
 }
 
-// TestReusedPID: two processes with one pid are one series, which lacks neither's memory.
+// TestReusedPID: two processes with one pid are one series, which has the memory of both.
 func TestReusedPID(t *testing.T) {
 	snap := snapshottest.Crowded(1, 2)
 	first, second := &snap.Rows[0], &snap.Rows[1]

@@ -23,7 +23,7 @@ type Serving struct {
 	Openly    bool   // also where other machines can read it and nothing asks who they are
 }
 
-// Check returns why the settings allow no serving; the error says which one to change.
+// Check returns why nothing may be served with these settings; the error says which one to change.
 func (s *Serving) Check() error {
 	if s.WebConfig == "" {
 		return s.checkReaders(&webConfig{})
@@ -40,7 +40,7 @@ func (s *Serving) Check() error {
 	return s.checkReaders(c)
 }
 
-// checkReaders returns why other machines must not read what is served.
+// checkReaders returns why other machines must not be able to read what is served, nil if they may.
 func (s *Serving) checkReaders(c *webConfig) error {
 	if s.Openly || s.local() || c.protects() {
 		return nil
@@ -124,8 +124,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("exporter: %w", err)
 }
 
-// useTLS has the certificates read again for each connection. Whether there is TLS, and
-// HTTP/2, stays as it was when the server began.
+// useTLS reads the certificates again for each connection. Whether there is TLS, and HTTP/2, stays
+// as it was when the server started.
 func useTLS(server *http.Server, path string, http2 bool) {
 	protocols := []string{"http/1.1"}
 	if http2 {

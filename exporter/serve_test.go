@@ -115,7 +115,7 @@ func TestServePlain(t *testing.T) {
 	}
 }
 
-// TestServeTLSAndPassword: nothing is served to who has no password, over TLS or without it.
+// TestServeTLSAndPassword: a client without a password gets nothing, over TLS or without it.
 func TestServeTLSAndPassword(t *testing.T) {
 	address, logged := serving(t, configFile(t, withTLS+withPassword(t)))
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -149,8 +149,8 @@ func TestServeTLSAndPassword(t *testing.T) {
 	}
 }
 
-// TestServeOpenlyNeedsAFlag: what other machines reach asks for a password or a
-// certificate, unless a person has said otherwise.
+// TestServeOpenlyNeedsAFlag: a port that other machines reach asks for a password or a certificate,
+// unless the user has allowed otherwise.
 func TestServeOpenlyNeedsAFlag(t *testing.T) {
 	password, plainTLS := configFile(t, withPassword(t)), configFile(t, withTLS)
 	certificate := configFile(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: cert.pem\n")
@@ -181,8 +181,8 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 	}
 }
 
-// TestPasswordsThatAreRemoved: the web configuration is read anew for each request; what
-// other machines reach is not served once it asks for no password.
+// TestPasswordsThatAreRemoved: the web configuration is read again for each request. If it asks for
+// no password any more, a port that other machines reach serves nothing.
 func TestPasswordsThatAreRemoved(t *testing.T) {
 	config := configFile(t, withPassword(t))
 	address, _ := servingAt(t, Serving{Address: "0.0.0.0:0", WebConfig: config})
@@ -224,8 +224,8 @@ func TestPasswordsThatAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAShortenedFileOpensNothing: a file that had passwords and has none, as while it is
-// being written, lets no client read, not even on this machine.
+// TestAShortenedFileOpensNothing: while a file that had passwords has none, as when it is being
+// written, no client can read, not even on this machine.
 func TestAShortenedFileOpensNothing(t *testing.T) {
 	config := configFile(t, withPassword(t))
 	address, _ := serving(t, config)
@@ -248,8 +248,8 @@ func TestAShortenedFileOpensNothing(t *testing.T) {
 	}
 }
 
-// TestUnfinishedRequests: clients that never end a request take a bounded number of
-// connections, and give way to who comes then.
+// TestUnfinishedRequests: clients that never end a request take a limited number of connections,
+// and are closed for new ones.
 func TestUnfinishedRequests(t *testing.T) {
 	address, _ := serving(t, "")
 	var held []net.Conn
@@ -275,7 +275,7 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotCutOff: where all connections are being answered, one more waits.
+// TestAnswersAreNotCutOff: if all connections are being answered, one more waits.
 func TestAnswersAreNotCutOff(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -325,8 +325,8 @@ func TestServerSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsGiveWay: with as many as may be open, idle or silent, every scrape
-// is answered at once.
+// TestIdleConnectionsGiveWay: if the limit is reached by idle or silent connections, every scrape
+// is still answered at once.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	for name, config := range map[string]string{"plain": "", "tls": configFile(t, withTLS)} {
 		address, _ := serving(t, config)
@@ -364,7 +364,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// TestWrongPasswordsStopNoScrape: a hundred at a time, each another one, and each is answered.
+// TestWrongPasswordsStopNoScrape: a hundred at a time are tried, all different, and each is
+// answered.
 func TestWrongPasswordsStopNoScrape(t *testing.T) {
 	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 8)
 	if err != nil {

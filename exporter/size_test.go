@@ -18,8 +18,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// sixteen is 16 × 64, with figures that differ, as those of a real box do, and every
-// sensor known; at worst in Kubernetes, with each GPU filling and slowed down.
+// sixteen returns a box of 16 GPUs with 64 processes each, with figures that differ, as on a real
+// box, and every sensor known; at worst in Kubernetes, with each GPU filling up and slowed down.
 func sixteen(worst bool) *snapshot.Snapshot {
 	snap := snapshottest.Crowded(16, 64)
 	for i := range snap.Rows {

@@ -93,8 +93,8 @@ func readWebConfig(path string) (*webConfig, error) {
 	return c, nil
 }
 
-// protects reports whether a reader must have a password or a certificate. A certificate
-// protects only with a configured certificate authority: those of the system sign for everybody.
+// protects reports whether a reader must have a password or a certificate. A certificate protects
+// only with a configured certificate authority: the system's authorities sign for everybody.
 func (c *webConfig) protects() bool {
 	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestWebConfigurationsThatAreRefused: a mistake is named before anything is served.
+// TestWebConfigurationsThatAreRefused: mistakes are named before anything is served.
 func TestWebConfigurationsThatAreRefused(t *testing.T) {
 	for content, want := range map[string]string{
 		"basic_auth_user: {}\n":                                                                 "line 1: basic_auth_user is not supported: docs/exporter.md has",
@@ -73,8 +73,8 @@ func client(t *testing.T, settings *tls.Config) *http.Client {
 	return c
 }
 
-// TestClientCertificates: of the certificates that the authority signed, those with an
-// allowed name may read; the file is read anew for each connection.
+// TestClientCertificates: a certificate that the authority signed may read only if its name is
+// allowed. The file is read again for each connection.
 func TestClientCertificates(t *testing.T) {
 	const wanted = withTLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client.pem\n"
 	path := configFile(t, wanted)
@@ -131,8 +131,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestResumedSessionsAreChecked: a client whose certificate is no longer allowed does not
-// get in by a session from before.
+// TestResumedSessionsAreChecked: a client whose certificate is no longer allowed cannot resume an
+// earlier session.
 func TestResumedSessionsAreChecked(t *testing.T) {
 	const wanted = withTLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client.pem\n"
 	path := configFile(t, wanted+"  client_allowed_sans: [prometheus]\n")
@@ -163,7 +163,7 @@ func TestResumedSessionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestServerTLS: versions and HTTP/2 are as the file says.
+// TestServerTLS: the file sets the versions and HTTP/2.
 func TestServerTLS(t *testing.T) {
 	for _, c := range []struct {
 		config         string
@@ -189,7 +189,7 @@ func TestServerTLS(t *testing.T) {
 	}
 }
 
-// TestHeadersAndRateLimit: also an answer without a password has the headers.
+// TestHeadersAndRateLimit: an answer to a client without a password has the headers, too.
 func TestHeadersAndRateLimit(t *testing.T) {
 	address, _ := serving(t, configFile(t, withPassword(t)+"http_server_config: {headers: {X-Frame-Options: deny}}\nrate_limit: {interval: 1h, burst: 2}\n"))
 	for i, want := range []int{http.StatusUnauthorized, http.StatusUnauthorized, http.StatusTooManyRequests} {
@@ -204,8 +204,8 @@ func TestHeadersAndRateLimit(t *testing.T) {
 	}
 }
 
-// TestNothingIsServedPlainWhereTLSIsWanted: a file that is being written when the server begins has no TLS yet: no password is
-// then asked for in plain text.
+// TestNothingIsServedPlainWhereTLSIsWanted: if the file is being written when the server starts, it
+// has no TLS yet: the server then asks for no password in plain text.
 func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	path := configFile(t, "")
 	address, _ := serving(t, path)
@@ -227,7 +227,7 @@ func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	get(http.StatusServiceUnavailable)
 }
 
-// TestPasswordsThatAreChanged: one that was right is so no longer than the file says.
+// TestPasswordsThatAreChanged: an old password is accepted only as long as the file has it.
 func TestPasswordsThatAreChanged(t *testing.T) {
 	path := configFile(t, withPassword(t))
 	address, _ := serving(t, path)
@@ -263,8 +263,8 @@ func TestPasswordsThatAreChanged(t *testing.T) {
 	}
 }
 
-// TestUnknownNamesTakeAsLong: whether a name is in the file is not seen by the time that a
-// wrong password takes, whatever the cost of the file's passwords.
+// TestUnknownNamesTakeAsLong: the time that a wrong password takes does not show whether the name
+// is in the file, whatever the cost of the file's passwords.
 func TestUnknownNamesTakeAsLong(t *testing.T) {
 	users := map[string]string{}
 	for _, cost := range []int{5, 7, 6} {

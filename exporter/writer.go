@@ -46,7 +46,7 @@ func (w writer) measured(subject metric.Subject, id metric.ID, labels labels, va
 	}
 }
 
-// exported takes a metric of ExportTable; values are those of its own labels.
+// exported writes a metric of ExportTable; values are for the metric's own labels.
 func (w writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
 	m := &metric.ExportTable[id]
 	w.add(m.Name, func() string { return m.Help }, subject.with(m.Labels, values), value)
@@ -64,13 +64,13 @@ func (w writer) text(openMetrics bool) []byte {
 	out := make([]byte, 0, 64<<10)
 	for _, sample := range slices.Sorted(maps.Keys(w)) {
 		all, name, kind := w[sample].series, sample, "gauge"
-		// Of two series with the same labels the first stays.
+		// If two series have the same labels, the first stays.
 		sorted.Stable(all, func(a, b series) int { return a.labels.compare(b.labels) })
 		all = slices.CompactFunc(all, func(a, b series) bool { return slices.Equal(a.labels, b.labels) })
 		if metric.IsCounter(name) {
 			kind = "counter"
 			if openMetrics {
-				name = strings.TrimSuffix(name, "_total") // the samples alone have it
+				name = strings.TrimSuffix(name, "_total") // only the samples have the suffix
 			}
 		}
 		out = append(out, "# HELP "+name+" "+escapeHelp.Replace(w[sample].help)+"\n# TYPE "+name+" "+kind+"\n"...)

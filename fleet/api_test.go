@@ -34,7 +34,7 @@ func TestSamplesAreRead(t *testing.T) {
 	}
 }
 
-// TestPastHasNoNumbersThatAreNone: a value that is no number is a gap.
+// TestPastHasNoNumbersThatAreNone: NaN and infinite values are gaps.
 func TestPastHasNoNumbersThatAreNone(t *testing.T) {
 	url := serve(t, answering(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-1","gpu":"0"},`+
 		`"values":[[1,"NaN"],[2,"+Inf"],[3,"5"],[4,"1e300"]]},{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-2"},"values":[[1,"NaN"]]}]}}`))
@@ -45,7 +45,7 @@ func TestPastHasNoNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAddressesThatAreRefused: an error has no password.
+// TestAddressesThatAreRefused: the error does not contain a password.
 func TestAddressesThatAreRefused(t *testing.T) {
 	for _, address := range []string{"", "host:9090", "ftp://u:secret@h", "http://u:secret@h:port", "http://u:%zzsecret@h", "u:secret@h:9090"} {
 		if _, _, err := NewPrometheus(address, ""); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "is no URL of a Prometheus") {

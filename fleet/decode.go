@@ -30,7 +30,7 @@ type decoder struct {
 type gpuFigures struct {
 	gpu       snapshot.GPU
 	values    map[field]float64
-	foreign   map[instanceFigure]float64 // figures of another exporter, which fill what is left open
+	foreign   map[instanceFigure]float64 // figures of another exporter, for what the first leaves unknown
 	instances map[snapshot.InstanceID]*instanceFigures
 }
 

@@ -99,7 +99,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		}
 	}
 	for key, samples := range foreign {
-		if past[key] == nil { // where there is one, the box's own daemon reported it
+		if past[key] == nil { // if there is one, the box's own daemon reported it
 			past[key] = samples
 		}
 	}

@@ -43,7 +43,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>no</html>", code) }
 }
 
-// TestErrorsSayWhatToDo: each fault of an engine or of the way to it is a line of its own.
+// TestErrorsSayWhatToDo: each fault of an engine, or on the way to it, has a message of its own.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,8 +104,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestPartialDataIsSaid: what an engine of several parts could not reach, and queries
-// that fail beside others, are problems of the picture; the rest is shown.
+// TestPartialDataIsSaid: if a part of an engine was not reached, or one of several queries failed,
+// the picture names the problem and shows the rest.
 func TestPartialDataIsSaid(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()

@@ -96,7 +96,7 @@ func (f Filter) terms(fields ...Field) (found Filter) {
 // ByState reports whether the filter names a state.
 func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
-// ofPeople reports whether the filter names a user or a job as such.
+// ofPeople reports whether the filter has a term for a user or a job.
 func (f Filter) ofPeople() bool { return len(f.terms(InUser, InJob)) > 0 }
 
 // named returns the terms that name hosts, users or jobs.

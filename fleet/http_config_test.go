@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// clientCertificate is a new one, in two files of a folder.
+// clientCertificate makes a new certificate, in two files of a folder.
 func clientCertificate(t *testing.T, folder, name string) *x509.Certificate {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -36,7 +36,8 @@ func configFile(t *testing.T, folder, text string) string {
 	return path
 }
 
-// TestClientCertificates: an engine that asks for a certificate answers who has the right one.
+// TestClientCertificates: an engine that asks for a certificate answers only the client that has
+// the right one.
 func TestClientCertificates(t *testing.T) {
 	folder := t.TempDir()
 	known := x509.NewCertPool()
@@ -67,8 +68,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestProxy: an engine is asked through the proxy of --http-config, whose name of it need
-// not be known here.
+// TestProxy: an engine is asked through the proxy of --http-config; only the proxy needs to know
+// the engine's name.
 func TestProxy(t *testing.T) {
 	const url = "http://engine.invalid:9090"
 	asked := ""
@@ -119,8 +120,8 @@ func TestKeysAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestHeaders: an engine gets the credentials and headers of the file, and of the files
-// that it names what is in them at the time.
+// TestHeaders: an engine gets the credentials and headers that the file contains, and the present
+// content of the files that it names.
 func TestHeaders(t *testing.T) {
 	folder, sent := t.TempDir(), http.Header{}
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +155,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreFollowedUnlessTheFileSaysNo: and credentials go to no other host.
+// TestRedirectsAreFollowedUnlessTheFileSaysNo: credentials are sent to no other host.
 func TestRedirectsAreFollowedUnlessTheFileSaysNo(t *testing.T) {
 	sent := "nothing"
 	const credentials = "authorization: {credentials: secret}\nhttp_headers: {X-Api-Key: {secrets: [secret]}}\n"
@@ -173,7 +174,7 @@ func TestRedirectsAreFollowedUnlessTheFileSaysNo(t *testing.T) {
 	}
 }
 
-// TestHTTP2: it is spoken over TLS unless the file says no.
+// TestHTTP2: it is used over TLS unless the file turns it off.
 func TestHTTP2(t *testing.T) {
 	var version int
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

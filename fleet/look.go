@@ -41,7 +41,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	c := &choice{unit: a.query.Unit, lines: map[string]*Line{}}
 	c.take(answers)
 	for _, s := range answers[ranking] {
-		if q.Sort != ByWorst || len(c.lines) < q.Lines { // what has a problem comes first
+		if q.Sort != ByWorst || len(c.lines) < q.Lines { // lines with a problem come first
 			c.line(&s)
 		}
 	}

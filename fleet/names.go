@@ -9,8 +9,8 @@ import (
 	"vramscope/metric"
 )
 
-// An exporter's names. Each of its metrics becomes a vector with the labels instance and
-// uuid alone, in Prometheus' base units. Sources:
+// An exporter's names. Each of its metrics becomes a vector with only the labels instance and uuid,
+// in Prometheus' base units. Sources:
 // https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 // https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
 type exporter struct {

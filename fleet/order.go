@@ -61,7 +61,7 @@ func (l *Line) figure(by Sort) float64 {
 			return -full.Median.Seconds()
 		}
 	}
-	if l.Box == "" { // a user or job, whose GPUs others may use, too
+	if l.Box == "" { // a user or a job; others may use the same GPUs
 		return orNaN(l.GPU.Memory.Used)
 	}
 	if v, ok := l.Used(); ok {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// lineWith is a GPU of a box, used to so many per cent.
+// lineWith returns the line of a GPU of a box, used to the given percentage.
 func lineWith(box string, percent float64) Line {
 	g := snapshot.GPU{UUID: "GPU-" + box, State: snapshot.GPUOK}
 	g.Memory.Total = quantity.From(100*quantity.GiB, quantity.Driver)
@@ -32,7 +32,7 @@ func TestWorstFirst(t *testing.T) {
 	down.State, lost.GPU.State = Down, snapshot.GPULost
 	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
 	full.GPU.FullIn = &snapshot.FullIn{Median: time.Minute}
-	later := full // what is idle there is no reason to look at it first
+	later := full // idle memory there is no reason to look at it first
 	later.Box, later.Idle, later.GPU.FullIn = "later", quantity.From(1, quantity.Computed), &snapshot.FullIn{Median: time.Hour}
 	leak.Alert = snapshot.AlertLeak
 	oom, idle, idler := lineWith("oom", 5), lineWith("idle", 60), lineWith("idler", 20)
@@ -51,7 +51,7 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
-// TestLinesDoNotJump: a figure that trembles moves no line; one that moves does.
+// TestLinesDoNotJump: a small change of a figure moves no line; a large one does.
 func TestLinesDoNotJump(t *testing.T) {
 	var o order
 	lines := []Line{lineWith("a", 50), lineWith("b", 51), lineWith("c", 52)}
@@ -75,7 +75,7 @@ func TestLinesDoNotJump(t *testing.T) {
 	}
 }
 
-// TestABoxSumsTheGPUsThatAnswer: the memory of a lost one is neither used nor free.
+// TestABoxSumsTheGPUsThatAnswer: the memory of a lost GPU is neither used nor free.
 func TestABoxSumsTheGPUsThatAnswer(t *testing.T) {
 	gpu := func(used snapshot.Bytes) Line {
 		return Line{GPU: snapshot.GPU{Memory: snapshot.Memory{Used: used, Total: quantity.From(80*quantity.GiB, quantity.Driver)}}}

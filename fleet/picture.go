@@ -40,7 +40,7 @@ type Totals struct {
 // Line is a GPU or a box. With an empty Box it is the memory of a user's or a job's processes.
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
-	Host string // the box's own name, where it is another one
+	Host string // the box's own name, if it differs
 	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
 	GPUs int // how many the box has, or how many these processes use
@@ -52,7 +52,7 @@ type Line struct {
 	Why      string // why the state is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
-	// User, Program and Job have most of the GPU's memory, or name the line.
+	// User, Program and Job are those with the most of the GPU's memory, or what the line is about.
 	User, Program, Job string
 }
 

@@ -24,7 +24,7 @@ type Poller struct {
 	order   order
 	summed  time.Time     // when the totals were asked for
 	changed chan struct{} // holds one token
-	wake    chan struct{} // the query has changed, or is to be asked at once
+	wake    chan struct{} // the query has changed, or is to be asked again at once
 }
 
 // looksASum is the number of looks for each question for totals, which costs an engine more.
@@ -36,7 +36,7 @@ type View struct {
 	Picture  *Picture  // nil before the first
 	Totals   *Totals   // nil before the first
 	Answered time.Time // when Picture came
-	Asked    time.Time // since when an answer is awaited; zero: none is
+	Asked    time.Time // when the query was sent whose answer is awaited; zero: none is
 	Err      error     // why the last attempt failed; Picture is older
 }
 

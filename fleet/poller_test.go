@@ -55,9 +55,9 @@ func eventually(t *testing.T, p *Poller, enough func(View) bool) {
 	}
 }
 
-// TestPollerNeverMakesTheScreenWait: while a source is slow the view is there and says
-// since when it is asked; another question does not wait for the answer to the former;
-// after an error the former picture stays.
+// TestPollerNeverMakesTheScreenWait: while a source is slow, the view is there and says since when
+// it waits. Another question does not wait for the answer to the previous one. After an error the
+// previous picture stays.
 func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 10), answer: make(chan error)}
 	p := NewPoller(s, time.Hour, time.Now)
@@ -77,7 +77,7 @@ func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	eventually(t, p, func(v View) bool {
 		return v.Picture != nil && v.Picture.Unit == GPUs && v.Asked.IsZero() && v.Err == nil
 	})
-	p.Ask(Query{Lines: 2, Unit: GPUs}) // the same: nothing is asked
+	p.Ask(Query{Lines: 2, Unit: GPUs}) // the same query: it is not sent again
 	p.Again()
 	<-s.asked
 	s.answer <- errors.New("refused")
@@ -87,7 +87,7 @@ func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	}
 }
 
-// boxSource has one box, or an error.
+// boxSource returns one box, or an error.
 type boxSource struct {
 	slowSource
 	mu  sync.Mutex
@@ -100,8 +100,8 @@ func (s *boxSource) Box(context.Context, string, time.Time) (*snapshot.Snapshot,
 	return &snapshot.Snapshot{Time: time.Unix(1e9, 0)}, s.err
 }
 
-// TestAnOpenBoxSaysWhyItIsLate: the last figures stay, with the reason, until there are
-// newer ones; ages are by the source's clock.
+// TestAnOpenBoxSaysWhyItIsLate: the last figures stay, with the reason, until there are newer ones.
+// Ages are by the source's clock.
 func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 	s := &boxSource{}
 	box, err := Open(t.Context(), s, "a", time.Millisecond, time.Now)
@@ -131,8 +131,8 @@ func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 	}
 }
 
-// TestTotalsFollowTheLines: they are asked for again after a few questions for lines,
-// however quickly these come.
+// TestTotalsFollowTheLines: they are asked for again after a few queries for lines, however fast
+// those follow each other.
 func TestTotalsFollowTheLines(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
 	for range cap(s.answer) {
@@ -149,8 +149,8 @@ func TestTotalsFollowTheLines(t *testing.T) {
 	eventually(t, p, func(v View) bool { return v.Totals != first })
 }
 
-// TestTotalsAreOfTheLines: sums of another filter are shown beside no lines, and why
-// there are none is said.
+// TestTotalsAreOfTheLines: the sums of another filter are not shown beside the lines, and the
+// screen says why there are none.
 func TestTotalsAreOfTheLines(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
 	for range cap(s.answer) {

@@ -11,10 +11,10 @@ import (
 )
 
 // asking builds the queries of a look. Every expression has the labels instance and uuid, or for
-// boxes instance alone; in joined expressions the label m names the figure.
+// boxes only instance; in joined expressions the label m names the figure.
 type asking struct {
 	exporters []*exporter // the exporters that were found
-	jobs      []string    // Prometheus' names of what scrapes them
+	jobs      []string    // the names of the scrape jobs in Prometheus
 	simulated bool        // some box is simulated
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
 	summed    bool        // these cover all processes of a user or job

@@ -32,7 +32,7 @@ type Room struct {
 	Time      time.Time
 	Simulated bool
 	Matched   int // GPUs that the filter lets through
-	Judged    int // those of them whose free memory is known
+	Judged    int // the boxes whose free memory is known
 	// Now lists the boxes with room; AfterFlush those that have it when all their processes'
 	// caches are flushed. Both are sorted by GPUs, most first.
 	Now, AfterFlush []RoomyBox
@@ -49,7 +49,7 @@ const maxNearest = 5
 // RoomyBox is a box with room, or near to it.
 type RoomyBox struct {
 	Box, Name string
-	GPUs      int            // that have room; in Nearest perhaps after a flush
+	GPUs      int            // GPUs that have room; in Nearest perhaps only after a flush
 	Short     quantity.Bytes // what is missing on the fullest of the GPUs that the job would have, after a flush
 }
 

@@ -11,7 +11,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestRulesAreUsedWhereEveryBoxHasThem: Prometheus' own evaluator answers the query.
+// TestRulesAreUsedWhereEveryBoxHasThem evaluates the query with Prometheus' own evaluator.
 func TestRulesAreUsedWhereEveryBoxHasThem(t *testing.T) {
 	tool := needs.Tool(t, "promtool")
 	tests := "evaluation_interval: 15s\ntests:\n"
@@ -41,8 +41,8 @@ func TestRulesAreUsedWhereEveryBoxHasThem(t *testing.T) {
 	evaluate(t, tool, tests)
 }
 
-// TestIdleIsWhatTheFirstExporterSays: of two exporters of a GPU, also where only the second finds
-// nothing running now.
+// TestIdleIsWhatTheFirstExporterSays: if a GPU has two exporters the first one counts, even if only
+// the second finds nothing running now.
 func TestIdleIsWhatTheFirstExporterSays(t *testing.T) {
 	tool := needs.Tool(t, "promtool")
 	a := &asking{exporters: exporters[:2]}
@@ -63,7 +63,7 @@ tests:
 `, a.idle()))
 }
 
-// evaluate has Prometheus' own evaluator run tests.
+// evaluate runs tests with Prometheus' own evaluator.
 func evaluate(t *testing.T, tool, tests string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tests.yml")

@@ -75,8 +75,8 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle returns the used memory of the GPUs that hold some and have run nothing for five minutes.
-// For other exporters it is that of the GPUs that run nothing now.
+// idle returns the used memory of the GPUs that have run nothing for five minutes. With other
+// exporters, it is that of the GPUs that run nothing now.
 func (a *asking) idle() string {
 	var each []string
 	for i, e := range a.exporters {
@@ -108,8 +108,8 @@ var (
 	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
 )
 
-// shared returns a figure of users or jobs: the recorded one, if the filter leaves out no part of
-// a user or job, or else the sum of what their processes have on each GPU.
+// shared returns a figure of users or jobs: the recorded one, if the filter leaves out no part of a
+// user or job, or else the sum over their processes on each GPU.
 func (a *asking) shared(f field, matchers string) string {
 	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
 	if a.query.Unit == Jobs {
@@ -142,7 +142,7 @@ func (a *asking) shared(f field, matchers string) string {
 	return fmt.Sprintf("%s by (%s) (%s)", how, by, s)
 }
 
-// narrowTo has all queries name the GPUs of the chosen jobs if these are few, or their boxes.
+// narrowTo makes all queries name the GPUs of the chosen jobs if these are few, or their boxes.
 func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*Line, chosen string) error {
 	on, err := p.ask(ctx, fmt.Sprintf(`group by (instance,uuid,user,hpc_job) (%s{%s} or %s{%[2]s,pid=""})`, exported(metric.ProcessInfo), chosen+a.people()+more(a.within), metric.Table[metric.Used].ExportedAs(metric.Process)), time.Time{})
 	for _, label := range []string{"uuid", "instance"} {

@@ -33,7 +33,7 @@ type Sample struct {
 
 // Query selects a part of a fleet.
 type Query struct {
-	Lines  int // at most so many, of each kind of problem and of the rest
+	Lines  int // the limit, for each kind of problem and for the rest
 	Fit    int // how many lines fit in view: see Fitting
 	Unit   Unit
 	Sort   Sort
@@ -84,5 +84,5 @@ func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }
 
-// Next returns the order by places after this one, or before it.
+// Next returns the order that is by places after this one; before it if by is negative.
 func (s Sort) Next(by int) Sort { return Sort((int(s) + by + int(sortCount)) % int(sortCount)) }

@@ -31,7 +31,7 @@ type SSH struct {
 	now   func() time.Time
 	ssh   []string      // the program and its options, before "--"
 	other Stream        // in place of ssh; nil: none
-	quiet time.Duration // a connection without a line for so long is closed
+	quiet time.Duration // a connection without a line for this long is closed
 }
 
 // sshBox is the state of one box.
@@ -147,12 +147,12 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	if refused != nil {
 		cancel(nil)
 	} else {
-		defer time.AfterFunc(cmd.WaitDelay, func() { cancel(nil) }).Stop() // it has closed its output, and should end
+		defer time.AfterFunc(cmd.WaitDelay, func() { cancel(nil) }).Stop() // it has closed its output, and should end soon
 	}
 	err = cmd.Wait()
 	var ended *exec.ExitError
 	switch {
-	case errors.Is(context.Cause(ctx), errSilent): // what it had begun is refused, too
+	case errors.Is(context.Cause(ctx), errSilent): // the line that it had begun is refused, too
 		return fmt.Errorf("%w %s", errSilent, quantity.BriefDuration(s.quiet))
 	case refused != nil:
 		return refused

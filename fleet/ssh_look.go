@@ -104,7 +104,7 @@ func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 	return all
 }
 
-// worse takes an alert if it is worse than the present one.
+// worse takes over an alert if it is worse than the line's present one.
 func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
 	if l.Alert == "" || alertRank(kind) < alertRank(l.Alert) || kind == l.Alert && severity > l.Severity {
 		l.Alert, l.Severity = kind, severity

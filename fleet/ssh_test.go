@@ -58,7 +58,7 @@ func lookOver(t *testing.T, s *SSH, filter string) *Picture {
 	return pic
 }
 
-// TestSSHLines: boxes that answer, that refuse, and on which there is no vramscope.
+// TestSSHLines: some boxes answer, some refuse, and on some there is no vramscope.
 func TestSSHLines(t *testing.T) {
 	s := fakeSSH(t, `
 [ "$*" = "vramscope stream" ] || exit 99
@@ -150,7 +150,7 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	}
 }
 
-// TestSSHLimits: what a box sends is bounded, must be what it should be, and is clean.
+// TestSSHLimits: what a box sends is limited in size, checked, and cleaned.
 func TestSSHLimits(t *testing.T) {
 	s := fakeSSH(t, `
 case $host in
@@ -178,7 +178,8 @@ esac`, "endless", "nojson", "old", "many")
 	}
 }
 
-// TestSSHComesBack: a stream that ends is begun anew, and one that says nothing is old.
+// TestSSHComesBack: a stream that ends is started again, and the figures of one that sends nothing
+// are old.
 func TestSSHComesBack(t *testing.T) {
 	s := fakeSSH(t, `cat $LINE; [ -e $LINE.again ] && exec sleep 60; touch $LINE.again; exit 1`, "flaky")
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -207,7 +208,7 @@ func TestClockThatDiffersIsSaid(t *testing.T) {
 	}
 }
 
-// TestSSHWithoutLinesIsClosed: what says nothing, and what never ends its first line.
+// TestSSHWithoutLinesIsClosed: one connection sends nothing, and one never ends its first line.
 func TestSSHWithoutLinesIsClosed(t *testing.T) {
 	s := NewSSH([]string{"silent", "trickling"}, time.Now)
 	s.quiet = 300 * time.Millisecond
@@ -223,7 +224,7 @@ func TestSSHWithoutLinesIsClosed(t *testing.T) {
 	}
 }
 
-// mostAfterFlush is the most that a GPU as a whole has after a flush.
+// mostAfterFlush returns the most memory that a whole GPU would have free after a flush.
 func mostAfterFlush(snap *snapshot.Snapshot) (most quantity.Bytes) {
 	for i := range snap.GPUs {
 		if g := &snap.GPUs[i]; !g.MIG && len(g.Instances) == 0 && g.State == snapshot.GPUOK {

@@ -60,7 +60,7 @@ func newNamespace(t *testing.T) *namespace {
 	return n
 }
 
-// cut has the link drop everything, or no longer.
+// cut makes the link drop everything, or carry it again.
 func (n *namespace) cut(cut bool) {
 	n.t.Helper()
 	word := map[bool]string{true: "down", false: "up"}[cut]
@@ -88,8 +88,8 @@ func (n *namespace) sshd(port int, keys, script string) {
 	n.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// TestRealSSH: a real sshd in a network namespace, over a link that is slow (link_test.go), dies
-// and comes back; boxes that refuse, deny, do not answer at all, and one with a newer vramscope.
+// TestRealSSH: a real sshd in a network namespace, over a link that is slow (link_test.go), fails
+// and recovers. Some boxes refuse, deny or do not answer at all, and one has a newer vramscope.
 func TestRealSSH(t *testing.T) {
 	needs.Full(t)
 	if os.Geteuid() != 0 {

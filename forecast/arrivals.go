@@ -32,8 +32,8 @@ func (a *arrivals) settle(now int64, y float64) {
 	a.Size = uint8(len(kept))
 }
 
-// promise keeps a level of the path that lies above the noise: in turn one, two and five minutes
-// ahead.
+// promise keeps a level of the path that lies above the noise: one, two and five minutes ahead in
+// turn.
 func (a *arrivals) promise(s *state) {
 	if int(a.Size) == len(a.Pending) || a.Size > 0 && s.Now-a.Pending[a.Size-1].Made < int64(Horizons[0]) {
 		return

@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// Until a series has arrived anywhere, four of five new courses arrive within the
-// interval that their own noise gives.
+// Until a series has arrived anywhere, four of five new courses arrive within the interval derived
+// from their own noise.
 func TestNewCourseArrivesWithinItsDoubt(t *testing.T) {
 	const minutes, samples, rise, courses = 10, 40, 0.15, 2000
 	r := regime.Seeded(31)
@@ -50,7 +50,7 @@ func TestArrivalIsScoredWhenItIsReachedOrOverdue(t *testing.T) {
 	}
 }
 
-// Levels above the noise are kept, every ten seconds: in turn one, two and five minutes ahead.
+// Levels above the noise are kept, one every ten seconds: one, two and five minutes ahead in turn.
 func TestLevelsAreKeptInTurn(t *testing.T) {
 	for rise, want := range map[float64][]float32{mebibyte: nil, mebibyte + 1: {120, 300, 60, 120}} {
 		var s state
@@ -70,7 +70,7 @@ func TestLevelsAreKeptInTurn(t *testing.T) {
 	}
 }
 
-// The interval is of a series' own arrivals from the ninth on.
+// From the ninth arrival the interval comes from the series' own arrivals.
 func TestPunctualityIsOfItsOwnArrivals(t *testing.T) {
 	var s state
 	for i := range int64(9) {

@@ -9,9 +9,9 @@ const (
 	singular     = 1e-9        // a share of a sum small enough to be rounding
 	level        = 0.90 - 0.10 // of the intervals: 80 %
 
-	// The time constants of the regressions and the autoregression. Each covers at least so many
-	// samples, however rare. The quick line shows growth within half a minute; a shorter one
-	// would follow noise.
+	// The time constants of the regressions and the autoregression. The quick line shows growth
+	// within half a minute; a shorter one would follow noise. If samples are rare the quick line
+	// covers quickSamples of them, and the autoregression covers rare of them.
 	lines                      = 3 // quick, short and long
 	quickSeconds, quickSamples = 8, 2
 	shortTau                   = minute
@@ -27,7 +27,7 @@ const (
 	unsure       = 0.5 // the assumed error before any arrival was seen: half to one and a half times as long
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
-	enoughResiduals = 1/0.10 - 1 // with this many a horizon has its own interval: the largest has the rank of 90 %
+	enoughResiduals = 1/0.10 - 1 // with this many errors a horizon has its own interval: the largest error has the rank of 90 %
 
 	beyond   = 1.3  // the worst error is multiplied by this if there are too few for a rank
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
@@ -42,10 +42,10 @@ const (
 
 	pastCap = 800 // bins of the past: a cycle may be half as long as the past
 	peakCap = 5   // this many peaks must rise before the next is expected to: one in 120 does by chance
-	// A rise must exceed a twentieth. It was a step if none follows for so many bins, and for twice
-	// its own length.
+	// A rise must exceed a twentieth. It was a step if no other rise follows for this many bins,
+	// and for twice its own length.
 	further, rest = 1.05, 10
-	clarity       = 2.8 // a cycle swings so many times as far as a random walk gets. With less, one more alarm is wrong
+	clarity       = 2.8 // a cycle swings this many times as far as a random walk does. With less, one more alarm is wrong
 	uneven        = 1.5 // the highest ratio of two cycles' lengths, and of the present one's to the mean
 	slack         = 0.1 // the first part of a cycle, in which its pace is not known yet
 
@@ -60,7 +60,7 @@ const (
 
 	mostly    = 0.85          // share of the variance that the line of a growing series explains
 	notable   = 0.02          // a change counts from this share of the level,
-	minChange = 16 * mebibyte // or from so many bytes
+	minChange = 16 * mebibyte // or from this many bytes
 	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 

@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// noisy is a path with normal noise of so many bytes.
+// noisy returns a path with normal noise of size bytes.
 func noisy(seed uint64, size float64, seconds int, path func(t float64) float64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 3))
 	y := make([]float64, seconds)
@@ -161,7 +161,7 @@ func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
 }
 
 // A ramp below a sawtooth, or below training and evaluation in turn, however uneven, leads to full
-// before half of it is over: once the falls stay above all that was there before.
+// before half of it has passed: as soon as the falls stay above everything before.
 func TestRampUnderATextureIsSeen(t *testing.T) {
 	for _, tc := range []struct {
 		which int
@@ -209,8 +209,8 @@ func TestRampInStepsDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// What ends below all that was there before leads nowhere, however straight it was, and a plateau
-// after a rise is none of the course's falls.
+// A rise that ends below everything before it leads nowhere, however straight it was, and a plateau
+// after a rise is not one of the course's falls.
 func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	saw := regime.Sawtooth(regime.Seeded(1))[:1200]
 	y := noisy(4, 20*mib, 2400, func(t float64) float64 {

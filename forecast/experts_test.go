@@ -39,8 +39,8 @@ func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 	}
 }
 
-// A trend is scored by its whole claim, a return by the share that was believed; one
-// step counts for at most one and a half claims.
+// A trend is scored by its whole claim, a return by the share that was believed; one step counts
+// for at most 1.5 claims.
 func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	var r record
 	r.Shares[driftShort], r.Shares[reverting] = 0.5, 0.5
@@ -59,7 +59,7 @@ func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	}
 }
 
-// One that is no better than naive changes nothing; half a share changes half.
+// An expert that is no better than naive changes nothing; half a share changes half.
 func TestChangeIsTheBelievedShare(t *testing.T) {
 	var v verdict
 	v.Share[driftShort] = 0.5

@@ -33,7 +33,7 @@ type state struct {
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last, Step float64 // the newest sample, bytes, and the usual time between samples, seconds
 	Gap        bool
-	Room       float32           // bytes by which it will grow at most; 0: unknown
+	Room       float32           // the bytes by which it can still grow; 0: unknown
 	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
 	Course     course
@@ -89,7 +89,7 @@ func (s *state) observe(now int64, y float64) {
 	}
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
-		// The half-life lasts long enough for several forecasts to count, however rare they are.
+		// The half-life is long enough for several forecasts to count, however rare they are.
 		s.Records[i].settle(&s.Pending[i], now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
 	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !s.Gap)
@@ -129,8 +129,8 @@ func (s *state) begin(now int64, y float64) {
 	}
 }
 
-// Excuse drops the forecasts that are not due yet: the coming change could not be foreseen, and
-// says nothing about later ones.
+// Excuse drops the forecasts that are not due yet: nothing could foresee the coming change, so it
+// must not count against them.
 func (f *Forecaster) Excuse() {
 	for i := range f.state.Records {
 		f.state.Records[i].Size = 0

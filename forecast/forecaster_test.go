@@ -193,8 +193,8 @@ func TestForecastsDueInGapAreNotScored(t *testing.T) {
 	}
 }
 
-// A job that fills the GPU ends, and the next one leaks too: the first one's
-// end does not count against the second one's growth.
+// A job that fills the GPU ends, and the next one leaks too: the end of the first does not count
+// against the growth of the second.
 func TestNextJobStartsWithoutWeights(t *testing.T) {
 	job := append(flat(600, 30*gib), ramp(900, 30*gib, 40*mib)...)
 	once := fed(job, 1)

@@ -75,8 +75,8 @@ func whenFull(free int64, lifted bool, series []*Forecaster) (FullIn, bool) {
 	}, int64(at) <= known
 }
 
-// Bound sets by how many bytes the series will grow at most. It limits WhenFull from now on; 0 is
-// unknown.
+// Bound sets the most bytes by which the series can still grow. It limits WhenFull from now on; 0
+// is unknown.
 func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
 // rise returns the growth that is expected at a horizon.

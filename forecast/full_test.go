@@ -113,8 +113,8 @@ func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 	}
 }
 
-// A series that may grow by less than is free does not fill the GPU, alone or beside one
-// that does not grow.
+// A series that can grow by less than is free does not fill the GPU, alone or beside one that does
+// not grow.
 func TestFullInHeedsBound(t *testing.T) {
 	f, level := fed(regime.Leak(regime.Seeded(9))[:900], 1), fed(flat(900, 1<<30), 1)
 	const free = int64(8 << 30)
@@ -143,8 +143,8 @@ func TestYoungSeriesLendsNoAge(t *testing.T) {
 	}
 }
 
-// Where forecasts of a horizon overlap, it has few errors of its own, and its interval is no
-// narrower than the next shorter one's.
+// If forecasts of a horizon overlap, it has few errors of its own, and its interval is no narrower
+// than that of the next shorter horizon.
 func TestFarIntervalsAreNoNarrower(t *testing.T) {
 	for seed := range uint64(20) {
 		f := fed(regime.Noise(regime.Seeded(seed))[:2000], 1)
@@ -157,8 +157,8 @@ func TestFarIntervalsAreNoNarrower(t *testing.T) {
 	}
 }
 
-// TestTimeToFullHolds: as many times to full lie within their interval where a level is
-// minutes away as where it is a quarter of an hour away.
+// TestTimeToFullHolds: the same share of times to full lies within the interval whether the level
+// is minutes away or a quarter of an hour.
 func TestTimeToFullHolds(t *testing.T) {
 	for _, g := range regime.All() {
 		if g.Name != "staircase" && g.Name != "alternation over a leak" && g.Name != "growing peaks" {
@@ -194,7 +194,8 @@ func TestTimeToFullHolds(t *testing.T) {
 	}
 }
 
-// growing is a second job, an hour after the first one began: it has been known for so long, and rises by a byte a second.
+// growing returns a second job, which began an hour after the first: it has been known for the
+// given time, and rises by a byte a second.
 func growing(known time.Duration) *Forecaster {
 	f := New()
 	f.state.Count, f.state.Began, f.state.Now, f.state.Step = MinSamples, int64(time.Hour), int64(time.Hour+known), 1
@@ -205,7 +206,7 @@ func growing(known time.Duration) *Forecaster {
 }
 
 func TestFullInRules(t *testing.T) {
-	announced := func(since time.Duration) *Forecaster { // a course that began so long ago
+	announced := func(since time.Duration) *Forecaster { // a course that began this long ago
 		f := growing(2 * time.Minute)
 		f.state.Course = course{Announced: true, Since: f.state.Now - int64(since), Slope: 1}
 		return f

@@ -15,10 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/forecasts.golden")
 
-// TestForecastsAreThoseOfBefore: nothing changes the forecasts by accident. The golden file
-// has, of a series of each regime, at times: the trend, its bytes a minute, the forecasts of
-// three horizons and the time to full, in MiB and seconds. Another processor may round
-// differently.
+// TestForecastsAreThoseOfBefore: no change alters the forecasts by accident. The golden file has,
+// for a series of each regime, at certain times: the trend, its bytes a minute, the forecasts of
+// three horizons and the time to full, in MiB and seconds. Another processor may round differently.
 func TestForecastsAreThoseOfBefore(t *testing.T) {
 	const file, every = "testdata/forecasts.golden", 211
 	var out strings.Builder

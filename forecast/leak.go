@@ -31,7 +31,7 @@ type lowRow struct {
 
 // observe takes a sample, and judges the series again at the end of a minute.
 func (l *lows) observe(now int64, y, step float64) {
-	slot := int64(max(minute, 3*step) * 1e9) // the lowest has to be one of several
+	slot := int64(max(minute, 3*step) * 1e9) // the lowest of several samples, not of one
 	if now < l.Ends {
 		l.Lowest = min(l.Lowest, float32(y))
 		return
@@ -45,7 +45,7 @@ func (l *lows) observe(now int64, y, step float64) {
 	l.Lowest, l.Ends = float32(y), now+slot
 }
 
-// add adds a minute's low: two slots of a row make one of the next.
+// add adds a minute's low: two slots of a row make one of the next row.
 func (l *lows) add(low float32) {
 	l.Minutes++
 	for i := range l.Rows {
@@ -94,7 +94,7 @@ func (l *lows) leak(row int, slot float64) float64 {
 	bends -= xx / size * sum
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
 	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+minChange
-	top := y[judged-1] // the top of what came before, also in longer slots
+	top := y[judged-1] // the highest of the earlier lows, also in rows of longer slots
 	for i, newer := row, judged; i < scales; i, newer = i+1, newer/2+1 {
 		for _, low := range l.Rows[i].Lows[min(newer, int(l.Rows[i].Size)):l.Rows[i].Size] {
 			top = max(top, low)

@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// leaking is the number of samples, a second apart, that are marked as a leak, and the
-// first of them, −1 for none.
+// leaking returns the number of samples, a second apart, that are marked as a leak, and the first
+// of them, −1 for none.
 func leaking(y []float64) (count, first int) {
 	f := New()
 	first = -1
@@ -65,7 +65,7 @@ func TestLeakIsFoundInTime(t *testing.T) {
 	}
 }
 
-// Growth that is as slow as that of a day's course is a leak after half a day.
+// Growth as slow as a daily pattern is a leak after half a day.
 func TestSlowLeakIsFound(t *testing.T) {
 	for _, c := range []struct{ base, perHour, size float64 }{
 		{6, 200, 3}, {6, 200, 20}, {40, 1800, 60},
@@ -228,7 +228,7 @@ func TestLowsAreKeptInRows(t *testing.T) {
 	}
 }
 
-// What is a leak of eight lows after a plateau, and what is not.
+// Eight lows after a plateau: which of them are a leak, and which are not.
 func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 	plateau := []float64{10, 10, 10.1, 10, 10, 10.1, 10, 10}
 	for _, tc := range []struct {

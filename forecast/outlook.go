@@ -20,7 +20,7 @@ func (s *state) look(seconds, change float64) {
 		r.weigh(&c, &v)
 		best, change := v.choose(&c)
 		rise := change
-		if best == driftQuick && !s.Course.Sure { // the last seconds alone fill no GPU: the next best may
+		if best == driftQuick && !s.Course.Sure { // the last seconds alone predict no full GPU: the next best expert may
 			slower := c
 			slower[driftQuick] = 0
 			_, rise = v.choose(&slower)

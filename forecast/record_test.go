@@ -59,7 +59,7 @@ func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 	}
 }
 
-// What comes by more than half a horizon and a second too late says nothing about a forecast.
+// A sample that is too late by more than half its horizon and a second does not score a forecast.
 func TestLateSampleScoresNoForecast(t *testing.T) {
 	const horizon = 300.0
 	for _, tc := range []struct {
@@ -91,7 +91,8 @@ func TestForecastsAreMadeThroughoutTheHorizon(t *testing.T) {
 	}
 }
 
-// The interval has a worst error on each side from the ninth error on, and lies beyond it before.
+// From the ninth error the interval ends at the worst error on each side; before that it lies
+// beyond it.
 func TestIntervalEndsAtTheWorstOfNine(t *testing.T) {
 	var kept residuals
 	for i := range 9 {

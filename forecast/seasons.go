@@ -114,7 +114,7 @@ func (s *seasons) swings(now int64) bool {
 	return s.Size > 2 && s.fell() && s.period(now) > 0
 }
 
-// fell reports whether the last cycle was lower than the peak before it, which is not so in a staircase.
+// fell reports whether the last cycle fell below the peak before it. In a staircase it does not.
 func (s *seasons) fell() bool {
 	before := s.Peaks[1].Height
 	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))

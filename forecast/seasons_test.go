@@ -81,8 +81,8 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 	}
 }
 
-// The steps of a staircase are peaks too, each higher than the last, though noise on a
-// step has new highs. A step that begins with an evaluation is one.
+// The steps of a staircase are peaks too, each higher than the last, even if noise on a step has
+// new highs. So is a step that begins with an evaluation.
 func TestStaircaseHasPeaks(t *testing.T) {
 	for _, tc := range []struct{ every, evaluation int }{{15, 0}, {25, 0}, {300, 0}, {400, 60}} {
 		r := regime.Seeded(21)
@@ -117,7 +117,7 @@ func TestStepsOfAPoolDoNotFillTheGPU(t *testing.T) {
 	}
 }
 
-// The lowest level of a cycle is that of all its bins that are remembered.
+// The lowest level of a cycle is the lowest of all its bins that are still kept.
 func TestLowestLevelOfACycle(t *testing.T) {
 	for _, at := range []int64{1201, 1202, 1600, 2000} {
 		s := seasons{Bin: 1e9, Newest: 2000, Oldest: 2000 - pastCap + 1}
@@ -205,8 +205,8 @@ func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 	}
 }
 
-// A cycle is placed in the half of the last one that may be there by its age, however
-// high it is, and at any sampling interval.
+// A cycle is placed in that half of the last one that fits its age, however high it is, and at any
+// sampling interval.
 func TestCycleIsPlacedByItsAge(t *testing.T) {
 	for _, step := range []int{1, 4} {
 		var s seasons
@@ -228,8 +228,8 @@ func TestCycleIsPlacedByItsAge(t *testing.T) {
 	}
 }
 
-// A peak soon after the last is of the same rise, unless the whole rise is longer than
-// what was before it.
+// A peak soon after the last belongs to the same rise, unless the whole rise is longer than
+// everything before it.
 func TestRiseInTwoStepsHasOnePeak(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

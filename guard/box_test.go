@@ -109,7 +109,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 	return s
 }
 
-// row is a process as the next snapshot has it.
+// row returns a process as the next snapshot has it.
 func (b *box) row(r *row) *snapshot.Process { return b.snapshot().Row(r.id()) }
 
 // flush does what a decision asks for, and returns the outcome.
@@ -133,8 +133,8 @@ func (b *box) flush(d Decision) Outcome {
 	return Outcome{Time: b.now, Refused: "it has exited"}
 }
 
-// run lets an engine look at the box for some seconds, with what happens meanwhile,
-// and does what it decides. It returns all decisions.
+// run passes the box's snapshots to an engine for some seconds, with what happens meanwhile, and
+// does what it decides. It returns all decisions.
 func (b *box) run(e *Engine, seconds int, change func(second int)) (all []Decision) {
 	for i := range seconds {
 		if change != nil {

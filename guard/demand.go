@@ -93,7 +93,7 @@ func (e *Engine) runsOf(key program) *runs {
 // demand is memory that programs are expected to ask for and that is not free.
 type demand struct {
 	bytes      quantity.Bytes // 0: none
-	important  bool           // important programs need it: all together, or whose alone
+	important  bool           // important programs need it: all together, or the one whose demand it is
 	whose      program        // the one program that needs it; none: several do
 	importance int
 	owner      uint32
@@ -166,9 +166,10 @@ func (e *Engine) leaseOn(rule int, views []*view) {
 	}
 }
 
-// givesFor reports whether a row frees memory for a demand. Every process that is not important
-// frees for a program that the configuration calls important. For any other program only its own
-// user's processes free, and memory that they need themselves only if they are less important.
+// givesFor reports whether a row frees memory for a demand. For a program that the configuration
+// calls important, every process that is not important frees memory. For any other program only its
+// own user's processes do, and they free memory that they need themselves only if they are less
+// important.
 func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	importance := e.standing[p.ID].Importance
 	switch {
@@ -182,18 +183,18 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	return importance < d.importance || step == Gradual
 }
 
-// vain is the newest flush for a rule's goal alone on a device.
+// vain is the newest flush that a rule made only for its goal, on a device.
 type vain struct {
 	began time.Time      // zero once its effect is known
-	free  quantity.Bytes // what is free afterwards if it has brought anything
+	free  quantity.Bytes // what is free afterwards, if the flush has freed anything
 	until time.Time      // there is no other one before
 }
 
-// goalRests is how long a rule does not flush for its goal alone after it has done so in vain.
+// goalRests is how long a rule makes no flush only for its goal after one that was in vain.
 const goalRests = time.Hour
 
-// rests reports whether a rule waits before it flushes for its goal alone again. It waits for a
-// minute, to see what the flush has brought, and longer if the freed memory is gone by then or an
+// rests reports whether a rule waits before it flushes again only for its goal. It waits for a
+// minute, to see what the flush has freed, and longer if that memory is gone by then or an
 // allocation has failed all the same.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]

@@ -16,7 +16,7 @@ func demands(users Users) Policy {
 	}}}
 }
 
-// fails has the next snapshots report that a row's allocation failed.
+// fails makes the next snapshots report that a row's allocation failed.
 func (b *box) fails(r *row, asked snapshot.Bytes) {
 	b.failed = append(b.failed, snapshot.Event{
 		Time: b.now, Kind: snapshot.EventOutOfMemory, GPUUUID: uuid, Row: r.id(), User: r.user, Name: r.command,
@@ -100,8 +100,8 @@ func TestDemandThatCannotBeMetTakesNothing(t *testing.T) {
 	}
 }
 
-// Who is less important than a program that is not important itself gives what it will need
-// again, who is as important does not.
+// For a program that is not important, a less important process frees what it will need again, and
+// an equally important one does not.
 func TestWhoIsAsImportantKeepsWhatItNeeds(t *testing.T) {
 	for command, want := range map[string]int{"notebook.py": 0, "low.py": 1} {
 		sweep, other := &row{command: "sweep.py", allocated: 10 * gib}, &row{command: command, allocated: 50 * gib}
@@ -117,8 +117,8 @@ func TestWhoIsAsImportantKeepsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// For a program that no entry raises another user's processes give nothing, whatever
-// its probe claims; its own user's give what stays free.
+// For a program that no entry raises, another user's processes free nothing, whatever its probe
+// claims; its own user's free what stays free.
 func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 	for _, c := range []struct {
 		user string
@@ -137,8 +137,8 @@ func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 	}
 }
 
-// After an allocation that failed another of its size is expected, at most a part of the GPU: a program
-// that is too large soon asks in vain.
+// After a failed allocation another one of its size is expected, at most a part of the GPU: a
+// program that is too large soon asks in vain.
 func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 	for asked, want := range map[quantity.Bytes]quantity.Bytes{0: 10 * gib, 2 * gib: 14 * gib, 5 * gib: 20 * gib, 40 * gib: 55 * gib} {
 		train := &row{command: "train.py", allocated: 10 * gib}
@@ -173,7 +173,8 @@ func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 	}
 }
 
-// An important program never gives for another, and a user's own guard asks for no other user.
+// An important program never frees memory for another, and a user's own guard asks for no other
+// user.
 func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 	train, other := &row{command: "train.py", allocated: 10 * gib, cached: 50 * gib}, &row{command: "train.py", user: "bob", uid: 1001, allocated: 5 * gib}
 	for _, owner := range []Owner{alice, {Root: true}} {
@@ -187,7 +188,7 @@ func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 	}
 }
 
-// After a flush for the goal alone that others took again the goal rests.
+// After a flush only for the goal, whose memory others took again, the rule waits.
 func TestFlushesInVainRest(t *testing.T) {
 	leak, notebook := &row{command: "leak.py", user: "mallory", uid: 1001, allocated: 30 * gib}, &row{command: "notebook.py", allocated: 5 * gib, cached: 42 * gib}
 	b := newBox(leak, notebook)
@@ -205,8 +206,8 @@ func TestFlushesInVainRest(t *testing.T) {
 	}
 }
 
-// afterAFlush is a box a minute before what was flushed for the goal alone is judged: 2 GiB were free,
-// and 40 more are. The other's user is another.
+// afterAFlush returns a box a minute before a flush only for the goal is judged: 2 GiB were free,
+// and 40 more are. The other process is another user's.
 func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	t.Helper()
 	notebook, other = &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib}
@@ -229,7 +230,7 @@ func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	}
 }
 
-// A flush was in vain where less than half of what it freed is left.
+// A flush was in vain if less than half of what it freed is left.
 func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 	for taken, want := range map[quantity.Bytes]int{20 * gib: 1, 20*gib + 1: 0} {
 		e, b, notebook, other := afterAFlush(t)
@@ -242,7 +243,7 @@ func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 	}
 }
 
-// For its goal alone a rule leaves what a process will take again.
+// For its goal only, a rule leaves a process what it will take again.
 func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	for peak, want := range map[quantity.Bytes]int{50 * gib: 0, 20 * gib: 1} {
 		other := &row{command: "other.py", user: "mallory", uid: 1001, allocated: 10 * gib}
@@ -308,8 +309,8 @@ func TestSkewIsNoNeed(t *testing.T) {
 	}
 }
 
-// What a process takes again within seconds is no room for a program: it is not flushed, and what
-// the program needs besides is not asked for.
+// Memory that a process takes again within seconds is no room for a program: it is not flushed, and
+// what the program still needs is not asked for.
 func TestWhatIsNeededAtOnceIsNoRoom(t *testing.T) {
 	for period, want := range map[int]bool{2: false, 30: true} {
 		train, steps := &row{command: "train.py", allocated: 25 * gib}, &row{command: "steps.py"}

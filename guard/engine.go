@@ -15,7 +15,7 @@ type Decision = snapshot.GuardDecision
 // Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
-	Root bool // it may touch other users' processes where a rule says so
+	Root bool // it may flush other users' processes if a rule allows it
 }
 
 // Outcome is the result of a decision to act.
@@ -52,7 +52,7 @@ type Engine struct {
 	slots    map[slot]*slotState
 	failing  map[uint32]time.Time // until then, other users do not wait for the flushes of this one
 	sharing  map[uint32]bool      // users with memory to free in the newest snapshot
-	actions  []KeptAction         // those of the last minute
+	actions  []KeptAction         // the actions of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard
 	recent   []Decision // newest first

@@ -33,7 +33,7 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	}
 }
 
-// TestOneThatCannotActOnlySaysSo, and says why, until it can.
+// TestOneThatCannotActOnlySaysSo: it says why, until it can act.
 func TestOneThatCannotActOnlySaysSo(t *testing.T) {
 	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act), alice)
@@ -155,8 +155,8 @@ func TestProbeThatCannotFlush(t *testing.T) {
 	}
 }
 
-// A program that empties its own cache is left alone for a while, one that uses a part of
-// it is not.
+// A program that empties its own cache is left alone for a while; one that uses a part of it is
+// not.
 func TestProgramThatEmptiesItsCacheIsLeftAlone(t *testing.T) {
 	for left, want := range map[quantity.Bytes]int{0: 0, 8 * gib: 1} {
 		r := &row{allocated: 40 * gib, cached: 20 * gib}

@@ -28,14 +28,14 @@ type episode struct {
 
 	reported   string // the last reason for doing nothing, without its digits
 	reportedAt time.Time
-	inherited  bool // it was reported in an episode before this one
+	inherited  bool // it was reported in a previous episode
 }
 
 const (
 	// settleTime is how long a GPU's figures take to settle after an action: a driver shows
 	// freed memory within a second, and the next tick reads it.
 	settleTime = 3 * time.Second
-	// actionTimeout is when the engine gives up an action without an outcome. It allows four
+	// actionTimeout is when the engine gives up an action without an outcome. It is enough for four
 	// steps with the probe's ten seconds each, and the pauses between.
 	actionTimeout = time.Minute
 )
@@ -221,8 +221,8 @@ func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[ui
 	return best
 }
 
-// gives reports whether a row is flushed at a step. A step is skipped if it does the same for
-// the process as the one before it.
+// gives reports whether a row is flushed at a step. A step is skipped if it would do the same to
+// the process as the previous one.
 func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step Level) bool {
 	goalOfDemand := e.policy.Rules[rule].When.Demand && v.demand.bytes == 0
 	if step == Sleep {

@@ -97,7 +97,7 @@ func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
 	}
 }
 
-// Of a GPU that is lost, or of no known capacity, nothing is concluded from its figures.
+// The figures of a GPU that is lost, or whose capacity is unknown, lead to no action.
 func TestNothingIsDoneOnALostGPU(t *testing.T) {
 	for name, change := range map[string]func(*snapshot.GPU){
 		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
@@ -120,8 +120,8 @@ func TestNothingIsDoneOnALostGPU(t *testing.T) {
 	}
 }
 
-// Why nothing is done is said once in an episode, again after five minutes in another one, and a
-// new reason after a minute.
+// The reason why nothing is done is given once in an episode, again after five minutes in another
+// episode, and a new reason after a minute.
 func TestReasonsAreNotRepeatedSoon(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *row, seconds int) // after the first

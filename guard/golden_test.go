@@ -13,9 +13,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestDecisionsAreThoseOfBefore: nothing changes what is decided by accident. The golden
-// file has all decisions of generated courses with rules of all kinds, rescues, flushes that
-// take long, free nothing or are refused, and at times what is thought of each process.
+// TestDecisionsAreThoseOfBefore: no change alters decisions by accident. The golden file has all
+// decisions of generated courses with rules of all kinds, rescues, and flushes that take long, free
+// nothing or are refused, and now and then the standing of each process.
 func TestDecisionsAreThoseOfBefore(t *testing.T) {
 	var out strings.Builder
 	for seed := range uint64(32) {
@@ -47,7 +47,7 @@ func decisionsOf(seed uint64, out *strings.Builder) {
 		for _, d := range all {
 			lines = append(lines, fmt.Sprintf("%.0f %s %s: %s (%v of %v): %s\n", d.Time.Sub(start).Seconds(), d.Rule, d.Kind, d.Message, d.Free.Or(-1), d.Goal.Or(-1), d.Reason))
 		}
-		slices.Sort(lines) // those of one moment have no order
+		slices.Sort(lines) // decisions of the same moment have no order
 		out.WriteString(strings.Join(lines, ""))
 	}
 	var flights []Decision

@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestUnreadIsProtected: whoever an entry may name, by what cannot be read of him, is not
-// flushed, is worth no more than the entry says, and is reported once.
+// TestUnreadIsProtected: a process that an entry may match, by something that cannot be read, is
+// not flushed, is worth no more than the entry says, and is reported once.
 func TestUnreadIsProtected(t *testing.T) {
 	slurm := func(id string) process.Job { return process.Job{Kind: "slurm", ID: id} }
 	alices := func(p *snapshot.Process) { p.Job = slurm("88123") }
@@ -91,7 +91,8 @@ func TestUnreadIsProtected(t *testing.T) {
 	}
 }
 
-// TestUnreadAsksForNothing: an asker whose job cannot be read takes nothing by an entry that may name it.
+// TestUnreadAsksForNothing: a process whose job cannot be read gains nothing from an entry that may
+// match it when it asks for memory.
 func TestUnreadAsksForNothing(t *testing.T) {
 	for _, unread := range []bool{false, true} {
 		b := newBox(&row{allocated: 40 * gib, command: "asker"}, &row{allocated: 10 * gib, cached: 20 * gib, command: "giver"})
@@ -127,7 +128,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestClaimsAreWorthWhatTheConfigurationSays: the first entry that matches counts, and no user gains by what he calls his command.
+// TestClaimsAreWorthWhatTheConfigurationSays: the first entry that matches counts, and no user
+// gains by the name of a command.
 func TestClaimsAreWorthWhatTheConfigurationSays(t *testing.T) {
 	p := Policy{Importance: []Importance{
 		{Command: "train.py*", Value: 700}, {User: "ci", Command: "pytest*", Value: 400}, {Job: "slurm:*", Value: 300}, {User: "ci", Value: -500}, {User: "a*", Value: 200},

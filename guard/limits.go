@@ -17,7 +17,8 @@ var backOff = [...]time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute}
 const (
 	// returnTime is how soon memory must come back to show that a flush was in vain.
 	returnTime = time.Minute
-	// cooldown is how long a process is left alone after a flush: while its return is watched.
+	// cooldown is how long a process is left alone after a flush, while the guard watches whether
+	// its memory comes back.
 	cooldown = returnTime
 
 	// Flushing a process again costs a token. A user gets one a minute on a GPU, which limits the
@@ -58,8 +59,8 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	return d
 }
 
-// Finished takes the outcome of a decision to act. It returns a decision that says whether it was
-// done or refused and, if the circuit breaker turns the rule off, one for that.
+// Finished takes the outcome of a decision to act. It returns a decision about whether it was done
+// or refused and, if the circuit breaker turns the rule off, one about that.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done := d
 	done.Time = o.Time

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The limit on repeated flushes is none on first ones.
+// The limit on repeated flushes does not limit first ones.
 func TestFirstFlushNeedNotWaitForRepeatedOnes(t *testing.T) {
 	often, once := &row{allocated: 60 * gib, cached: 15 * gib}, &row{allocated: gib, cached: 4 * gib}
 	b := newBox(often, once)
@@ -50,7 +50,7 @@ func TestBacksOffWhereMemoryComesBack(t *testing.T) {
 	}
 }
 
-// What a process takes a minute after a flush came back, what it takes later did not.
+// Memory that a process takes within a minute of a flush came back; what it takes later did not.
 func TestMemoryThatIsTakenLaterHasStayedFree(t *testing.T) {
 	for after, want := range map[time.Duration]int{returnTime: 1, returnTime + time.Second: 0} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})

@@ -16,7 +16,7 @@ const repeatAfter = 5 * time.Minute
 
 // nothing reports why nothing is done, when the reason changes.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
-	kind := strings.Map(WithoutDigits, why) // a reason whose times alone differ is the same
+	kind := strings.Map(WithoutDigits, why) // reasons that differ only in their times are the same
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 const noUser = ^uint32(0)
 
 const (
-	// flushTime is how long a flush usually takes at most: four steps, the pauses between, and
-	// the comparison with the driver's figure. Other users wait no longer for it.
+	// flushTime is how long a flush usually takes at most: four steps, the pauses between, and the
+	// comparison with the driver's figure. Other users do not wait longer for it.
 	flushTime = 3 * time.Second
 	// failingTime is how long others do not wait at all for a user whose flush was refused, took
 	// too long, or freed little.
@@ -128,7 +128,7 @@ func (e *Engine) begin(d *Decision, owner uint32) {
 	t := e.traces[d.Row]
 	if t.flushes > 0 {
 		state := e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner})
-		state.tokens = max(state.tokens-1, 0) // a rescue does not ask for one
+		state.tokens = max(state.tokens-1, 0) // a rescue needs no token, but uses one
 	}
 	t.flushes++
 	t.begun = t.used

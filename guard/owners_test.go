@@ -17,7 +17,7 @@ func forAll(importance ...Importance) Policy {
 	return p
 }
 
-// A user's flushes that free nothing turn the rule off for that user alone.
+// A user's flushes that free nothing turn the rule off only for that user.
 func TestCircuitBreakerOfAUser(t *testing.T) {
 	honest := &row{user: "carol", uid: 1002, command: "honest", allocated: 20 * gib, cached: 8 * gib}
 	rows := []*row{honest}
@@ -75,7 +75,7 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 		for _, r := range b.rows {
 			e.traces[r.id()].flushes = 1
 		}
-		e.stateOf(slot{device{uuid: uuid}, 1001}).tokens = -1 // a minute's and a half are used up
+		e.stateOf(slot{device{uuid: uuid}, 1001}).tokens = -1 // a minute and a half of tokens are used up
 		if got := pids(of(b.run(e, 60, nil), snapshot.GuardFlushed)); got != want {
 			t.Errorf("beside user %d's: flushed %q, want %q", uid, got, want)
 		}
@@ -111,9 +111,9 @@ func TestLimitIsShared(t *testing.T) {
 	}
 }
 
-// Whatever the users' processes do, and however long their flushes take or what they
-// report: of a process one flush is under way, of a user one on a GPU, and none has more
-// than the policy's actions a minute.
+// Whatever the users' processes do, however long their flushes take and whatever they report: one
+// flush of a process is under way at most, one of a user on a GPU, and no user has more than the
+// policy's actions a minute.
 func TestPropertiesOfSeveralUsers(t *testing.T) {
 	acts := 0
 	for seed := range uint64(60) {

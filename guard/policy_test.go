@@ -62,8 +62,8 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// The first entry that matches sets the value, and those after it may still protect. A
-// process may lower its own importance.
+// The first entry that matches sets the value, and later ones may still protect. A process may
+// lower its own importance.
 func TestImportanceOfSeveralEntries(t *testing.T) {
 	r := &row{command: "train.py"}
 	b := newBox(r)
@@ -118,8 +118,8 @@ func TestRuleHolds(t *testing.T) {
 	}
 }
 
-// A rule for the second GPU passes over the first, and has reached its goal when that much
-// is free.
+// A rule for the second GPU skips the first, and has reached its goal when that much is free on the
+// second.
 func TestRuleOfTheSecondGPU(t *testing.T) {
 	b := newBox(&row{command: "test.py", allocated: 68 * gib, cached: 8 * gib})
 	p := rooms(Act)

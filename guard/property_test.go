@@ -128,7 +128,7 @@ func TestPropertiesOnGeneratedCourses(t *testing.T) {
 			}
 		}
 		within(t, seed, "actions", actions, c.policy.MaxPerMinute)
-		within(t, seed, "repeated flushes on a GPU", repeats, 2) // one, and the token of the minute that ends
+		within(t, seed, "repeated flushes on a GPU", repeats, 2) // one, and the token of the minute before
 		if len(repeats) > 31 {
 			t.Errorf("seed %d: %d repeated flushes in 30 minutes", seed, len(repeats))
 		}
@@ -184,7 +184,7 @@ func explains(t *testing.T, seed uint64, d *Decision) {
 	}
 }
 
-// within asserts that there are at most so many in any minute.
+// within checks that no minute has more than most of them.
 func within(t *testing.T, seed uint64, what string, times []time.Time, most int) {
 	t.Helper()
 	for i := range times {

@@ -52,11 +52,12 @@ func (e *RescueError) Error() string { return e.Reason }
 // rescueRule is the rule's name in decisions of a rescue.
 const rescueRule = "rescue"
 
-// Rescue decides which processes free memory for an allocation that has failed. It takes the
-// least important first, only processes that are less important than the one that asks or, of
-// its own user, as important, and only as much as is needed. If that much cannot be had it takes none: the one decision is
-// Nothing, with the reason. The caller carries out each decision to act and hands its outcome
-// to Finished, or withdraws it. It passes the rows tried before, which are not asked again.
+// Rescue decides which processes free memory for an allocation that has failed. It takes the least
+// important first, and only as much as is needed. It takes only processes that are less important
+// than the one that asks or, if they are the same user's, equally important. If there is not enough
+// it takes none: the only decision is Nothing, with the reason. The caller carries out each
+// decision to act and hands its outcome to Finished, or withdraws it. tried are the rows that were
+// asked before: they are not asked again.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {

@@ -50,8 +50,8 @@ func TestRescueOfAnotherUsersProcess(t *testing.T) {
 	}
 }
 
-// A rescue needs no rule. Without one, root's guard has only those of other users give
-// that [[guard.importance]] names; nothing is decided but for rescues.
+// A rescue needs no rule. Without one, root's guard makes only those processes of other users free
+// memory that [[guard.importance]] names, and decides nothing but rescues.
 func TestRescueNeedsNoRule(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner Owner
@@ -77,8 +77,8 @@ func TestRescueNeedsNoRule(t *testing.T) {
 	}
 }
 
-// For a process that is as important another one gives only if both are one user's. Nothing more
-// important gives.
+// An equally important process frees memory for another only if both are the same user's. A more
+// important one never does.
 func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
 	for _, c := range []struct{ asker, giver, want int }{{0, 0, 1}, {300, 300, 1}, {300, 299, 1}, {300, 301, 0}} {
 		for _, uid := range []uint32{alice.UID, 1001} {
@@ -165,8 +165,8 @@ func TestRescueTakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// What a program needs again within seconds is not given away: that would have its
-// own next allocation fail.
+// Memory that a program needs again within seconds is not freed: its own next allocation would
+// fail.
 func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 60 * gib}
 	giver := &row{command: "test.py", allocated: gib, cached: 14 * gib}

@@ -24,7 +24,7 @@ func sleeps(mode Mode, whom ...string) Policy {
 	return p
 }
 
-// TestServersArePutToSleepLast: after what flushes bring, of those that the rule names alone, and once.
+// TestServersArePutToSleepLast: after what flushes free, only those that the rule names, and once.
 func TestServersArePutToSleepLast(t *testing.T) {
 	server, training := serving(0)
 	b := newBox(server, training)
@@ -43,7 +43,7 @@ func TestServersArePutToSleepLast(t *testing.T) {
 	}
 }
 
-// TestServersAreLeftAwake: what is busy, or may be, protected, another user's or not named.
+// TestServersAreLeftAwake: those that are or may be busy, protected, another user's or not named.
 func TestServersAreLeftAwake(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*row)
@@ -75,7 +75,8 @@ func TestServersAreLeftAwake(t *testing.T) {
 	}
 }
 
-// TestSleepsThatFailBackOff: 1, 5, 25 minutes, and three in a row turn the rule off.
+// TestSleepsThatFailBackOff: for 1, 5 and 25 minutes, and three failures in a row turn the rule
+// off.
 func TestSleepsThatFailBackOff(t *testing.T) {
 	server, training := serving(0)
 	b, e := newBox(server, training), New(sleeps(Act, "vllm*"), alice)
@@ -96,7 +97,8 @@ func TestSleepsThatFailBackOff(t *testing.T) {
 	}
 }
 
-// TestServersOfSeveralProcessesAreAskedOnce: while a release is under way, afterwards, and in a dry run.
+// TestServersOfSeveralProcessesAreAskedOnce: while a release is under way, after it, and in a dry
+// run.
 func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 	for _, mode := range []Mode{Act, DryRun} {
 		one, _ := serving(0)
@@ -110,7 +112,7 @@ func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 					asked = append(asked, d)
 				}
 			}
-			if len(asked) > 0 && mode == Act && second == 40 { // the server's own answer is still an old one
+			if len(asked) > 0 && mode == Act && second == 40 { // the server's own figure is still an old one
 				e.Finished(asked[0], Outcome{Time: b.now, Freed: 5 * gib, Driver: known(5 * gib)})
 			}
 		}
@@ -138,7 +140,8 @@ func TestServersSleepForADemand(t *testing.T) {
 	}
 }
 
-// TestServersSleepForALease: for the first claim that waits, if that is enough for it, and for nothing else.
+// TestServersSleepForALease: only for the first claim that waits, and only if that is enough for
+// it.
 func TestServersSleepForALease(t *testing.T) {
 	rule := sleeps(Act, "vllm*").Rules[0]
 	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}
@@ -171,7 +174,8 @@ func TestServersSleepForALease(t *testing.T) {
 	}
 }
 
-// TestLeasesAreServedOneGPUAtATime: the nearest first, and the next only once a release was of no use.
+// TestLeasesAreServedOneGPUAtATime: the nearest GPU first, and the next one only after a release
+// that did not help.
 func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	rule := sleeps(Act, "vllm*").Rules[0]
 	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}
@@ -204,7 +208,7 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	}
 }
 
-// TestCachesAreFlushedForALease, if those that the rule may flush are enough for it; otherwise none is.
+// TestCachesAreFlushedForALease: only if the caches that the rule may flush are enough for it.
 func TestCachesAreFlushedForALease(t *testing.T) {
 	for name, c := range map[string]struct {
 		wants  quantity.Bytes

@@ -37,7 +37,8 @@ func TestProgramIsLeftAloneForAMinute(t *testing.T) {
 	}
 }
 
-// What a program needs again is for an urgent flush only, unless its own caches are worth a flush.
+// Memory that a program needs again is only freed by an urgent flush, unless its own caches are
+// worth a flush.
 func TestOwnCachesAreWorthAFlush(t *testing.T) {
 	worth := minFlushOn(80 * gib)
 	for evictable, want := range map[quantity.Bytes]string{worth: "", worth - 1: "it needs again what it caches: urgent only"} {

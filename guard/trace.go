@@ -14,7 +14,7 @@ const (
 	watchedLeast = 20 * time.Second
 	// loadTime is how long a program is assumed to load its data.
 	loadTime = time.Minute
-	// growthTime is how far back growth counts as taking memory now.
+	// growthTime is how far back growth counts as present growth.
 	growthTime = 10 * time.Second
 	// emptiedCooldown is how long a process is left alone after others have emptied its cache.
 	emptiedCooldown = time.Minute
@@ -36,7 +36,7 @@ type trace struct {
 	outside quantity.Bytes // used outside its allocators, by the newest figures
 
 	owner   uint32
-	server  process.Identity // that is watched, and that other rows may have, too
+	server  process.Identity // the server that is watched; other rows may belong to it, too
 	unread  bool             // it was reported that the configuration may protect it
 	busy    bool             // its process is being flushed,
 	flight  *Decision        // by this decision about the row
@@ -74,7 +74,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	}
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
-	// An allocator that frees most of a large cache did so on request.
+	// An allocator that frees most of a large cache did so because it was asked.
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
 	if had && has && !own && before >= minFlush && after < before/4 {
 		was, ok := t.reserved.Value()

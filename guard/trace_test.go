@@ -9,7 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A cache was emptied by others where most of a large one is free at once, and not used instead.
+// A cache was emptied by others if most of a large one becomes free at once, and is not used
+// instead.
 func TestCacheThatWasEmptied(t *testing.T) {
 	for _, c := range []struct {
 		before, after, taken quantity.Bytes
@@ -36,7 +37,8 @@ func TestCacheThatWasEmptied(t *testing.T) {
 	}
 }
 
-// A probe may show within three seconds what this guard has freed; others free what is free later.
+// Memory that a probe shows as freed within three seconds was freed by this guard; later, by
+// others.
 func TestOwnFlushIsNotOthers(t *testing.T) {
 	for late, want := range map[time.Duration]string{settleTime: "", settleTime + time.Second: "its cache was emptied"} {
 		r := &row{allocated: 60 * gib, cached: 15 * gib}

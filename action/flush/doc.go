@@ -1,5 +1,5 @@
-// Package flush has a process free cached memory, and reports what came of it: by the process's
-// probe, and by the driver. It is the same for the key F, for vramscope flush and for policies.
+// Package flush makes a process free cached memory, and reports the result: by the process's probe,
+// and by the driver. The key F, vramscope flush and policies all use it.
 //
 //	sample ── driver's figures before ─→ flush, pause, flush … ─→ new stats ─→ sample ── driver's figures after
 //	                                     (steps; may be stopped)

@@ -15,7 +15,7 @@ import (
 	"vramscope/server"
 )
 
-// Prober asks a process's probe to flush: a real one, or a simulated box's.
+// Prober asks a process's probe to flush. It is a real one or a simulated box's.
 type Prober interface {
 	Flush(context.Context, process.Identity, probe.FlushRequest) (probe.FlushResult, error)
 	// Answers are the probes' newest stats.
@@ -29,7 +29,8 @@ type Flusher struct {
 	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock   func() time.Time
 	Servers func(process.Identity) (*server.Server, error) // finds the server of a process
-	// Hold has leases hold what a server has freed, for a time, or ends them (0). It returns what came of it. May be nil.
+	// Hold has leases hold what a server has freed, for a time, or ends them (0). It returns notes
+	// about the result. May be nil.
 	Hold func(context.Context, *server.Server, *Result, time.Duration) []string
 
 	sleep func(context.Context, time.Duration) // in tests; nil: Sleep

@@ -266,8 +266,8 @@ func TestDryRunRecognisesOwnCaches(t *testing.T) {
 	}
 }
 
-// A flush that failed is among the events, of its own kind: no report counts it as a
-// flush. A refused one was not tried.
+// A failed flush has an event of a kind of its own: no report counts it as a flush. A refused flush
+// was not tried.
 func TestFailedFlushIsNoted(t *testing.T) {
 	b := newPooled("pytorch")
 	b.onFlush = func(int) (string, error) { return "", probe.ErrLate }
@@ -294,8 +294,8 @@ func TestFailedFlushIsNoted(t *testing.T) {
 	}
 }
 
-// TestSinceNeedsNewStats: what a program has reserved since the flush is known only from a
-// live probe, and not from stats that look as before it.
+// TestSinceNeedsNewStats: what a program has reserved since the flush is known only from a live
+// probe whose stats have changed since.
 func TestSinceNeedsNewStats(t *testing.T) {
 	live, held := &snapshot.Probe{State: snapshot.ProbeLive}, func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Probe) }
 	for name, c := range map[string]struct {

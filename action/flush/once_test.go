@@ -16,7 +16,7 @@ import (
 	"vramscope/server"
 )
 
-// TestServersAreAskedOnceAtATime: by two at once, of whom one is refused.
+// TestServersAreAskedOnceAtATime: of two requests at once, one is refused.
 func TestServersAreAskedOnceAtATime(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	for _, kind := range []string{"vllm", "sglang", "paths"} {
@@ -47,7 +47,8 @@ func TestServersAreAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestRoomIsHeldWhoeverAsks: as the configuration or the request says, until the server is woken.
+// TestRoomIsHeldWhoeverAsks: the room is held for as long as the configuration or the request says,
+// until the server is woken.
 func TestRoomIsHeldWhoeverAsks(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	for name, c := range map[string]struct {

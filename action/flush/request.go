@@ -25,7 +25,7 @@ type Request struct {
 	Level   Level
 	Devices []string      // UUIDs of GPUs and MIG instances; none: all that the process uses
 	DryRun  bool          // report what would happen, and do nothing
-	Hold    time.Duration // for which the room of a server that sleeps is held; 0: as the configuration says
+	Hold    time.Duration // how long the room of a server that sleeps is held; 0: as the configuration says
 	Origin  action.Origin
 	Reason  string // a policy's reason, with its figures: it stands in the audit log's line before
 	// Progress gets the result so far after each step but the last. It must not wait; may be nil.

@@ -23,7 +23,7 @@ type Result struct {
 	Notes       []string      // of the probe
 
 	Server  string // that was asked, with its version; then all figures are the driver's
-	Pending bool   // it has answered or not, and nothing has changed so far
+	Pending bool   // nothing has changed so far, whether the server has answered or not
 }
 
 // Device is one GPU's or MIG instance's part of a Result.
@@ -98,8 +98,8 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
 // Differs reports whether a driver's figure fell by less than the probe says that it freed, not
-// counting what the allocators have reserved since. More is no contradiction: the program frees
-// memory too.
+// counting what the allocators have reserved since. If it fell by more, that is no contradiction:
+// the program frees memory too.
 func (r *Result) Differs() bool { return !r.DryRun && slices.ContainsFunc(r.Devices, Device.differs) }
 
 func (d Device) differs() bool {

@@ -10,9 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sentence says what came of it: "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms; driver
-// says -11.7G  ok". The subject is left out where it is "". A probe's reason is copied as it came:
-// the caller cleans the sentence to show it.
+// Sentence returns the result in words: "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms;
+// driver says -11.7G ok". The subject is left out where it is "". A probe's reason is copied as it
+// came: the caller cleans the sentence to show it.
 func (r *Result) Sentence(subject string) string {
 	if subject != "" {
 		subject = " " + subject
@@ -50,8 +50,8 @@ func (r *Result) Sentence(subject string) string {
 	}
 }
 
-// Sentences returns Sentence and, where something was freed, shorter ones, so that a narrow
-// screen does not cut off the driver's figure.
+// Sentences returns Sentence and, if something was freed, shorter ones for narrow screens, so that
+// the driver's figure is not cut off.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {

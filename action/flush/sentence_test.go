@@ -95,8 +95,8 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestSentencesEndWithTheDriverFigure: what is cut off on a narrow screen is the
-// end, so that a shorter sentence has to be there.
+// TestSentencesEndWithTheDriverFigure: a narrow screen cuts off the end of a sentence, so there
+// must be a shorter one.
 func TestSentencesEndWithTheDriverFigure(t *testing.T) {
 	r := drawn()
 	r.Devices[0].DriverAfter, r.Devices[0].Since = known(60.9), known(2)

@@ -21,8 +21,8 @@ import (
 
 const (
 	serverPause   = 200 * time.Millisecond // between two looks at the driver's figures
-	serverSettles = time.Second            // nothing has changed for so long: it is over
-	serverPending = 2 * time.Second        // nothing has changed at all: it is pending
+	serverSettles = time.Second            // nothing has changed for this long: the release has ended
+	serverPending = 2 * time.Second        // nothing has changed at all for this long: the release is pending
 )
 
 // asked is a server that is asked to sleep or to wake.
@@ -37,8 +37,9 @@ type asked struct {
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// lock has a server asked by one at a time, also of several programs and users that see the same /proc: a second release
-// ends SGLang. The lock is on a file of the server there that only its user and root can open, and ends with that.
+// lock lets one request at a time ask a server, also among several programs and users that see the
+// same /proc: a second release ends SGLang. It locks a file of the server in /proc that only the
+// server's user and root can open. The lock ends with the program that took it.
 func lock(s *server.Server) (*os.File, error) {
 	only, err := os.Open(fmt.Sprintf("/proc/%d/environ", s.Process.PID))
 	if err != nil {
@@ -225,7 +226,7 @@ func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (
 	return result, nil
 }
 
-// hold has the room of a server that sleeps held until it is woken.
+// hold has leases hold the room of a server that sleeps until it is woken.
 func (a *asked) hold(ctx context.Context, r Request, result *Result) {
 	ttl := cmp.Or(r.Hold, a.server.Hold)
 	switch outcome := result.Outcome(); {
@@ -241,7 +242,7 @@ func (a *asked) hold(ctx context.Context, r Request, result *Result) {
 	}
 }
 
-// serverSentence says what came of asking a server.
+// serverSentence returns in words what a server did when it was asked.
 func (r *Result) serverSentence(subject string) string {
 	who := r.Server
 	if subject != "" {

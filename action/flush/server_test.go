@@ -121,7 +121,7 @@ func (s *standIn) sample(context.Context) *snapshot.Snapshot {
 	return snap
 }
 
-// goesTo has the memory change after a time.
+// goesTo changes the used memory after a time.
 func (s *standIn) goesTo(used quantity.Bytes, after time.Duration) {
 	s.changes = append(s.changes, change{s.clock.Add(after), used})
 }
@@ -230,12 +230,13 @@ func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, 
 	}
 }
 
-// endsItsProcess: the kinds that have the memory in a process of its own, which ends.
+// endsItsProcess lists the kinds that keep the memory in a process of its own, and free it by
+// ending that process.
 var endsItsProcess = map[string]bool{"ollama": true, "llama.cpp": true, "llama-swap": true}
 
 const bearer = "Bearer secret-1234"
 
-// TestServersThroughBadCases: each server, through what can go wrong.
+// TestServersThroughBadCases puts each server through what can go wrong.
 func TestServersThroughBadCases(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	type want struct {
@@ -298,7 +299,8 @@ func TestServersThroughBadCases(t *testing.T) {
 	}
 }
 
-// TestServersAreLeftAlone: those that are busy, old, asleep or could not do it; nothing is asked of them.
+// TestServersAreLeftAlone: a server that is busy, too old, asleep or unable to release memory is
+// not asked.
 func TestServersAreLeftAlone(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	for name, c := range map[string]struct {
@@ -333,7 +335,8 @@ func TestServersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestServersWake: as they were put to sleep, and SGLang not unless it was.
+// TestServersWake: each server is woken in the way it was put to sleep, and SGLang only if it
+// sleeps.
 func TestServersWake(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	wants := map[string][]string{
@@ -371,7 +374,7 @@ func TestServersWake(t *testing.T) {
 	}
 }
 
-// TestServersGoOnAfterARefusal: SGLang, which was paused, continues.
+// TestServersGoOnAfterARefusal: SGLang, which was paused for the release, continues.
 func TestServersGoOnAfterARefusal(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	s, f := newStandIn(t, "sglang", "500")

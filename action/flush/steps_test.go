@@ -179,7 +179,7 @@ func TestFlushReportsWhatWasFreedBeforeAFailedStep(t *testing.T) {
 	}
 }
 
-// TestPoolThatHasNothingToFree is asked once, and what it says is kept.
+// TestPoolThatHasNothingToFree: such a pool is asked once, and its answer is kept.
 func TestPoolThatHasNothingToFree(t *testing.T) {
 	b := newPooled("cuda_pool")
 	row := b.row(b.snap)
@@ -192,7 +192,7 @@ func TestPoolThatHasNothingToFree(t *testing.T) {
 	}
 }
 
-// TestLastStepAfterAllIsFreed: that it was skipped is no reason to report.
+// TestLastStepAfterAllIsFreed: a skipped step is not reported.
 func TestLastStepAfterAllIsFreed(t *testing.T) {
 	b := newPooled("cuda_pool")
 	b.onFlush = func(n int) (string, error) {

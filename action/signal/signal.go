@@ -38,7 +38,8 @@ type Sender struct {
 	Clock  func() time.Time
 }
 
-// Run sends a signal. A *process.Refusal says that it is not permitted, or the process has ended.
+// Run sends a signal. A *process.Refusal says that the signal is not permitted, or that the process
+// has ended.
 func (s *Sender) Run(ctx context.Context, r Request) (Result, error) {
 	snap := s.Latest()
 	entry := action.NewEntry("signal", r.Process, r.Origin)

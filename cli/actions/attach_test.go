@@ -10,7 +10,7 @@ import (
 	"vramscope/probe/attach"
 )
 
-// TestAttachFailureListsEveryReason of its own where there are several.
+// TestAttachFailureListsEveryReason: if there are several reasons, each has a line.
 func TestAttachFailureListsEveryReason(t *testing.T) {
 	plan := &attach.Plan{
 		Process: process.Identity{PID: 7, StartTime: 8}, Instead: "vramscope run -- tritonserver",

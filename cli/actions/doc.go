@@ -1,10 +1,9 @@
-// Package actions has the commands that do something to one process: flush and attach, which ask
-// first; snapshot, which has a process write where its memory lies and which lines allocate it;
-// holds and summary, which ask what holds that memory. What is done, refused and logged is in
-// action.
+// Package actions defines the commands that act on one process: flush and attach, which ask first;
+// snapshot, which has a process write where its memory lies and which lines allocate it; holds and
+// summary, which ask what holds that memory. What is done, refused and logged is in action.
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
 //
-// Start with flush.go, which has the questions, too; draft.go has the file that appears only when
-// it is complete.
+// Start with flush.go, which also asks the questions; the files of draft.go appear only when they
+// are complete.
 package actions

@@ -25,7 +25,7 @@ func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
 	if target == "-" {
-		directory = "" // a temporary one; a pipe cannot be written by a probe
+		directory = "" // a draft in a temporary directory: a probe cannot write to a pipe
 	} else if err := d.free(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 
 // discard removes what is left of the draft: the file, or its second name.
 func (d *draft) discard() {
-	_ = d.file.Close()           // it was synced, or is of no use
+	_ = d.file.Close()           // it was synced, or is not needed
 	_ = os.Remove(d.file.Name()) // it may have been renamed
 }
 

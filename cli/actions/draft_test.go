@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDraftReplacesNoNewerFile: of drafts of one name that are finished at once, one gets it.
+// TestDraftReplacesNoNewerFile: if several drafts of one name are finished at once, only one gets
+// the name.
 func TestDraftReplacesNoNewerFile(t *testing.T) {
 	for range 200 {
 		target := filepath.Join(t.TempDir(), "job.pickle")

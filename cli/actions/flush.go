@@ -118,7 +118,7 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 	defer end()
 	sampling := sampler.New(src.Options)
 	sample := func(ctx context.Context) *snapshot.Snapshot {
-		defer func() { src.Asked = 0 }() // it has been waited for once
+		defer func() { src.Asked = 0 }() // the command has waited for the process already
 		return src.Look(ctx, sampling)
 	}
 	return flushProcess(ctx, src, sample, pid, f)

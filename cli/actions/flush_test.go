@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestFlushWithoutAProbeSaysHowToGetOne, one command a line, in columns.
+// TestFlushWithoutAProbeSaysHowToGetOne: the advice has one command a line, in columns.
 func TestFlushWithoutAProbeSaysHowToGetOne(t *testing.T) {
 	target := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7}}}
 	want := []string{

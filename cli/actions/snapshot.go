@@ -184,7 +184,7 @@ type writtenSnapshot struct {
 	foreign bool // the process is another user's
 }
 
-// snapshotInto has a process write a snapshot into the draft.
+// snapshotInto makes a process write a snapshot into the draft.
 func snapshotInto(ctx context.Context, src *sources.Set, pid int, wanted probe.SnapshotRequest, out *draft) (writtenSnapshot, error) {
 	if src.Table == nil {
 		return simulatedSnapshot(ctx, src, pid, wanted.Format, out)

@@ -11,7 +11,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// The exit codes. 9 and 12 are those of nvidia-smi.
+// The exit codes. 9 and 12 mean the same as nvidia-smi's.
 const (
 	ExitOK        = 0
 	ExitFailure   = 1
@@ -40,7 +40,7 @@ func Usage(format string, args ...any) *Failure {
 	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
 
-// Fail returns the failure of what a command does; as in fmt.Errorf, %w has its cause.
+// Fail returns a failure made like fmt.Errorf's error; %w names its cause.
 func Fail(format string, args ...any) *Failure {
 	err := fmt.Errorf(format, args...)
 	return &Failure{Code: ExitFailure, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -52,7 +52,7 @@ func (f *Failure) Then(next ...string) *Failure {
 	return f
 }
 
-// Failed returns the failure of what a command does, in the error's words.
+// Failed returns a failure with the error's words.
 func Failed(err error) *Failure {
 	return &Failure{Code: ExitFailure, Message: text.Clean(err.Error()), Err: err}
 }
@@ -87,7 +87,7 @@ type coded interface {
 	ExitCode() int
 }
 
-// ExitCode returns the exit code of what a command returned.
+// ExitCode returns the exit code for the error of a command.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitOK

@@ -28,10 +28,10 @@ func (p *Program) StayLight() (restore func()) {
 	return func() { collected(); onAll() }
 }
 
-// onProcessors has goroutines run on at most n processors, until the returned function is
-// called; GOMAXPROCS in the environment takes precedence. A monitor has one: waking a second one
-// at each hand-over would take a fifth of its processor time. Long calls have threads of
-// their own all the same.
+// onProcessors has goroutines run on at most n processors, until the returned function is called;
+// GOMAXPROCS in the environment takes precedence. A monitor runs on one: waking a second one at
+// each hand-over would take a fifth of its processor time. Long calls have threads of their own all
+// the same.
 func onProcessors(n int) (restore func()) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return func() {}
@@ -40,11 +40,11 @@ func onProcessors(n int) (restore func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// lookGCPercent has garbage first collected at 32 MB instead of 4, in a command that samples once
-// and in a monitor's first sample: most of them end before that.
+// lookGCPercent delays the first garbage collection from 4 MB to 32 MB, in a command that samples
+// once and in a monitor's first sample: most of them end before that.
 const lookGCPercent = 800
 
-// CollectLate has garbage collected late; GOGC in the environment takes precedence.
+// CollectLate makes garbage collection start late; GOGC in the environment takes precedence.
 func CollectLate() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(lookGCPercent)

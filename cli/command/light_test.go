@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStayLight: how many processors a monitor runs on does not depend on the machine.
+// TestStayLight: the number of processors that a monitor runs on does not depend on the machine.
 func TestStayLight(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	t.Setenv("GOGC", "")

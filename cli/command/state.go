@@ -16,9 +16,9 @@ import (
 // BoxState is where root keeps its state, and where root's unit can write: recordings, the audit log.
 const BoxState = "/var/lib/vramscope"
 
-// TakeState has a daemon keep its state in the directory that root's unit gives. A user's unit
-// gives a different one in each version of systemd, where no other command looks.
-// Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
+// TakeState makes a daemon keep its state in the directory that root's unit names. A user's unit
+// names a different one in each version of systemd, where no other command looks. Source:
+// https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
 	if os.Geteuid() == 0 && filepath.IsAbs(given) {
@@ -26,8 +26,8 @@ func (p *Program) TakeState() {
 	}
 }
 
-// RecordingsOf returns where recordings are kept. Root's are the box's; a simulated box has its
-// own.
+// RecordingsOf returns the directory of the recordings. Root's are of the whole box; a simulated
+// box has its own.
 func (p *Program) RecordingsOf(simulated bool) string {
 	if p.Recordings != "" {
 		return p.Recordings

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestRootsStateIsInOnePlace: the daemon's, and what root's other commands read.
+// TestRootsStateIsInOnePlace: root's other commands read the state where the daemon keeps it.
 func TestRootsStateIsInOnePlace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "it is about root")

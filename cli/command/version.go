@@ -10,7 +10,8 @@ import (
 // version and builder are set by the linker: -X vramscope/cli/command.version=1.0.0.
 var version, builder string
 
-// VersionNumber returns the linker's version, or else what Go knows of the source.
+// VersionNumber returns the version set by the linker, or else the one that Go knows from the
+// source.
 func VersionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")

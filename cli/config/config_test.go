@@ -27,7 +27,7 @@ func TestDefaultConfigIsTheDefaults(t *testing.T) {
 	}
 }
 
-// TestInForceReadsBack: what config prints as in force sets just that.
+// TestInForceReadsBack: if what config prints as in force is read back, it sets the same values.
 func TestInForceReadsBack(t *testing.T) {
 	s := Settings{
 		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
@@ -46,7 +46,7 @@ func TestInForceReadsBack(t *testing.T) {
 	}
 }
 
-// TestInlineTable: TOML has two ways to write a table, and each key of it has its line.
+// TestInlineTable: in both of TOML's ways to write a table, each key has its line.
 func TestInlineTable(t *testing.T) {
 	s := Defaults()
 	if err := s.parse("f", []byte("theme = 'light'\ndaemon = { record = true, share = 'all' }\n")); err != nil || !s.Record || s.Share != "all" {
@@ -54,7 +54,7 @@ func TestInlineTable(t *testing.T) {
 	}
 }
 
-// TestDocumentationNamesEveryKey: docs/config.md cannot forget one.
+// TestDocumentationNamesEveryKey: docs/config.md names every key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
 	if err != nil {
@@ -145,7 +145,7 @@ func TestLibraryNeedsASafeFile(t *testing.T) {
 	}
 }
 
-// TestAnotherUsersConfigurationIsNotRead: as under sudo -E.
+// TestAnotherUsersConfigurationIsNotRead: HOME may be another user's, as under sudo -E.
 func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
 	theirs, own := t.TempDir(), t.TempDir()
 	file := filepath.Join(theirs, Name)
@@ -168,7 +168,7 @@ func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreShort: whatever the file has for a key or a value.
+// TestRefusalsAreShort: a refusal is short, however long the key or value is.
 func TestRefusalsAreShort(t *testing.T) {
 	huge := strings.Repeat("x", fileSize-100)
 	for _, content := range []string{huge + " = 1", "theme = '" + huge + "'", "[" + huge + "]", "[guard]\n" + huge + " = 1", huge} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLargeFile: neither an endless file nor one of brackets ends the program.
+// TestLargeFile: neither a huge file nor one full of brackets ends the program.
 func TestLargeFile(t *testing.T) {
 	for name, content := range map[string]string{
 		"[": "gpus = " + strings.Repeat("[", fileSize-10), "{": "gpus = " + strings.Repeat("{a=", fileSize/4), ".": strings.Repeat("a.", fileSize/3) + "a=1",

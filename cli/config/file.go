@@ -96,7 +96,7 @@ func (s *Settings) Load(named string) error {
 const fileSize = 1 << 20
 
 // parse applies a file's content. Unknown keys and impossible values are refused with their line:
-// nothing is silently ignored. Of several mistakes the first is named.
+// nothing is silently ignored. If there are several mistakes, only the first is named.
 func (s *Settings) parse(path string, content []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {

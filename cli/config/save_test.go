@@ -54,7 +54,7 @@ func TestSaveKeepsTheRestOfTheFile(t *testing.T) {
 	}
 }
 
-// sameLines compares without the order of added keys, which is that of the options.
+// sameLines compares lines in any order: added keys are in the order of the options.
 func sameLines(a, b []string) bool {
 	count := func(lines []string) map[string]int {
 		n := make(map[string]int)
@@ -91,7 +91,7 @@ func TestSaveReplacesTheFileBehindALink(t *testing.T) {
 	}
 }
 
-// TestSaveKeepsTheOwner: root's monitor, with a user's HOME, leaves the file to that user.
+// TestSaveKeepsTheOwner: if root's monitor runs with a user's HOME, that user still owns the file.
 func TestSaveKeepsTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make another user's file")
@@ -122,7 +122,7 @@ func TestSaveMakesANewFile(t *testing.T) {
 	}
 }
 
-// TestSaveSaysThatItWroteNothing: a setup without a change does not claim to have written.
+// TestSaveSaysThatItWroteNothing: a setup without a change does not claim that it wrote the file.
 func TestSaveSaysThatItWroteNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Name)
 	if err := Save(path, func(*Settings) {}, setKeys); !errors.Is(err, errUnchanged) {
@@ -139,7 +139,7 @@ func TestSaveSaysThatItWroteNothing(t *testing.T) {
 	}
 }
 
-// TestSaveRefuses: the file stays, and the reason names it.
+// TestSaveRefuses: the file stays as it was, and the error names it.
 func TestSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	broken, invalid := filepath.Join(dir, "link"), filepath.Join(dir, "invalid.toml")

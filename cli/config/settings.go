@@ -128,7 +128,7 @@ const (
 	Lines = "lines"
 )
 
-// automatic has the graph choose its window by its height: 5 or 10 minutes.
+// automatic lets the graph choose its window by its height: 5 or 10 minutes.
 const automatic = "auto"
 
 func (s *Settings) graphWindow() Value {
@@ -238,8 +238,8 @@ func address(text string) error {
 // noLabels leaves processes out.
 const noLabels = "none"
 
-// processLabels returns a list in which "job" stands for hpc_job: Prometheus gives every series
-// a label job of its own.
+// processLabels returns a list in which "job" stands for hpc_job: Prometheus adds a label job to
+// every series.
 func (s *Settings) processLabels() Value {
 	known := metric.ProcessLabels()
 	some := list(&s.ProcessLabels, func(name string) ([]string, error) {

@@ -34,7 +34,7 @@ const (
 	command // a program and its arguments
 )
 
-// kinds has what each kind of option takes: in words, and as kinds of Go values.
+// kinds lists what each kind of option takes: in words, and as kinds of Go values.
 var kinds = [...]struct {
 	wants string
 	takes []reflect.Kind

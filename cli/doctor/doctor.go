@@ -22,7 +22,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Box is what is examined: what the sources say at the moment of a snapshot.
+// Box holds what is examined: what the sources report at the moment of a snapshot.
 type Box struct {
 	*sources.Set
 	Snapshot *snapshot.Snapshot
@@ -183,7 +183,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	if err := p.Print([]byte(strings.Join(Report(src, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}
-	// The report has said it all; what is left is the exit code.
+	// The report has said everything; only the exit code is missing.
 	if err := cmp.Or(refused, src.Unusable(snap)); err != nil {
 		return &command.Silent{Code: command.ExitCode(err)}
 	}

@@ -83,7 +83,7 @@ func (b *Box) exitReason(what string) finding {
 	return failed(b.Unusable, what)
 }
 
-// versionSuffix matches the ends of the names of calls that do the same.
+// versionSuffix matches the end of a call's name: other versions of the call do the same.
 var versionSuffix = regexp.MustCompile(`, (older|oldest|newer) call$`)
 
 // missingCalls lists the calls that the library lacks in every version, old or new.

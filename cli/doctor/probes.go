@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mostProblems bounds the probes that doctor explains one by one.
+// mostProblems is the largest number of probes that doctor explains one by one.
 const mostProblems = 8
 
 // probes returns those that answer, and those that cannot be read.

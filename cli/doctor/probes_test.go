@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestATakenDirectoryIsExplained: what another user put in the place of a directory of sockets,
-// what that does, and what to do.
+// TestATakenDirectoryIsExplained: doctor names a directory of sockets that another user has put
+// there, and says what that prevents and what to do.
 func TestATakenDirectoryIsExplained(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", home)
@@ -30,7 +30,7 @@ func TestATakenDirectoryIsExplained(t *testing.T) {
 				t.Fatal(err)
 			}
 		case os.Geteuid() != 0:
-			continue // only root can give a directory away
+			continue // only root can change a directory's owner
 		default:
 			if err := errors.Join(os.Remove(taken), os.Mkdir(taken, 0o700), os.Chown(taken, 65534, 65534)); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestATakenDirectoryIsExplained(t *testing.T) {
 	}
 }
 
-// TestSocketsOfExitedProcessesAreNoProblem: one of a process that runs is.
+// TestSocketsOfExitedProcessesAreNoProblem: only a socket of a running process is a problem.
 func TestSocketsOfExitedProcessesAreNoProblem(t *testing.T) {
 	table := process.NewTable("/proc")
 	const absent = 1 << 30 // above any pid_max

@@ -54,7 +54,7 @@ func (b *Box) perProcess() finding {
 	}
 }
 
-// visibility reports whether the driver's pids are those of this /proc.
+// visibility reports whether the driver's pids are valid in this /proc.
 func (b *Box) visibility() finding {
 	foreign, hidden := 0, 0
 	for i := range b.Snapshot.Rows {

@@ -52,8 +52,8 @@ func decisionOf(e *action.Entry) snapshot.GuardDecision {
 	return d
 }
 
-// addFlushes adds this user's flushes from the audit log. The daemon that records does not see what a
-// command or a monitor does; its own flushes, by a policy, are in the recording.
+// addFlushes adds this user's flushes from the audit log. The daemon that records does not see the
+// flushes of a command or a monitor; those of its own guard are in the recording.
 func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []snapshot.GPU, log *action.Log) error {
 	index := map[string]int{}
 	for _, g := range gpus {

@@ -20,9 +20,9 @@ import (
 	"vramscope/schema"
 )
 
-// TestReportIsWhatAnotherSamplerSums: who used what in a day (with VRAMSCOPE_FULL; else in
-// an hour around midnight) is what a program sums that reads the same driver once a second
-// and knows nothing of recordings. Its rules are those of docs/report.md, in its own words.
+// TestReportIsWhatAnotherSamplerSums: the report of a day (with VRAMSCOPE_FULL; else of an hour
+// around midnight) has the same sums as a second program, which reads the same driver once a
+// second, without recordings. It implements the rules of docs/report.md independently.
 // docs/report.md promises .5 %; as both read at the same moments, less is left here.
 func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	begin, length := time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC), time.Hour
@@ -152,8 +152,7 @@ type usedBy struct {
 	doubt amounts // of it, since the GPU is back for less than half a minute: the sampler looks for it that often
 }
 
-// secondSampler reads the driver, and counts each reading, from the second one on, for the
-// second before it.
+// secondSampler reads the driver. From its second reading on, each counts for the second before it.
 type secondSampler struct {
 	box       *simulator.Box
 	energy    map[string]float64 // the counters at the last reading, by UUID
@@ -197,7 +196,7 @@ func (s *secondSampler) look(t *testing.T) {
 	}
 }
 
-// count gives a second of a GPU, or of a part of it, to its processes.
+// count adds one second of a GPU, or of a part of it, to its processes.
 func (s *secondSampler) count(uuid string, on []nvml.Process, part float64, known bool, busy, joules float64) {
 	memory, computing := 0.0, 0.0
 	for _, p := range on {

@@ -15,8 +15,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestJobHoldsAGPUWithoutAProcess: alice's job has a GPU for ten minutes and runs on it in the
-// last four; the recording and its report say so, also where the recorder was killed.
+// TestJobHoldsAGPUWithoutAProcess: alice's job has a GPU for ten minutes and runs on it only in the
+// last four. The recording and its report show both, even if the recorder was killed.
 func TestJobHoldsAGPUWithoutAProcess(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		directory := t.TempDir()

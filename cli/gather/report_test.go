@@ -15,8 +15,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// Two alerts of a GPU at one tick have each their own forecast: that of the GPU, and
-// that of an instance of it.
+// Two alerts of a GPU at one tick have a forecast each: one is about the GPU, the other about an
+// instance of it.
 func TestAlertsOfOneTick(t *testing.T) {
 	directory := t.TempDir()
 	w := recording.Start(directory, recording.Options{})
@@ -65,8 +65,8 @@ func TestAlertsOfOneTick(t *testing.T) {
 	}
 }
 
-// TestIdleTimeUpToAKill: the last minutes of a recorder that was killed, and started anew, come
-// in the order of time: an idle GPU is idle up to the kill.
+// TestIdleTimeUpToAKill: a recorder was killed and started again. The last minutes before the kill
+// are in their place in time: an idle GPU is idle until the kill.
 func TestIdleTimeUpToAKill(t *testing.T) {
 	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	record := func(directory string, from, to time.Duration) *recording.Writer {

@@ -96,7 +96,7 @@ func NoRules(p *command.Program, words string) *command.Failure {
 }
 
 // cannotAct returns why the daemon's guard cannot act, "" if it can. If no daemon answers, it
-// returns what is known without one.
+// checks whether the audit log can be written.
 func cannotAct(p *command.Program) string {
 	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
 	defer cancel()
@@ -293,8 +293,8 @@ func guardDemo(p *command.Program, s config.Settings) error {
 	return p.Print([]byte(words + "\n" + standingsInWords(snap)))
 }
 
-// standingsInWords says of each process whether it would be flushed, and what the guard
-// decided last.
+// standingsInWords lists the processes in the order in which the guard would flush them, and its
+// last decisions.
 func standingsInWords(snap *snapshot.Snapshot) string {
 	const commandCells, decisions = 24, 3
 	var b strings.Builder

@@ -14,7 +14,7 @@ import (
 	"vramscope/probe/preload"
 )
 
-// Command is what is known of a command before it is started.
+// Command describes a command before it is started.
 type Command struct {
 	Name    string
 	path    string
@@ -115,7 +115,7 @@ func afterEnv(arguments []string) []string {
 	return nil
 }
 
-// Refusal says why there will be no probe, "" where there is no reason.
+// Refusal returns why there will be no probe, "" if there will be one.
 func (s *Command) Refusal() string {
 	if s.special != "" {
 		return text.Clean(s.Name) + ": " + s.special
@@ -129,9 +129,9 @@ type Preloading struct {
 	Rescue           bool // --rescue
 }
 
-// Decide says whether a library goes into LD_PRELOAD, and if not, why. Shells and other launchers
-// get it, because the programs that they start use the GPU. Python programs have their own probe,
-// which knows more.
+// Decide returns whether a library goes into LD_PRELOAD, and if not, why. Shells and other
+// launchers get it, because the programs that they start use the GPU. Python programs have a probe
+// of their own, which knows more.
 func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	switch {
 	case f.Unwanted:
@@ -147,7 +147,7 @@ func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	return why == "", why
 }
 
-// NativeObstacle says why a running process cannot have the native probe; "" if it can.
+// NativeObstacle returns why a running process cannot have the native probe; "" if it can.
 func NativeObstacle(pid int) string {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	if target, err := os.Readlink(path); err != nil || isPython(target) {

@@ -1,5 +1,5 @@
-// Package launch prepares a command's environment so that a probe comes up in
-// it, for vramscope run and vramscope env:
+// Package launch prepares a command's environment so that a probe starts in it, for vramscope run
+// and vramscope env:
 //
 //	Inspect(path) ─→ Command ─┬ Python  PYTHONPATH, behind which is the probe's sitecustomize
 //	                          └ native  LD_PRELOAD, if nothing is in the way

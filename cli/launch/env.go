@@ -71,9 +71,9 @@ func WithSeccompFilters(environ []string) []string {
 	return append(environ, SeccompFilters+"="+strconv.Itoa(count))
 }
 
-// WithPreload returns an environment with a library behind whatever else is
-// preloaded. A child built with AddressSanitizer checks that nothing was loaded
-// before its own library, and would end: ASAN_OPTIONS turns that check off.
+// WithPreload returns an environment in which a library is preloaded after all others. A child
+// built with AddressSanitizer would end, because another library is loaded before its own:
+// ASAN_OPTIONS turns that check off.
 func WithPreload(environ []string, library string) []string {
 	list, environ := split(environ, "LD_PRELOAD")
 	options, environ := split(environ, "ASAN_OPTIONS")

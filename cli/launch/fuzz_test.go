@@ -8,8 +8,8 @@ import (
 	"vramscope/probe/preload"
 )
 
-// FuzzCommandLine: what is taken of a script's first line and of env's arguments is
-// in them, and Python's flags are letters before the script.
+// FuzzCommandLine: what is read from a script's first line and from env's arguments occurs in them,
+// and Python's flags are letters before the script.
 func FuzzCommandLine(f *testing.F) {
 	for _, line := range []string{
 		"#!/usr/bin/env -S python3 -I -u\nimport x", "#! /bin/sh -e\r\n", "#!", "#!\n", "\x7fELF", "#!/usr/bin/env\x00python3", "#!" + strings.Repeat("a ", 130),
@@ -36,8 +36,7 @@ func FuzzCommandLine(f *testing.F) {
 	})
 }
 
-// FuzzEnvironment: what others have set stays, in their order, and what is added can
-// be taken away again.
+// FuzzEnvironment: what was set before stays, in its order, and what is added can be removed again.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("LD_PRELOAD=/a.so:/b.so\x00PATH=/bin\x00ASAN_OPTIONS=x=1\x00PYTHONPATH=/p::/q")
 	f.Add("LD_PRELOAD= \x00LD_PRELOAD=/x/" + preload.FileName + " y\x00ASAN_OPTIONS=verify_asan_link_order=1\x00=\x00PYTHONPATH=")

@@ -40,7 +40,8 @@ func TestPreloadComesLastAndOnce(t *testing.T) {
 	}
 }
 
-// TestInterpretersOfScriptsAreFound: env's, too, which decides which probe a command gets.
+// TestInterpretersOfScriptsAreFound: also behind env. The interpreter decides which probe a command
+// gets.
 func TestInterpretersOfScriptsAreFound(t *testing.T) {
 	python := filepath.Join(t.TempDir(), "python3")
 	script := filepath.Join(t.TempDir(), "train")

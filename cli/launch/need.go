@@ -35,11 +35,12 @@ type Needs struct {
 	TTL          time.Duration
 	PID          int // the process that it is for; 0: none
 	wait, length time.Duration
-	cap          string             // what allocators may reserve, of run alone; "": they have no limit
+	cap          string             // the limit on what allocators may reserve, only for run; "": none
 	visible      *snapshot.Snapshot // the GPUs that were looked at
 }
 
-// capAtNeed is the value of --cap alone: what --need says, without what a CUDA context may take of it.
+// capAtNeed is the value of --cap without an argument: what --need says, less what a CUDA context
+// may take of it.
 const (
 	capAtNeed = "need"
 	contexts  = 512 * quantity.MiB // as the daemon's lease_reserve
@@ -80,7 +81,7 @@ func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, err
 	return given, nil
 }
 
-// LeaseFailure says why there is no lease, and what to do about it. Waited is how long the claim
+// LeaseFailure returns why there is no lease, and what to do about it. waited is how long the claim
 // has waited.
 func LeaseFailure(err error, waited time.Duration) error {
 	refusal, refused := errors.AsType[*probe.Error](err)
@@ -173,7 +174,7 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
-// capped reads --cap: 0 is what --need says.
+// capped returns the value of --cap; 0: the same as --need.
 func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
 	if _, err := quantity.ParseBytes(program); err == nil && n.cap == capAtNeed {
 		return 0, command.Usage("--cap %s is a flag and a command: write --cap=%[1]s", text.Clean(program))
@@ -204,8 +205,8 @@ func (n *Needs) withLease(p *command.Program, argv []string, most quantity.Bytes
 	return errors.Join(err, os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
 }
 
-// limit has the allocators that can be limited reserve no more than most on each GPU of a lease: PyTorch's by the probe, JAX's by
-// the environment.
+// limit makes the allocators that support it reserve no more than most on each GPU of a lease:
+// PyTorch's through the probe, JAX's through the environment.
 func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Bytes) error {
 	name, least, total := "XLA_PYTHON_CLIENT_MEM_FRACTION", quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	if os.Getenv("XLA_CLIENT_MEM_FRACTION") != "" {
@@ -222,7 +223,7 @@ func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Byt
 	}
 	limited := "PyTorch, where its probe starts"
 	set := os.Setenv("VRAMSCOPE_CAP", strconv.FormatInt(int64(most), 10))
-	if least >= total-total/100 && total > 0 { // JAX has one share for all GPUs
+	if least >= total-total/100 && total > 0 { // JAX takes one share for all GPUs
 		limited += ", and JAX"
 		share := min(float64(most)/float64(total), 1)
 		if own, err := strconv.ParseFloat(os.Getenv(name), 64); err == nil {

@@ -144,7 +144,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 	return cmd
 }
 
-// written has the command's probe write files into a directory.
+// written makes the command's probe write files into a directory.
 func written(flag, directory string) error {
 	if directory == "" {
 		return nil
@@ -177,8 +177,8 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 	return notStarted(argv[0], err)
 }
 
-// Find returns a command's file, as execvp(3) finds it. Its error is ENOENT or what is in
-// the way: EACCES also where the only file of that name in PATH is not executable.
+// Find returns a command's file, as execvp(3) finds it. Its error is ENOENT or another reason:
+// EACCES also if the only file of that name in PATH is not executable.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil || errors.Is(err, exec.ErrDot) { // PATH may contain the working directory

@@ -110,7 +110,7 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) error {
 	first := sampling.Latest()
 	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
-		// Probes alone can be shown as well: wait for their first answers.
+		// Probes can be shown without a driver: wait for their first answers.
 		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
 		src.Probes.Settle(settling)
 		cancel()
@@ -173,7 +173,7 @@ func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Op
 	}
 }
 
-// SaveFrom has a screen save what it shows, and its setup.
+// SaveFrom makes a screen save what it shows, and its setup.
 func SaveFrom(p *command.Program, o *ui.Options) {
 	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(command.StateHome(), snap) }
 	o.SavePage = func(at time.Time, page string) (string, error) {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestPastOfAMonitor: one's own recording and, where that has ended, what a daemon has.
+// TestPastOfAMonitor: the monitor's own recording or, if that has ended, a daemon's history.
 func TestPastOfAMonitor(t *testing.T) {
 	began := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	own := spanned{oldest: began, newest: began.Add(time.Minute)}
@@ -36,7 +36,7 @@ type spanned struct {
 
 func (s spanned) Span() (oldest, newest time.Time) { return s.oldest, s.newest }
 
-// An error that was recorded only after the monitor had read the past is on its screen all the same.
+// An error that was recorded after the monitor had read the past is on its screen all the same.
 func TestPastIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, warmed := time.Now(), 0

@@ -41,7 +41,7 @@ func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 	}
 }
 
-// TestSaveKeepsEarlierFilesOfTheSameSecond: two samples of one second are two files.
+// TestSaveKeepsEarlierFilesOfTheSameSecond: two samples within a second make two files.
 func TestSaveKeepsEarlierFilesOfTheSameSecond(t *testing.T) {
 	directory := t.TempDir()
 	first, second := snapshottest.DrawnBox(), snapshottest.DrawnBox()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSeenIsKept: what two screens have seen is kept for a day, and a broken file is none.
+// TestSeenIsKept: what two screens have seen is kept for a day, and a broken file counts as empty.
 func TestSeenIsKept(t *testing.T) {
 	directory, now := filepath.Join(t.TempDir(), "vramscope"), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	keep := func(seen map[string]time.Time, now time.Time) {

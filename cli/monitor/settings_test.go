@@ -14,7 +14,7 @@ import (
 	"vramscope/ui"
 )
 
-// TestSetupIsWritten: what the setup has set is what the next run begins with.
+// TestSetupIsWritten: the next run starts with what the setup has set.
 func TestSetupIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(path, []byte("# mine\n[daemon]\nrecord = true\n"), 0o600); err != nil {

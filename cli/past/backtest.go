@@ -157,7 +157,7 @@ func reportBadRows(p *command.Program, bad []backtest.BadRow) {
 	_, _ = p.Stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
-// replay scores each series. The cost of a sample is the forecaster's alone.
+// replay scores each series. The cost of a sample counts only the forecaster.
 func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if f.dump != "" {

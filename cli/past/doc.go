@@ -1,4 +1,4 @@
-// Package past has the commands that read recordings: replay, export, report, why and backtest.
+// Package past defines the commands that read recordings: replay, export, report, why and backtest.
 //
 //	sources.OpenRecording ─→ recording.Recording ─→ ui, rows, sums, an explanation, scores
 //

@@ -140,8 +140,8 @@ func (f *reportFlags) periods(r *sources.Recording, second string) (shown period
 	return shown, before, nil
 }
 
-// period returns the period that --since, --from and --to name. Without them it is the last
-// day, or what there is of it.
+// period returns the period that --since, --from and --to name: without them the last day, or all
+// that is recorded if that is less.
 func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	if f.since != "" && f.from != "" {
 		return p, command.Usage("--since and --from both say where to begin: leave one out")

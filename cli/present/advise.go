@@ -113,8 +113,8 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
 }
 
-// observePast takes a snapshot, and returns it with the longest past available: that of watching
-// now, of a recording or of a daemon.
+// observePast takes a snapshot, and returns it with the longest history available: from watching
+// now, from a recording or from a daemon.
 func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {

@@ -145,7 +145,7 @@ func (t *table) total() string {
 	return t.share(quantity.Sum(used...), quantity.Sum(total...))
 }
 
-// share returns "60.8/79.6G", whole from 100 GiB on.
+// share returns "60.8/79.6G", without decimals from 100 GiB.
 func (t *table) share(used, total snapshot.Bytes) string {
 	whole, ok := total.Value()
 	if !ok {

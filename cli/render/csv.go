@@ -23,8 +23,8 @@ func JSON(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// csvCell is a column's name and its value in a record. The columns are JSON fields; those of a
-// GPU have a prefix (docs/json.md).
+// csvCell is a column's name and its value in a record. The columns are named for JSON fields;
+// those of a GPU have a prefix (docs/json.md).
 type csvCell struct{ name, value string }
 
 // csvCells returns one record, of a GPU and perhaps a process on it. New metrics, from

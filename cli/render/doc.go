@@ -1,5 +1,5 @@
-// Package render writes what commands have found: as text for a terminal and for awk,
-// as CSV, and as the documents of schema.
+// Package render writes the results of commands: as text for a terminal and for awk, as CSV, and as
+// the documents of schema.
 //
 //	snapshot ─────────────────────→ Table, StatusLine, CSV, JSON    once
 //	results of flush, headroom, … ─→ a document, and text           printed as --format says

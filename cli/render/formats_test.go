@@ -24,7 +24,7 @@ import (
 	"vramscope/schema"
 )
 
-// forecast is the drawn box as one who has looked on sees it.
+// forecast returns the drawn box, as seen after watching for a while.
 func forecast() *snapshot.Snapshot { return snapshottest.DrawnBox() }
 
 func TestFormats(t *testing.T) {
@@ -193,7 +193,7 @@ func FuzzOutputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bad string) { checkOutputs(t, bad) })
 }
 
-// TestJSONKeepsWhatItEscapes: escaping must not change what a reader reads.
+// TestJSONKeepsWhatItEscapes: escaping does not change what a reader reads.
 func TestJSONKeepsWhatItEscapes(t *testing.T) {
 	var out bytes.Buffer
 	snap := hostile()
@@ -310,7 +310,7 @@ func TestOutputsSayWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestImpossibleFiguresAreWritten: what no driver should say can still be written.
+// TestImpossibleFiguresAreWritten: figures that no driver should report can still be written.
 func TestImpossibleFiguresAreWritten(t *testing.T) {
 	amount := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 	float := func(f float64) snapshot.Float { return quantity.From(f, quantity.Driver) }
@@ -338,7 +338,7 @@ func TestImpossibleFiguresAreWritten(t *testing.T) {
 	}
 }
 
-// TestASCIIIsASCII: the words of alerts and of a flush, too, which come with dashes.
+// TestASCIIIsASCII: that includes the words of alerts and of a flush, which contain dashes.
 func TestASCIIIsASCII(t *testing.T) {
 	const words = "full in 5m (3m–6m)… 2×H100"
 	snap := hostileWith("plain")

@@ -117,7 +117,7 @@ func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_
 // Signs are the few signs in text output that are not ASCII.
 type Signs struct{ cell.Glyphs }
 
-// SignsFor returns the signs for a terminal: ASCII alone, or all.
+// SignsFor returns the signs for a terminal: only ASCII, or all.
 func SignsFor(ascii bool) Signs {
 	if ascii {
 		return Signs{cell.ASCIIGlyphs()}

@@ -12,7 +12,7 @@ import (
 	"vramscope/schema"
 )
 
-// The text has the answer in a line, and with ASCII alone nothing else.
+// The text gives the answer in a line, and uses only ASCII if asked to.
 func TestHeadroomText(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 11))
 	for range 2000 {

@@ -61,8 +61,8 @@ func heading(title, note string) string {
 	return strings.ToUpper(title) + "  " + note
 }
 
-// reportGrid draws a table as text. Where there is little room it leaves out columns, one by one,
-// until the last column fits.
+// reportGrid draws a table as text. If it is too wide it leaves out columns, one by one, until the
+// last column fits.
 func reportGrid(t *evaluation.Table, width int) *grid {
 	const least = 18
 	g := &grid{}

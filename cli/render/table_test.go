@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestDayOne: on a terminal there are no columns that nothing can fill yet.
+// TestDayOne: on a terminal there are no columns that would be empty.
 func TestDayOne(t *testing.T) {
 	var out bytes.Buffer
 	if err := Table(&out, snapshottest.DayOne(), 80, false); err != nil {
@@ -63,8 +63,8 @@ func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
 	}
 }
 
-// TestUnattributedMemoryIsNoted: as in containers, where the driver
-// lists no process. A driver's rounding is not worth a line.
+// TestUnattributedMemoryIsNoted: as in containers, where the driver lists no process. A difference
+// from the driver's rounding gets no line.
 func TestUnattributedMemoryIsNoted(t *testing.T) {
 	snap := snapshottest.OneSample()
 	snap.GPUs[0].Unattributed = quantity.From(3*quantity.GiB, quantity.Driver)
@@ -87,7 +87,7 @@ func TestUnattributedMemoryIsNoted(t *testing.T) {
 	}
 }
 
-// TestTableHasJobs: where a terminal has room for them, and not in a pipe.
+// TestTableHasJobs: it has them on a wide terminal, but not in a pipe.
 func TestTableHasJobs(t *testing.T) {
 	snap := snapshottest.DayOne()
 	for width, want := range map[int]bool{0: false, 60: false, 200: true} {
@@ -101,8 +101,8 @@ func TestTableHasJobs(t *testing.T) {
 	}
 }
 
-// TestNarrowTableSpendsItsWidthOnFigures: where a GPU's name would be cut to nothing,
-// the first line has it.
+// TestNarrowTableSpendsItsWidthOnFigures: if nothing of a GPU's name would remain, only the first
+// line has the name.
 func TestNarrowTableSpendsItsWidthOnFigures(t *testing.T) {
 	var out strings.Builder
 	if err := Table(&out, snapshottest.DrawnBox(), 80, false); err != nil {

@@ -123,7 +123,7 @@ func Previous(p *command.Program) *Handover {
 	return h
 }
 
-// TakeOver has a sampler continue where the previous process ended. H may be nil.
+// TakeOver makes a sampler continue where the previous process ended. h may be nil.
 func (h *Handover) TakeOver(sampling *sampler.Sampler) {
 	if h != nil && h.why == ErrUpgraded.Error() { // and not to read a new configuration
 		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})

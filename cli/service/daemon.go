@@ -229,7 +229,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	return o
 }
 
-// keepLeases gives a daemon of a real box the ledger of leases.
+// keepLeases makes the ledger of leases for the daemon of a real box.
 func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) *leasing.Keeper {
 	if o.Processes = src.Table; src.Table == nil {
 		return nil

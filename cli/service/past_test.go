@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestDaemonsPastBeginsWithItsRecording: a daemon that was started again remembers
-// what the one before has recorded, and there is no seam.
+// TestDaemonsPastBeginsWithItsRecording: a restarted daemon has what the previous one recorded,
+// without a gap or a repeat.
 func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
 	writer := recording.Start(directory, recording.Options{})

@@ -53,8 +53,8 @@ func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// Simulate makes the sources those of a simulated box that has already run for past: in its prelude
-// and, where that is shorter, in the story.
+// Simulate makes the sources those of a simulated box that has already run for past: first its
+// prelude and then, if that is shorter, its story.
 func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) *simulator.Box {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
 	o.Clock, o.Prelude = clock.Now, min(cmp.Or(o.Prelude, past), simulator.MaxPrelude)

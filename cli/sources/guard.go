@@ -30,7 +30,7 @@ func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
 	return r
 }
 
-// BindGuard gives a daemon's guard its means.
+// BindGuard connects a daemon's guard to what it acts through.
 func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon.Options) {
 	if r == nil {
 		return

@@ -15,7 +15,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Held is what holds a process's memory, by its probe, and what the driver says of it.
+// Held lists what holds a process's memory, by its probe, and what the driver reports for the
+// process.
 type Held struct {
 	probe.Holds
 	Runtime  probe.Runtime
@@ -49,8 +50,8 @@ func simulatedHolds(box *simulator.Box) holder {
 	}
 }
 
-// Holds asks a process's probe what holds its memory. An answer that exceeds what the
-// driver says of the process is refused.
+// Holds asks a process's probe what holds its memory. It refuses an answer that exceeds the
+// driver's figure.
 func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapshot) (Held, error) {
 	id, err := src.identify(pid)
 	if err != nil {
@@ -69,7 +70,7 @@ func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapsh
 	return out, src.checkHolds(out.Snapshot, id, out.Devices)
 }
 
-// checkHolds refuses an answer that exceeds what the driver says.
+// checkHolds refuses an answer that exceeds the driver's figure.
 func (src *Set) checkHolds(snap *snapshot.Snapshot, id process.Identity, devices []probe.DeviceHolds) error {
 	if src.Table != nil && !src.Table.Alive(id) { // no driver's figure of it could limit the answer
 		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}

@@ -17,7 +17,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestHoldsOfAProcessThatHasExitedAreRefused: its pid is another's when the driver is read.
+// TestHoldsOfAProcessThatHasExitedAreRefused: another process may have its pid when the driver is
+// read.
 func TestHoldsOfAProcessThatHasExitedAreRefused(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	proc, pid := t.TempDir(), strconv.Itoa(os.Getpid())

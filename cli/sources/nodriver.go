@@ -37,7 +37,8 @@ func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	return noGPU(driver, src.Program.Getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
-// Unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
+// Unmatched refuses a --gpu that names no GPU here: without the refusal it would look like a lost
+// GPU.
 func Unmatched(wanted []string, devices []nvml.Device) error {
 	for _, want := range wanted {
 		found := false
@@ -72,7 +73,7 @@ func noGPU(driver nvml.Driver, visible string) error {
 		"  kernel says       dmesg | grep -i NVRM")
 }
 
-// DriverFailure says why the driver cannot be read.
+// DriverFailure returns why the driver cannot be read.
 func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
 	driver, _ := src.Driver.Opened()
 	err := snap.Driver.Err
@@ -111,7 +112,7 @@ func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
 	return f
 }
 
-// NoCgo returns the error of a program that was built without C; cause says what it lacks.
+// NoCgo returns the error of a program that was built without C; cause says what is missing.
 func NoCgo(cause error) error {
 	return &command.Failure{Code: command.ExitNoLibrary, Err: cause, Message: cause.Error(), Next: []string{
 		"",

@@ -77,7 +77,7 @@ func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.S
 }
 
 // unsettled returns the processes whose reports are doubted, and those whose probes this user can
-// ask again: with skewed readings, or the silent one that a command acts on.
+// ask again: their readings are skewed, or a command acts on them and they have not answered.
 func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
 	for i := range snap.Rows {
 		switch p := &snap.Rows[i]; {
@@ -122,7 +122,8 @@ func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch ti
 	return src.ObserveUntil(ctx, sampling, watch, func(*snapshot.Snapshot) bool { return false })
 }
 
-// ObserveUntil samples until a snapshot is enough, for at most limit, and returns the last one.
+// ObserveUntil samples until enough accepts a snapshot, for at most limit, and returns the last
+// one.
 func (src *Set) ObserveUntil(ctx context.Context, sampling *sampler.Sampler, limit time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
 	ctx, end := src.ListenFor(ctx)
 	defer end()

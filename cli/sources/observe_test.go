@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestCancelledWatch ends with what ended it, not with a picture.
+// TestCancelledWatch: it returns what ended it, and no snapshot.
 func TestCancelledWatch(t *testing.T) {
 	p := &command.Program{Now: time.Now}
 	p.Flags.Demo = true
@@ -30,7 +30,7 @@ func TestCancelledWatch(t *testing.T) {
 	}
 }
 
-// TestGPUsAloneAskNoServer: nothing reads its answer, so that a claim would wait for nothing.
+// TestGPUsAloneAskNoServer: nothing reads the answer, and a claim would wait for it in vain.
 func TestGPUsAloneAskNoServer(t *testing.T) {
 	library := nvml.New(nvml.Options{LibraryPath: t.TempDir() + "/none.so"})
 	src := &Set{Library: library, Options: sampler.Options{Devices: library, Processes: process.NewTable("/proc"), Clock: time.Now}}

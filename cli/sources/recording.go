@@ -33,7 +33,7 @@ func OpenRecording(p *command.Program, named ...string) (*Recording, error) {
 	return &Recording{r, where, p}, nil
 }
 
-// noRecording returns the failure to open a recording; it says what to do.
+// noRecording returns the failure to open a recording, and says what to do.
 func noRecording(err error, where string, own bool) error {
 	f := command.Failed(err)
 	switch {

@@ -13,7 +13,8 @@ import (
 	"vramscope/server"
 )
 
-// holdRoom has a lease for each device hold what a server has freed there, for a time, or ends those leases (0).
+// holdRoom makes leases hold what a server has freed on each device, for a time, or ends those
+// leases (0).
 func (src *Set) holdRoom(ctx context.Context, s *server.Server, result *flush.Result, ttl time.Duration) (notes []string) {
 	command := fmt.Sprintf("room of %s, PID %d", s.Name, s.Process.PID)
 	if ttl == 0 {
@@ -46,10 +47,10 @@ func (src *Set) endRoom(ctx context.Context, command string) {
 	}
 }
 
-// roomClaims returns a claim for each device of what was freed there: a lease of several devices has
-// the same on all of them.
+// roomClaims returns a claim for each device on which memory was freed: a lease of several devices
+// would need the same amount on each.
 func roomClaims(result *flush.Result, ttl time.Duration, command string) (claims []socket.Claim) {
-	const sampled = 5 * time.Second // until the daemon, too, has seen what is free
+	const sampled = 5 * time.Second // until the daemon, too, has seen the freed memory
 	for i := range result.Devices {
 		if d := &result.Devices[i]; d.Freed() > 0 {
 			claims = append(claims, socket.Claim{Ask: lease.Ask{Wait: sampled, Claim: lease.Claim{Need: d.Freed(), Count: 1, Among: []string{d.UUID}, TTL: ttl, Command: command}}})

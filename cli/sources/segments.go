@@ -20,8 +20,8 @@ import (
 // mapper asks a process's probe, real or simulated, where its memory lies.
 type mapper func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error)
 
-// segmentsFrom asks real probes, each on its own connection: a map takes long,
-// and stats are read meanwhile.
+// segmentsFrom asks real probes, each on a connection of its own: a map takes long, and stats are
+// read meanwhile.
 func segmentsFrom(finder *probe.Finder) mapper {
 	return func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error) {
 		client, err := finder.OpenProcess(id)

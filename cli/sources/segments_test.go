@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// demoSources are those of the demo at its beginning.
+// demoSources returns the sources of the demo at its beginning.
 func demoSources(t *testing.T) (*Set, *sampler.Sampler) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -28,8 +28,8 @@ func demoSources(t *testing.T) (*Set, *sampler.Sampler) {
 	return src, sampling
 }
 
-// TestMapIsOfTheRowsDevice: what the screen shows of a row and the sums of its map
-// are the same, also on a MIG instance.
+// TestMapIsOfTheRowsDevice: the figures of a row and the sums of its map are the same, also on a
+// MIG instance.
 func TestMapIsOfTheRowsDevice(t *testing.T) {
 	src, sampling := demoSources(t)
 	ask := src.SegmentsAction(sampling.Latest)
@@ -94,8 +94,8 @@ func TestReasonsForNoMap(t *testing.T) {
 	}
 }
 
-// TestImpossibleMapsAreRefused: a map may not have more than the driver reports of
-// the process.
+// TestImpossibleMapsAreRefused: a map may not have more memory than the driver reports for the
+// process.
 func TestImpossibleMapsAreRefused(t *testing.T) {
 	src, sampling := demoSources(t)
 	snap := sampling.Latest()
@@ -116,8 +116,8 @@ func TestImpossibleMapsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHoldersAreOfTheRowsDevice: what the screen shows of a row and the sum of its holders are the
-// same, also on a MIG instance; more than the driver says is refused.
+// TestHoldersAreOfTheRowsDevice: the figure of a row and the sum of its holders are the same, also
+// on a MIG instance; more than the driver reports is refused.
 func TestHoldersAreOfTheRowsDevice(t *testing.T) {
 	src, sampling := demoSources(t)
 	ask, rows := src.HoldersAction(sampling.Latest), 0

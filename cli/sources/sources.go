@@ -25,7 +25,7 @@ import (
 	"vramscope/server"
 )
 
-// Set is what a sampler reads: the real box, or a simulated one. The sampler cannot tell them
+// Set holds what a sampler reads: the real box, or a simulated one. The sampler cannot tell them
 // apart.
 type Set struct {
 	Program  *command.Program
@@ -39,9 +39,9 @@ type Set struct {
 	Daemon  *socket.Reader // what a daemon reports of others' probes; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
 	Signal  func(context.Context, process.Identity, syscall.Signal) error
-	// flushes asks a probe to free memory: a real one, or a simulated one.
+	// flushes asks a probe to free memory. It is a real one or a simulated one.
 	flushes flush.Prober
-	Log     *action.Log          // nil in a demo: what is simulated is not logged
+	Log     *action.Log          // nil in a demo: simulated actions are not logged
 	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
 	Segments mapper

@@ -21,7 +21,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// MemoryHistory has a process's probe write what it allocates and has recorded, as PyTorch's pickle.
+// MemoryHistory makes a process's probe write its allocations and their recorded history, as
+// PyTorch's pickle.
 func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
 	client, _, err := src.Connect(ctx, pid)
 	if err != nil {
@@ -123,8 +124,8 @@ func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 	return bounded.First(file, memoryviz.MaxFile)
 }
 
-// ReplayedError replays a trace that ends in an out-of-memory error: of an allocation that PyTorch reported as
-// so many bytes, with so much reserved.
+// ReplayedError replays a trace that ends in an out-of-memory error: PyTorch reported the bytes
+// requested and reserved.
 func ReplayedError(ctx context.Context, trace []byte, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
 	python, err := whatif.Named(ctx, interpreter)
 	if err != nil {

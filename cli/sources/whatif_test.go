@@ -130,7 +130,7 @@ func TestWhatIsNotReplayed(t *testing.T) {
 	}
 }
 
-// What of a GPU is PyTorch's is known of a process on one GPU alone.
+// How much of a GPU is PyTorch's is known only for a process on a single GPU.
 func TestRoomOf(t *testing.T) {
 	size := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Driver) }
 	row := snapshot.Process{Used: size(30), Other: size(4), ID: snapshot.RowID{GPUUUID: "GPU-0"}}

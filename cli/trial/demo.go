@@ -30,8 +30,8 @@ import (
 // shortage is one of the two boxes of demo rescue.
 type shortage struct{ sampling *sampler.Sampler }
 
-// newShortage has a box's training killed by a shortage of memory or, with a guard, rescued. It
-// samples until the context ends.
+// newShortage starts a box whose training is killed by a shortage of memory or, with a guard,
+// rescued. It samples until the context ends.
 func newShortage(ctx context.Context, p *command.Program, rescue bool) *shortage {
 	const interval, past = 250 * time.Millisecond, time.Minute
 	src := &sources.Set{Options: sampler.Options{Interval: interval}}
@@ -64,7 +64,7 @@ func newShortage(ctx context.Context, p *command.Program, rescue bool) *shortage
 	return s
 }
 
-// outcome returns the newest event that says how the shortage ended; nil before it.
+// outcome returns the newest event about how the shortage ended; nil before that.
 func (s *shortage) outcome() *snapshot.Event {
 	for _, e := range s.sampling.History().Events(20) {
 		switch e.Kind {
@@ -92,7 +92,7 @@ const (
 	theTraining = "train.py"
 )
 
-// uses says how much memory programs use; one that does not run has ended.
+// uses returns how much memory programs use; a program that does not run has ended.
 func (s *shortage) uses(names ...string) string {
 	for i, name := range names {
 		if p := s.row(name); p != nil {
@@ -104,7 +104,7 @@ func (s *shortage) uses(names ...string) string {
 	return strings.Join(names, ", ")
 }
 
-// scenes are the moments of the story that are shown, and what is shown of each box.
+// scenes are the moments of the story that are shown, and the words for each box.
 var scenes = []struct {
 	title   string
 	reached func(*shortage) bool
@@ -213,7 +213,7 @@ func (t *teller) words(style themes.Style, words string) string {
 	return spelled(cell.Span{Style: style, Text: t.look.Glyphs.Words(words)})
 }
 
-// begin says what is simulated, and what the panes are about.
+// begin prints what is simulated, and what the panes are about.
 func (t *teller) begin(says, left, right string) error {
 	s := &t.look.Styles
 	return t.print([]byte(t.words(s.Badge, "SIMULATED") + t.words(s.Dim, " "+says) + "\n" + t.beside(t.words(s.Strong, "$ "+left), t.words(s.Strong, "$ "+right))))

@@ -17,8 +17,8 @@ import (
 	"vramscope/probe/cuda"
 )
 
-// box is what NVML reports of the GPUs, to choose one; empty without NVML. CUDA
-// numbers them differently, and would need a context on each for its free memory.
+// box holds what NVML reports of the GPUs, to choose one; it is empty without NVML. CUDA numbers
+// them differently, and would need a context on each for its free memory.
 type box struct {
 	wanted  string // the one GPU asked for, "" for any
 	visible string // CUDA_VISIBLE_DEVICES

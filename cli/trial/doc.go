@@ -1,3 +1,4 @@
-// Package trial has what vramscope can be tried on: the commands demo, demo rescue and demo lease, with what they
-// simulate, and probe, a small CUDA process with a pool of memory. Start with demo.go and probe.go.
+// Package trial defines the commands for trying vramscope: demo, demo rescue and demo lease, with
+// what they simulate, and probe, a small CUDA process with a pool of memory. Start with demo.go and
+// probe.go.
 package trial

@@ -65,7 +65,7 @@ func (s *sharing) uses() (server, trains quantity.Bytes) {
 	return server, trains
 }
 
-// sample is what the driver reports. The ledger reads it, too.
+// sample returns what the driver reports. It also passes it to the ledger.
 func (s *sharing) sample(context.Context) *snapshot.Snapshot {
 	server, trains := s.uses()
 	reading := lease.Reading{At: time.Now(), Devices: []lease.Device{{UUID: gpuID, Label: "0", Capacity: gpuSize, Free: gpuSize - server - trains, Known: true, Exact: true}}}
@@ -80,7 +80,7 @@ func (s *sharing) sample(context.Context) *snapshot.Snapshot {
 	}
 }
 
-// claim asks the ledger for a lease, and says what came of it.
+// claim asks the ledger for a lease, and returns it with the answer in words.
 func (s *sharing) claim(need quantity.Bytes, parent string) (*lease.Lease, string) {
 	s.sample(context.Background())
 	given, err := s.ledger.Claim(time.Now(), lease.Claim{Need: need, Count: 1, Parent: parent}, false)
@@ -97,7 +97,7 @@ func (s *sharing) run(ctx context.Context, level flush.Level) (string, error) {
 	return result.Sentence(""), err
 }
 
-// demoLease plays the story, and prints what comes of each command.
+// demoLease plays the story, and prints the result of each command.
 func demoLease(ctx context.Context, p *command.Program) error {
 	t, err := newTeller(p)
 	if err != nil {

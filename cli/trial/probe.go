@@ -147,8 +147,8 @@ func becomePreloaded(p *command.Program) error {
 	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, append(environ, again+"=1")))
 }
 
-// socketOf returns the path of the native probe's socket. The probe makes it on a thread
-// of its own, which the first call of CUDA starts.
+// socketOf returns the path of the native probe's socket. The probe makes it on a thread of its
+// own, which starts at the first CUDA call.
 func socketOf(ctx context.Context) (string, error) {
 	path, err := probe.OwnPlace()
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"vramscope/lease"
 )
 
-// journal is the ledger on disk: two files, which are written in turn. A daemon that is killed while
-// it writes leaves the one before. Nothing is synced, and no file replaced, which some file systems
-// sync: leases are of no use after a reboot.
+// journal keeps the ledger on disk, in two files that are written in turn. If the daemon is killed
+// while it writes one, the other is complete. Nothing is synced, and no file is replaced, because
+// some file systems sync then: leases are of no use after a reboot.
 type journal struct {
 	path string // the path of both files, without .0 and .1
 	turn int
@@ -37,7 +37,7 @@ const maxJournal = 16 << 20
 // boot returns the kernel's name of this boot.
 // Source: https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
 func boot() string {
-	name, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // where there is none, each boot is the same
+	name, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without this file, every boot looks the same
 	return strings.TrimSpace(string(name))
 }
 
@@ -58,7 +58,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		written, failed := bounded.First(file, maxJournal)
 		_ = file.Close() // the file was only read
 		var c content
-		if failed == nil { // behind the content the file may have the end of a longer one
+		if failed == nil { // after the content the file may have the end of a longer one
 			failed = json.NewDecoder(bytes.NewReader(written)).Decode(&c)
 		}
 		if failed != nil {

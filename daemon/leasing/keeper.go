@@ -267,7 +267,7 @@ func (k *Keeper) full(uid uint32) bool {
 	return len(all) >= perBox || own >= perUser && uid != 0 && uid != uint32(os.Geteuid())
 }
 
-// Renew has a lease expire after ttl from now.
+// Renew makes a lease expire at ttl from now.
 func (k *Keeper) Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, error) {
 	return k.change(uid, id, func(le *lease.Lease) { k.ledger.Renew(k.Now(), le, ttl) })
 }

@@ -23,7 +23,7 @@ import (
 	"vramscope/schema"
 )
 
-// world is a keeper on one GPU of 80 GiB, of which the test says what is free and who uses it.
+// world is a keeper on one GPU of 80 GiB; the test sets what is free and who uses it.
 type world struct {
 	*testing.T
 	*Keeper
@@ -128,7 +128,8 @@ func (w *world) lists(want string) {
 	}
 }
 
-// TestTreeBelongsToItsLease: also what has left it, until the last process has ended.
+// TestTreeBelongsToItsLease: a process that has left the tree belongs to it, too, until the tree's
+// last process has ended.
 func TestTreeBelongsToItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -155,8 +156,8 @@ func TestTreeBelongsToItsLease(t *testing.T) {
 	w.lists("")
 }
 
-// TestEnvironmentNamesALease: of a claim for no process, and of a process that left the tree before it
-// was seen in it.
+// TestEnvironmentNamesALease: it names the lease of a claim for no process, and of a process that
+// left the tree before it was seen there.
 func TestEnvironmentNamesALease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -180,7 +181,7 @@ func TestEnvironmentNamesALease(t *testing.T) {
 	orphan, _ := w.start("exec sleep 1000 >&-")
 	w.sample()
 	w.lists("held 20.0G uses 7.00G; held 10.0G uses 0")
-	_ = orphan.Process.Kill() // the last of the second
+	_ = orphan.Process.Kill() // the last process of the second lease
 	_ = orphan.Wait()         // it was killed
 	w.rows = nil
 	_ = cmd.Process.Kill() // and of the first
@@ -241,7 +242,7 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	}
 }
 
-// TestUnwrittenLeaseIsNotGiven: it would be lost in a restart.
+// TestUnwrittenLeaseIsNotGiven: a restart would lose it.
 func TestUnwrittenLeaseIsNotGiven(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -294,7 +295,7 @@ func TestTroublesAreEvents(t *testing.T) {
 	}
 }
 
-// TestOthersSeeNoCommands, and cannot end what is not theirs.
+// TestOthersSeeNoCommands: and they cannot end a lease that is not theirs.
 func TestOthersSeeNoCommands(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -315,7 +316,8 @@ func TestOthersSeeNoCommands(t *testing.T) {
 	w.lists("")
 }
 
-// TestImportanceIsTheConfigurations, not what a claim says, and a command counts only for the daemon's own user.
+// TestImportanceIsTheConfigurations: a claim cannot set it, and a rule about a command counts only
+// for the daemon's own user.
 func TestImportanceIsTheConfigurations(t *testing.T) {
 	w := newWorld(t)
 	w.Importance = (&guard.Policy{Importance: []guard.Importance{{Command: "train.py*", Value: 500}}}).OfClaims()
@@ -328,7 +330,8 @@ func TestImportanceIsTheConfigurations(t *testing.T) {
 	}
 }
 
-// TestWaitingNamesWhatIsInItsWay: what grows before what has most, and another user's process only by its number.
+// TestWaitingNamesWhatIsInItsWay: a process that grows is named before the largest one, and another
+// user's process only by its number.
 func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
 	w.uses(os.Getpid(), 30*quantity.GiB)
@@ -358,7 +361,7 @@ func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	look(12346, "PID "+pids[1]+" (me) has 40.0G")
 }
 
-// TestInstancesAreDevices, and where use is not known there is one lease.
+// TestInstancesAreDevices: and a device whose use is not known has one lease.
 func TestInstancesAreDevices(t *testing.T) {
 	w := newWorld(t)
 	w.apply(snapshottest.DrawnBox())

@@ -20,7 +20,7 @@ type known struct {
 // the lease's process, and those whose environment names the lease.
 type members struct {
 	table   *process.Table
-	leaseOf map[known]string // leases of processes that were seen in one
+	leaseOf map[known]string // leases by the processes that were seen in their trees
 	named   map[known]string // by the environment of processes on GPUs; "": it names none
 }
 
@@ -103,7 +103,7 @@ func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link,
 }
 
 func (m *members) nameIn(id process.Identity) string {
-	variables, _ := m.table.Environment(id) // another user's process gives none
+	variables, _ := m.table.Environment(id) // another user's environment cannot be read
 	at := slices.IndexFunc(variables, func(v process.Variable) bool { return v.Name == lease.Variable })
 	if at < 0 {
 		return ""

@@ -112,8 +112,9 @@ func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Proces
 	return most
 }
 
-// standing returns how far a claim is, with what is in its way as a user may see it: the process that grows, else the one that has
-// most, or promises. Of another user's process it says no more than the daemon's numbers do.
+// standing returns how far a claim is, with what is in its way as a user may see it: the process
+// that grows, or else the process or lease with the most memory. It says no more about another
+// user's process than the daemon's numbers do.
 func (k *Keeper) standing(le *lease.Lease, viewer uint32) lease.Standing {
 	s := k.ledger.Standing(le)
 	if s.Reason != "" || s.Device == "" || s.Room >= le.Need || le.Parent != "" {

@@ -125,8 +125,8 @@ func (s *Server) known(r *request, c *client) *answer {
 	return a
 }
 
-// cache keeps the answers made from the newest snapshot, by command and view, as text from the id
-// on. They are the same for all clients, so many clients cost little more than one.
+// cache keeps the answers made from the newest snapshot, by command and view, as the text after the
+// id. They are the same for all clients, so many clients cost little more than one.
 type cache struct {
 	mu     sync.Mutex
 	source *snapshot.Snapshot

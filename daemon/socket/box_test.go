@@ -99,7 +99,8 @@ func askedAt() string {
 	return conn.RemoteAddr().String()
 }
 
-// flood tries to connect so many times, and holds what it gets as long as others do.
+// flood tries to connect the given number of times, and keeps its connections as long as the server
+// does.
 func flood(path string, times int) int {
 	var held [64]net.Conn
 	got := 0
@@ -118,7 +119,7 @@ func flood(path string, times int) int {
 	return 0
 }
 
-// answered is how many of so many tries to ask a daemon are answered.
+// answered returns how many of several tries to ask a daemon are answered.
 func answered(place Place, tries int) (n int) {
 	for range tries {
 		if client, err := Dial(context.Background(), []Place{place}); err == nil {
@@ -180,7 +181,7 @@ var failedAllocation = snapshot.OutOfMemory{
 	API: "cuMemAlloc", Library: secret + ".so", Config: secret + ":True",
 }
 
-// history has the events of actions beside the drawn ones.
+// history adds the events of actions to the drawn ones.
 type history struct{ snapshot.History }
 
 func (h history) Events(limit int) []snapshot.Event {
@@ -225,7 +226,7 @@ func mustShare(t *testing.T, value string) Share {
 	return share
 }
 
-// as runs a client as another user, with requests, and gives what it writes.
+// as runs a client as another user, with requests, and returns what it writes.
 func as(t *testing.T, uid, gid uint32, directory, requests string, environ ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

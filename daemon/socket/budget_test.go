@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestBudgetBoundsAClient: what a client asks for in a loop takes its rate of a core.
+// TestBudgetBoundsAClient: a client that asks in a loop uses no more of a core than its rate.
 func TestBudgetBoundsAClient(t *testing.T) {
 	const share, saved, each, times = .2, 10 * time.Millisecond, 5 * time.Millisecond, 20
 	b := &budget{left: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(saved))}
@@ -19,13 +19,14 @@ func TestBudgetBoundsAClient(t *testing.T) {
 	for range times {
 		cost += b.use(t.Context(), func() time.Duration { return each })
 	}
-	// But for what was saved up, and the last one, which goes into debt, all is earned first.
+	// All time used is earned first, except what was saved up and the last request, which goes into
+	// debt.
 	if took, earned := time.Since(began), time.Duration(float64(cost-saved-each)/share); cost != times*each || took < earned {
 		t.Errorf("used %s in %s, which earn it in %s", cost, took, earned)
 	}
 }
 
-// TestBudgetThatOwesNothingIsForgotten: else a user that once asked would be kept for ever.
+// TestBudgetThatOwesNothingIsForgotten: otherwise every user that ever asked would be kept.
 func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
 	b := newBudget(userRate)
 	if !b.full() {
@@ -36,8 +37,8 @@ func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestBudgetOutlivesItsConnections: who connects anew has the same, while anything is owed; and so has
-// who stays connected.
+// TestBudgetOutlivesItsConnections: a client that connects again gets the same budget while it owes
+// something, and so does one that stays connected.
 func TestBudgetOutlivesItsConnections(t *testing.T) {
 	conn := &net.UnixConn{}
 	s := &Server{open: map[*net.UnixConn]uint32{conn: alice}, users: make(map[uint32]*budget)}
@@ -55,8 +56,8 @@ func TestBudgetOutlivesItsConnections(t *testing.T) {
 	}
 }
 
-// TestRequestsCostSomething: a client that asks for next to nothing in a loop uses its
-// budget up, too, and what is sent costs as well.
+// TestRequestsCostSomething: a client that asks for next to nothing in a loop uses up its budget,
+// too. The bytes sent cost as well.
 func TestRequestsCostSomething(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	own := &budget{left: rate.NewLimiter(1, int(burst))}

@@ -12,7 +12,7 @@ import (
 	"vramscope/probe"
 )
 
-// TestRefused: an answer that there is nothing is one; a connection that breaks is none.
+// TestRefused: an answer that there is nothing is a refusal; a broken connection is not.
 func TestRefused(t *testing.T) {
 	no := &probe.Error{Code: probe.Forbidden}
 	for _, c := range []struct {
@@ -30,7 +30,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestAnswersAreLimited: by members before they are decoded, and by the items of each list.
+// TestAnswersAreLimited: by their number of members before they are decoded, and by the number of
+// items in each list.
 func TestAnswersAreLimited(t *testing.T) {
 	list := func(name, item string, n int) string {
 		return `{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]}"
@@ -78,7 +79,8 @@ func answering(t *testing.T, answers ...string) *Client {
 	return newClient(conn)
 }
 
-// TestAnswersAreOfTheRequest: a connection on which another comes is closed, and one that refuses is not.
+// TestAnswersAreOfTheRequest: a connection that answers another request is closed; one that refuses
+// is kept.
 func TestAnswersAreOfTheRequest(t *testing.T) {
 	for answer, broken := range map[string]bool{
 		`{"id":1,"ok":true,"guard":{}}`:                         false,

@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fakeGuard is paused as the test asks.
+// fakeGuard pauses when it is asked to.
 type fakeGuard struct {
 	mu    sync.Mutex
 	state snapshot.Guard

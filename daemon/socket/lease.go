@@ -18,7 +18,7 @@ import (
 	"vramscope/schema"
 )
 
-// Leaser has the methods for requests about leases.
+// Leaser answers requests about leases.
 type Leaser interface {
 	// Claim may wait until left is closed or tell fails. It reports its progress to tell.
 	Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error)

@@ -18,7 +18,7 @@ import (
 type Claim struct {
 	lease.Ask
 	Self bool // it is for this process
-	PID  int  // or for this one; 0: for none that is there yet
+	PID  int  // or for this one; 0: for a process that does not exist yet
 }
 
 func (c *Claim) request() *request {
@@ -122,7 +122,7 @@ func clean(l *schema.Lease) {
 	}
 }
 
-// RenewLease has a lease expire after ttl from now.
+// RenewLease makes a lease expire at ttl from now.
 func (c *Client) RenewLease(ctx context.Context, id string, ttl time.Duration) (schema.Lease, error) {
 	return c.askLease(ctx, &request{Cmd: cmdRenew, Lease: id, TTLNS: int64(ttl)})
 }

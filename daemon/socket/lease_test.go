@@ -67,7 +67,7 @@ func serveLeases(t testing.TB, share Share) (directory string, keeper *leasing.K
 	return directory, keeper
 }
 
-// TestThousandClaimsNeverOvercommit: all at once, by as many connections.
+// TestThousandClaimsNeverOvercommit: they come all at once, each on its own connection.
 func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	directory, keeper := serveLeases(t, mustShare(t, "none"))
 	places := []Place{{directory, uint32(os.Geteuid())}}
@@ -108,7 +108,7 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionLeavesTheQueue, so that the next claim has its turn.
+// TestClosedConnectionLeavesTheQueue: then the next claim has its turn.
 func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 	directory, _ := serveLeases(t, mustShare(t, "none"))
 	claim := func(need int) *net.UnixConn {
@@ -141,7 +141,8 @@ func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 	answer(third, `"lease":{"id":"`)
 }
 
-// TestOthersClaim: for their own processes, and unseen by others.
+// TestOthersClaim: other users claim for their own processes only, and do not see each other's
+// claims.
 func TestOthersClaim(t *testing.T) {
 	directory, _ := serveLeases(t, mustShare(t, "all"))
 	got := as(t, alice, alice, directory, `{"id":1,"cmd":"lease_claim","bytes":1073741824,"count":1,"command":"train.py"}
@@ -180,7 +181,8 @@ func TestLimitsOfAClaim(t *testing.T) {
 	}
 }
 
-// TestWaitsForLeasesAreLimited: to 1,024 in all, and to 128 of a user other than the daemon's and root.
+// TestWaitsForLeasesAreLimited: to 1,024 in all, and to 128 for each user other than root and the
+// daemon's own.
 func TestWaitsForLeasesAreLimited(t *testing.T) {
 	for _, c := range []struct {
 		alices, bobs int
@@ -200,7 +202,8 @@ func TestWaitsForLeasesAreLimited(t *testing.T) {
 	}
 }
 
-// TestConnectionsThatWaitForALeaseTakeNoOthersPlace: neither of their user nor of all.
+// TestConnectionsThatWaitForALeaseTakeNoOthersPlace: they count neither against their user's limit
+// nor against the limit for all.
 func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	for uid, most := range map[uint32]int{alice: mostOfAUser, 0: mostOwners} {
 		for _, waiting := range []int{0, 1, 40} {
@@ -221,8 +224,8 @@ func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	}
 }
 
-// TestClaimForNoProcessEnds: after ten minutes, or when it says. A claim for one needs a daemon that
-// can identify it.
+// TestClaimForNoProcessEnds: after ten minutes, or after the claim's own time. A claim for a
+// process needs a daemon that can identify it.
 func TestClaimForNoProcessEnds(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, time.Second: time.Second} {
 		if ask, err := new(Server).ask(&client{uid: alice}, &request{TTLNS: int64(ttl)}); err != nil || ask.TTL != want || ask.UID != alice {
@@ -246,7 +249,7 @@ func (granting) Claim(context.Context, <-chan struct{}, lease.Ask, func(schema.L
 	return schema.Lease{}, nil
 }
 
-// TestRootsLedgerIsTheOnlyOne: a user's daemon grants leases only where root's keeps none.
+// TestRootsLedgerIsTheOnlyOne: a user's daemon grants leases only if root's keeps none.
 func TestRootsLedgerIsTheOnlyOne(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "none"))
 	got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_CLAIM=1")
@@ -265,7 +268,7 @@ func TestRefusalsOfClaims(t *testing.T) {
 	}
 }
 
-// BenchmarkClaim is of a claim and its release over the socket.
+// BenchmarkClaim measures a claim and its release over the socket.
 func BenchmarkClaim(b *testing.B) {
 	directory, _ := serveLeases(b, Share{0o600, -1})
 	places := []Place{{directory, uint32(os.Geteuid())}}

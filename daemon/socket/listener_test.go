@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSocketComesBackAfterItsNameVanished: either of the two, or both with their directory. One
-// that is there is left alone.
+// TestSocketComesBackAfterItsNameVanished: either of the two sockets, or both with their directory.
+// An existing one is left alone.
 func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	before := s.bound
@@ -33,7 +33,8 @@ func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	}
 }
 
-// TestSocketBelongsToItsShare: not to the group of its directory, unless that is the daemon's own.
+// TestSocketBelongsToItsShare: it does not get its directory's group, unless that is the daemon's
+// own.
 func TestSocketBelongsToItsShare(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be in several groups")
@@ -58,8 +59,8 @@ func TestSocketBelongsToItsShare(t *testing.T) {
 	}
 }
 
-// TestFloodKeepsNobodyOut: while a user connects without end, the owner is answered as
-// if there were no other, and another user nearly always.
+// TestFloodKeepsNobodyOut: while a user connects without end, the owner is answered as usual, and
+// another user nearly always.
 func TestFloodKeepsNobodyOut(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "all"))
 	times, tries := 20_000, 100

@@ -18,8 +18,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestEveryFieldHasADecision: testdata/others.txt says of each field and kind of event
-// whether another user gets it as it is, cleaned, or not at all.
+// TestEveryFieldHasADecision: testdata/others.txt decides for each field and kind of event whether
+// another user gets it unchanged, cleaned, or not at all.
 func TestEveryFieldHasADecision(t *testing.T) {
 	var got []string
 	decide := func(what, decision string) {
@@ -95,8 +95,8 @@ func presence(t *testing.T, of any, text string) string {
 	return "not, or cleaned"
 }
 
-// compare decides of each field of a value what others get of it. What they get nothing
-// of is one line, whatever is in it.
+// compare decides for each field of a value what others get of it. A field that they do not get is
+// one line, whatever it contains.
 func compare(whole, shared reflect.Value, path string, decide func(path, decision string)) {
 	if whole.Kind() == reflect.Pointer && !shared.IsNil() {
 		whole, shared = whole.Elem(), shared.Elem()

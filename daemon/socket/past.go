@@ -35,7 +35,7 @@ func NewPast(r *Reader) *Past {
 const (
 	// How often the span of the daemon's past is asked for.
 	spanTime = time.Second
-	// How long a daemon that did not answer is left alone.
+	// How long the reader leaves a daemon alone that did not answer.
 	pastPause = 2 * time.Second
 )
 

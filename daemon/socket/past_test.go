@@ -61,7 +61,7 @@ func past(t *testing.T) (theirs *counted, mine *Past, latest *snapshot.Snapshot)
 	return theirs, mine, latest
 }
 
-// TestPastIsTheDaemons: what a monitor reads over the socket is what the daemon has.
+// TestPastIsTheDaemons: a monitor reads over the socket exactly what the daemon has.
 func TestPastIsTheDaemons(t *testing.T) {
 	theirs, mine, latest := past(t)
 	oldest, newest := theirs.Span()
@@ -111,7 +111,7 @@ func TestPastIsTheDaemons(t *testing.T) {
 	}
 }
 
-// TestPastAsksForWhatThereIs: and for no time before or after.
+// TestPastAsksForWhatThereIs: it asks for no time before or after that.
 func TestPastAsksForWhatThereIs(t *testing.T) {
 	theirs, mine, latest := past(t)
 	_, newest := theirs.Span()
@@ -128,8 +128,8 @@ func TestPastAsksForWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestPastOfASlowDaemon: one that reads a recording, or whose user has used up the
-// budget, takes a while. The connection, which brings the reports too, stays.
+// TestPastOfASlowDaemon: a daemon that reads a recording, or whose user has used up the budget,
+// takes a while. The connection, which also brings the reports, stays open.
 func TestPastOfASlowDaemon(t *testing.T) {
 	theirs, mine, latest := past(t)
 	theirs.takes = 400 * time.Millisecond
@@ -144,7 +144,7 @@ func TestPastOfASlowDaemon(t *testing.T) {
 	}
 }
 
-// TestPastWithoutADaemonIsEmpty: and asks for nothing.
+// TestPastWithoutADaemonIsEmpty: it is empty, and asks for nothing.
 func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	p := NewPast(NewReader(fixed(nil), []Place{}, time.Now))
 	if _, ok := p.At(time.Now()); ok {
@@ -173,7 +173,8 @@ func spanning(t *testing.T, answers ...string) (p *Past, asked func() int) {
 	return p, func() int { return n }
 }
 
-// TestPastOfADaemonThatHasSeenLittle: nothing, a single moment, or what cannot be.
+// TestPastOfADaemonThatHasSeenLittle: the daemon has no history, a single moment, or an impossible
+// span.
 func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
 	for answer, want := range map[string]int64{
 		`{"id":1,"ok":true}`:                             0,
@@ -189,7 +190,7 @@ func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
 	}
 }
 
-// TestPastAsksADaemonThatFailedLater: one that refuses has answered.
+// TestPastAsksADaemonThatFailedLater: a daemon that refuses has answered.
 func TestPastAsksADaemonThatFailedLater(t *testing.T) {
 	p, asked := spanning(t, `{"id":1,"ok":false,"error":{"code":"not_found","message":""}}`)
 	if _, ok := p.At(time.Unix(1, 0)); ok || p.Away() {

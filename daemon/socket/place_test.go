@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOnlyRootsOrOnesOwnDaemonIsTrusted: another user's socket is not spoken to.
+// TestOnlyRootsOrOnesOwnDaemonIsTrusted: nothing is sent to another user's socket.
 func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "all"))
 	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL=0"); got != "numbers\n" {
 		t.Errorf("root's daemon: %q", got)
 	}
-	// The directory is alice's as far as she says; it is root's.
+	// The client takes the directory for alice's, but it is root's.
 	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL="+strconv.Itoa(alice)); !strings.Contains(got, "belongs to user 0") {
 		t.Errorf("a directory of root's taken for her own: %q", got)
 	}
@@ -54,7 +54,7 @@ func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
 	}
 }
 
-// TestSquattersSocketIsRefused: whoever listens must be who owns the socket.
+// TestSquattersSocketIsRefused: the listener must be the socket's owner.
 func TestSquattersSocketIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be several users")
@@ -79,7 +79,7 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 	}
 }
 
-// TestClientWaitsDuringAFlood: until the socket takes it, or its caller gives up.
+// TestClientWaitsDuringAFlood: it waits until the socket accepts it, or its caller gives up.
 func TestClientWaitsDuringAFlood(t *testing.T) {
 	directory, owner := t.TempDir(), uint32(os.Geteuid())
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -116,7 +116,7 @@ func TestClientWaitsDuringAFlood(t *testing.T) {
 	_ = unix.Close(<-accepted)
 }
 
-// TestOwnDaemonIsAskedOnTheOwnersSocket: which no flood of others reaches.
+// TestOwnDaemonIsAskedOnTheOwnersSocket: no flood of other users reaches that socket.
 func TestOwnDaemonIsAskedOnTheOwnersSocket(t *testing.T) {
 	directory, err := os.MkdirTemp("", "vs")
 	if err == nil {
@@ -139,7 +139,8 @@ func TestOwnDaemonIsAskedOnTheOwnersSocket(t *testing.T) {
 	}
 }
 
-// TestDirectory: a user's runtime directory is used only if it is one, and the user's.
+// TestDirectory: a user's runtime directory is used only if it is a directory and belongs to the
+// user.
 func TestDirectory(t *testing.T) {
 	uid := os.Geteuid() + 4321 // has no directory in /run/user
 	own := t.TempDir()
@@ -186,7 +187,7 @@ func TestPathOfASocketHasALimit(t *testing.T) {
 	}
 }
 
-// TestAbsent: a daemon that is not there, or not for this user, is no failure.
+// TestAbsent: a daemon that does not run, or does not serve this user, is not a failure.
 func TestAbsent(t *testing.T) {
 	for errno, want := range map[syscall.Errno]bool{
 		syscall.ENOENT: true, syscall.ECONNREFUSED: true, syscall.EACCES: true, syscall.EAGAIN: false, syscall.EIO: false,

@@ -36,7 +36,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
-// TestLimitsOfARequest: what is at a limit is within it.
+// TestLimitsOfARequest: a value equal to a limit is allowed.
 func TestLimitsOfARequest(t *testing.T) {
 	series := func(from, to int64, buckets int) request {
 		return request{Cmd: cmdSeries, Metric: "used_bytes", GPU: "GPU-1", FromNS: from, ToNS: to, Buckets: buckets}
@@ -79,7 +79,7 @@ func (a *asked) Events(limit int) []snapshot.Event {
 	return nil
 }
 
-// TestEventsHaveALimit: also for who asks for all.
+// TestEventsHaveALimit: also for a client that asks for all.
 func TestEventsHaveALimit(t *testing.T) {
 	for limit, want := range map[int]int{0: maxEvents, -1: maxEvents, 1: 1, maxEvents: maxEvents, maxEvents + 1: maxEvents} {
 		history := &asked{}
@@ -161,7 +161,7 @@ func TestSeriesRequestNamesItsSeries(t *testing.T) {
 	}
 }
 
-// TestEventOfNoProcessNamesNone: as that of a GPU.
+// TestEventOfNoProcessNamesNone: such as an event of a GPU.
 func TestEventOfNoProcessNamesNone(t *testing.T) {
 	for _, row := range []snapshot.RowID{{}, {Process: process.Identity{PID: 1, StartTime: 2}, GPUUUID: "GPU-1"}} {
 		e := eventOf(&snapshot.Event{Kind: snapshot.EventXID, GPUUUID: "GPU-1", Row: row})

@@ -75,7 +75,8 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error
-		// Another user's daemon may ask probes that this user may not; a simulated box's is of no use.
+		// Another user's daemon may ask probes that this user may not. The answers of a simulated
+		// box are not used.
 		if status := client.Status(); status.UID != os.Geteuid() && !status.Simulated {
 			interval = askInterval
 			answers, err = client.reports(ctx, r.now)

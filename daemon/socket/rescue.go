@@ -26,7 +26,7 @@ type Rescuer interface {
 type client struct {
 	conn  *net.UnixConn
 	uid   uint32
-	pid   int    // in the daemon's namespace; 0: of another one
+	pid   int    // in the daemon's namespace; 0: the process is in another one
 	since uint64 // in ticks, as start times of processes
 	owner bool
 	ended func(guard.RescueOutcome) // called with the outcome; nil: no rescue is open

@@ -105,7 +105,7 @@ func (c *conversation) outcome() guard.RescueOutcome {
 
 const rescueRequest = `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":4096}`
 
-// TestRescueIsAnswered: the kernel says who asks; the shim takes the answer by its "ok".
+// TestRescueIsAnswered: the kernel says who asks, and the shim reads only "ok" of the answer.
 func TestRescueIsAnswered(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
@@ -120,8 +120,8 @@ func TestRescueIsAnswered(t *testing.T) {
 	c.expect(`{"id":3,"cmd":"rescued","succeeded":true}`, "there was no rescue")
 }
 
-// TestRescueOfAnothersPID: the process that connected has passed its connection on and
-// ended, and its pid is a younger process's.
+// TestRescueOfAnothersPID: the process that connected has passed its connection on and ended, and a
+// newer process has its pid.
 func TestRescueOfAnothersPID(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(`{"id":1,"cmd":"rescued"}`, "there was no rescue") // it is connected
@@ -146,7 +146,7 @@ func TestRescueThatIsNotReported(t *testing.T) {
 	}
 }
 
-// TestRescueIsRefused: as the rescuer says, and for what cannot be.
+// TestRescueIsRefused: for the rescuer's reason, and if the request is impossible.
 func TestRescueIsRefused(t *testing.T) {
 	c := converse(t, &fakeRescuer{err: &guard.RescueError{Code: guard.RescueBusy, Reason: "one is under way"}})
 	c.expect(rescueRequest, `{"id":1,"ok":false,"error":{"code":"busy","message":"one is under way"}}`)
@@ -171,8 +171,8 @@ func TestRescueIsRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyAProcessThatWaitsIsRescued: one that connects as soon as it starts is; one that hung up,
-// or of another pid namespace, is not.
+// TestOnlyAProcessThatWaitsIsRescued: a process that connects as soon as it starts is rescued. One
+// that hung up, or is in another pid namespace, is not.
 func TestOnlyAProcessThatWaitsIsRescued(t *testing.T) {
 	own, err := process.NewTable("/proc").Identify(os.Getpid())
 	if err != nil {

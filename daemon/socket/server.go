@@ -26,7 +26,7 @@ type Options struct {
 	Latest    func() *snapshot.Snapshot // nil before the first
 	Answers   func() []probe.Answer     // what the probes answer; nil where none are read
 	History   snapshot.History
-	Status    func() Status // but for Proto, PID, UID and View
+	Status    func() Status // without Proto, PID, UID and View
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
 	Guard     Guard         // nil: there is none
 	// Rescuer frees memory for processes whose allocation has failed; may be nil. Identify
@@ -37,7 +37,7 @@ type Options struct {
 	Owner    func(pid int) quantity.Optional[uint32] // the user who owns a process
 }
 
-// Guard has the methods for requests about the guard.
+// Guard answers requests about the guard.
 type Guard interface {
 	State() *snapshot.Guard
 	// Pause stops the guard until a time; a time in the past ends a pause.
@@ -66,7 +66,7 @@ type Server struct {
 	mu    sync.Mutex
 	bound bound
 	open  map[*net.UnixConn]uint32 // and whose each is
-	waits map[*net.UnixConn]bool   // those of them that wait for a lease
+	waits map[*net.UnixConn]bool   // those connections that wait for a lease
 	users map[uint32]*budget
 	ended bool
 }
@@ -307,5 +307,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wakeUp is a pause between waking up and a system call, as the sampler makes it.
+// wakeUp is a pause between waking up and a system call, as in the sampler.
 const wakeUp = 2 * time.Millisecond

@@ -256,7 +256,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAClosedTerminalEndsIt: nothing stays behind a window that was closed.
+// TestAClosedTerminalEndsIt: no process survives a window that was closed.
 func TestAClosedTerminalEndsIt(t *testing.T) {
 	j := launch(t, "calm", exec.Command(os.Args[0]))
 	_ = j.master.Close()

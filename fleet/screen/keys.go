@@ -105,7 +105,7 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// chosen returns the cursor's line, or else the first.
+// chosen returns the line under the cursor, or else the first.
 func (m *model) chosen() *fleet.Line {
 	lines := m.lines()
 	if at := m.cursor(); at >= 0 {

@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// columns has the width of each figure, without the blank before it; 0 omits it.
+// columns holds the width of each figure, without the blank before it; 0 omits the column.
 type columns struct{ name, gpu, bar, used, free, cached, util, temp, power, note int }
 
 // Names grow with the screen up to a fifth of it.

@@ -32,7 +32,7 @@ type Options struct {
 // Outcome is why Run has returned without an error.
 type Outcome struct {
 	Open  *fleet.Opened // this box is to be shown
-	Shell string        // ssh to this destination, which is valid
+	Shell string        // a valid destination, to which ssh connects
 	Place Place
 }
 

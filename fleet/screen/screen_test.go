@@ -202,8 +202,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestNewQuestionIsSaid: lines that answer another question than the one that is asked
-// are not shown as if they were its answer.
+// TestNewQuestionIsSaid: lines that answer a previous question are not shown as an answer to the
+// new one.
 func TestNewQuestionIsSaid(t *testing.T) {
 	for _, keys := range [][]string{{"/", "user=bob", "enter"}, {"s"}, {"tab"}} {
 		m := shown(t, 120, 20, many(3)...)
@@ -224,7 +224,8 @@ func TestNewQuestionIsSaid(t *testing.T) {
 	}
 }
 
-// TestDownIsOfTheLines: the header knows of a box that does not answer when its line does.
+// TestDownIsOfTheLines: a box that does not answer is down in the header as soon as it is in its
+// line.
 func TestDownIsOfTheLines(t *testing.T) {
 	m := shown(t, 120, 20, many(3)...)
 	m.view.Picture.Down = quantity.From(7, quantity.Computed)
@@ -233,7 +234,8 @@ func TestDownIsOfTheLines(t *testing.T) {
 	}
 }
 
-// TestEveryKeySaysSomething: a key without a function says so; Esc with nothing to clear, too.
+// TestEveryKeySaysSomething: a key without a function says so, and so does Esc if there is nothing
+// to clear.
 func TestEveryKeySaysSomething(t *testing.T) {
 	m := shown(t, 80, 24, many(50)...)
 	for _, key := range []string{"x", "F", "7", "esc"} {
@@ -252,7 +254,7 @@ func TestEveryKeySaysSomething(t *testing.T) {
 	}
 }
 
-// TestOldFiguresAreNamed: after an error the former lines stay, with their age and the reason.
+// TestOldFiguresAreNamed: after an error the previous lines stay, with their age and the reason.
 func TestOldFiguresAreNamed(t *testing.T) {
 	m := shown(t, 120, 20, many(3)...)
 	m.view.Err = errors.New("not reached: connection refused")
@@ -268,7 +270,7 @@ func TestOldFiguresAreNamed(t *testing.T) {
 	}
 }
 
-// TestMoreLinesAreMarked: the screen asks for some of the lines only, and says so.
+// TestMoreLinesAreMarked: the screen asks for only some of the lines, and says so.
 func TestMoreLinesAreMarked(t *testing.T) {
 	for n, want := range map[int]string{3: "1-3 of 3  ", 80: "of 80+  "} {
 		if text := ansi.Strip(shown(t, 120, 20, many(n)...).text()); !strings.Contains(text, want) {
@@ -298,5 +300,5 @@ func TestNothingMatches(t *testing.T) {
 	}
 }
 
-// text is the frame as one text.
+// text returns the frame as one text.
 func (m *model) text() string { return strings.Join(m.frame(), "\n") }

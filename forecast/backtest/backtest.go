@@ -15,7 +15,7 @@ type Method interface {
 	Trend() forecast.Trend
 }
 
-// Alarmer is a Method that raises alarms by rules of its own, as the monitor does.
+// Alarmer is a Method that raises alarms by its own rules, as the monitor does.
 type Alarmer interface {
 	Method
 	Alarm() bool           // whether one stands
@@ -31,7 +31,7 @@ type Answer struct {
 	Alarm     bool // stands; of an Alarmer
 }
 
-// Replay gives a method the samples of a series and scores its answers. It also passes each
+// Replay passes the samples of a series to a method and scores its answers. It also passes each
 // answer to listen, which may be nil.
 func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 	score := &Score{ID: s.ID, Samples: len(s.Samples)}
@@ -48,7 +48,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 			h := in.Horizon.Seconds()
 			j := meets(s, i, due[k], h)
 			due[k] = j
-			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+timeRounding { // later, it says too little
+			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+timeRounding { // a later one says too little
 				score.At[k].add(in, sample.Used, s.Samples[j].Used)
 			}
 		}
@@ -65,7 +65,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 // start returns the time of the first sample of every series.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ask gives a method its next sample and asks for all forecasts.
+// ask passes a method its next sample and asks for all forecasts.
 func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 	sample := &s.Samples[i]
 	elapsed := math.Round((sample.Seconds - s.Samples[0].Seconds) * 1e9)

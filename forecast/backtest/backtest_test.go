@@ -16,7 +16,7 @@ import (
 
 const gib = 1 << 30
 
-// stub gives the test's answer after the n-th sample.
+// stub returns the test's answer after the n-th sample.
 type stub struct {
 	n        int
 	last     int64
@@ -147,14 +147,14 @@ func TestPooledErrorsAreAGeometricMean(t *testing.T) {
 	}
 }
 
-// untilFull is a series that is full from sample 1000 on.
+// untilFull returns a series that is full from sample 1000.
 func untilFull(n int) *Series {
 	return line(n, 1, 80*gib, func(i int) float64 { return min(80*gib, 80*gib-float64(1000-i)*gib/100) })
 }
 
 func TestAlarmsAndTimesToFull(t *testing.T) {
-	// Right about the end, 10 s too late, no answer before 400 s; and a false
-	// alarm of four samples at 100, a flicker of two at 200.
+	// The method is right about the end but 10 s too late, with no answer before 400 s; it gives a
+	// false alarm of four samples at 100, and a flicker of two at 200.
 	m := &stub{full: func(n int) (time.Duration, bool) {
 		switch {
 		case n >= 100 && n < 104, n >= 200 && n < 202:
@@ -177,8 +177,8 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	if soon.Asked != 241 || soon.Answered != 241 || soon.Coverage != 1 || !about(soon.Error, 10.0/180) {
 		t.Errorf("%+v", soon)
 	}
-	// Of the 601 samples 300 to 900 s before the end, 300 have no answer but
-	// four and two; no answer is an error of 1.
+	// Of the 601 samples 300 to 900 s before the end, 301 and six false ones have an answer; no
+	// answer is an error of 1.
 	if later.Asked != 601 || later.Answered != 301+6 {
 		t.Errorf("%+v", later)
 	}
@@ -238,7 +238,7 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsReportedOnce, not for each file and each try.
+// TestFullDiskIsReportedOnce: not for each file and each try.
 func TestFullDiskIsReportedOnce(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)

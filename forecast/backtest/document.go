@@ -4,7 +4,7 @@ package backtest
 type Document struct {
 	Schema  string    `json:"schema"` // "vramscope/backtest/1"
 	File    string    `json:"file"`
-	Bare    bool      `json:"bare"` // the forecaster alone, without the monitor's rules
+	Bare    bool      `json:"bare"` // only the forecaster, without the monitor's rules
 	Skipped []BadRow  `json:"skipped_rows"`
 	Pooled  Summary   `json:"pooled"`
 	Series  []Summary `json:"series"`

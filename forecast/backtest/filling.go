@@ -9,7 +9,7 @@ import (
 // The alarm for methods that raise none themselves, and the scoring of alarms.
 const (
 	alarmWithin = 300 * time.Second // the median time to full below which an alarm is raised
-	raiseAfter  = 3                 // after so many samples in a row
+	raiseAfter  = 3                 // after this many samples in a row
 	lowerAfter  = 5
 	rightWithin = 2  // an alarm is right if the series is full within this many times alarmWithin
 	apart       = 60 // seconds without being full before a series counts as full again

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// TestFamiliesAreForecastAsWell: the error a minute ahead, over the naive forecast's, is no
-// larger than it was, by family of regimes.
+// TestFamiliesAreForecastAsWell: for each family of regimes, the error a minute ahead relative to
+// the naive forecast's is no larger than it was.
 func TestFamiliesAreForecastAsWell(t *testing.T) {
 	largest := map[string]float64{
 		"steps": 1.03, "noise": 0.90, "slow change": 0.3, "sawtooth": 0.42, "as recorded": 1.02,
@@ -45,7 +45,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 			if h.Forecasts < 200 || h.Seconds > float64(n)*step/20 {
 				continue
 			}
-			// One series: its share varies more than the gate, which is for many, allows.
+			// A single series: its share varies more than the gate allows, which is for many.
 			if c := h.In80.Coverage; c < 0.72 || c > 0.92 {
 				t.Errorf("every %v s, at %v s: %.3f within 80 %%", step, h.Seconds, c)
 			}

@@ -10,7 +10,7 @@ import (
 // tolerance is the difference, in bytes, up to which a forecast counts as exact.
 const tolerance = 1 << 20
 
-// Score has the scores of one series' forecasts, as sums for Summarise.
+// Score holds the scores of one series' forecasts, as sums for Summarise.
 type Score struct {
 	ID      string
 	Samples int

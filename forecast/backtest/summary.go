@@ -30,7 +30,7 @@ func ratio(sum float64, n int) Figure {
 	return Figure(sum / float64(n))
 }
 
-// Summary has the figures of one series or of several, as in the JSON output.
+// Summary holds the figures of one series or of several, as in the JSON output.
 type Summary struct {
 	ID                   string           `json:"series_id,omitempty"`
 	Series               int              `json:"series"`

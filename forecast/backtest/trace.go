@@ -147,7 +147,7 @@ func split(line string) ([]string, error) {
 	if strings.Contains(line, `"`) {
 		fields, err := csv.NewReader(strings.NewReader(line)).Read()
 		if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
-			return nil, parse.Err // the line it names is one of one
+			return nil, parse.Err // the error's line number would always be 1
 		}
 		return fields, err
 	}

@@ -15,8 +15,9 @@ import (
 // change is advised.
 const fragmentedShare = 0.1
 
-// expandablePage is the page of an expandable segment: one that is partly allocated stays. Where less than
-// this is free beyond what is lacking, the replay of real programs runs out of memory, too.
+// expandablePage is the size of a page of an expandable segment: a page that is partly allocated
+// cannot be freed. If less than this is free beyond what is missing, the replay of real programs
+// runs out of memory, too.
 const expandablePage = 20 * quantity.MiB
 
 // Fragmented advises a process whose allocator has much free memory between its blocks, or as much as it lacks. It
@@ -36,7 +37,7 @@ type Replay struct {
 	Fails    bool           // one of the requests
 }
 
-// prices are those of PyTorch's settings.
+// prices are what PyTorch's settings cost.
 var prices = map[string]string{
 	"expandable_segments":          expandable.Price,
 	"max_split_size_mb":            "blocks above the limit are never split, so more is cached as whole blocks",
@@ -44,8 +45,8 @@ var prices = map[string]string{
 	"garbage_collection_threshold": "collecting costs time",
 }
 
-// Replayed advises the settings under which nothing fails and the least is reserved, if that is less than under the
-// first, which are in force. words say what was replayed.
+// Replayed advises the settings under which nothing fails and the least is reserved, if that is
+// less than under the first, which are in force. words describe what was replayed.
 func Replayed(all []Replay, words string) (Advice, bool) {
 	if len(all) == 0 {
 		return Advice{}, false

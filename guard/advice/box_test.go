@@ -93,7 +93,7 @@ func (b *box) neighbour(used quantity.Bytes) *snapshot.Process {
 	return &b.snap.Rows[len(b.snap.Rows)-1]
 }
 
-// trains has the process step every second, between a trough and the allocator's peak.
+// trains makes the process step every second, between a trough and the allocator's peak.
 func (b *box) trains(trough, peak quantity.Bytes) {
 	b.p.Steps = count(3000)
 	b.p.Allocators[0].PeakAllocated = amount(peak)

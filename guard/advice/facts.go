@@ -25,7 +25,7 @@ type facts struct {
 	Input
 	now         time.Time
 	process     *snapshot.Process
-	allocator   *snapshot.Allocator // its PyTorch, JAX or TensorFlow one; nil without
+	allocator   *snapshot.Allocator // of PyTorch, JAX or TensorFlow; nil without one
 	config      string              // the allocator's configuration and the environment's
 	environment string
 	gpu         *snapshot.GPU

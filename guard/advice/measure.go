@@ -44,7 +44,7 @@ type Measure struct {
 type Advice struct {
 	Measure
 	Text  string         // what to do, and the figures that it follows from
-	Bytes snapshot.Bytes // what it would bring; unknown if it brings time, or was not measured
+	Bytes snapshot.Bytes // how much it would save; unknown if it saves time, or was not measured
 }
 
 // Where the settings are documented.

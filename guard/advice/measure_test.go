@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// settings are all settings that advice names, with a figure where they have one.
+// settings returns all settings that advice names, with a figure if they have one.
 func settings() (all []string) {
 	collected, share, jax := collection(.5), fraction(.5), jaxFraction(.5)
 	for _, m := range []*Measure{
@@ -37,7 +37,8 @@ func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
 	if len(spelled) != len(settings()) {
 		t.Errorf("%d settings are spelled, and there are %d", len(spelled), len(settings()))
 	}
-	// Each setting of a story is one of these, but for its figure. One that was replayed has been parsed.
+	// Apart from its figure, each setting of a story is one of these. A setting that was replayed
+	// has been parsed.
 	figure := regexp.MustCompile(`[0-9]*\.?[0-9]+`)
 	for _, c := range stories {
 		b := newBox()

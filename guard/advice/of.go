@@ -22,7 +22,7 @@ type Input struct {
 	History     snapshot.History
 	Environment []process.Variable   // of the process
 	Held        []snapshot.HeldClass // what holds its memory on that device, as its probe reports it
-	Replayed    []Replay             // its requests; its own settings first
+	Replayed    []Replay             // its requests replayed; the first with its own settings
 }
 
 // Of returns the advice for a row, best first.
@@ -41,8 +41,8 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	return best(all)
 }
 
-// best puts the best advice of each rule first, by what it brings, and the rest after them. A
-// leak comes before all: it takes whatever another change brings.
+// best puts the best advice of each rule first, by what it saves, and the rest after it. A leak
+// comes before all: it uses up whatever another change saves.
 func best(all []Advice) []Advice {
 	sorted.Stable(all, func(a, b Advice) int {
 		if leak := a.Rule == Leak; leak != (b.Rule == Leak) {

@@ -299,7 +299,7 @@ func fragments(b *box) {
 	b.p.Allocators[0].Fragmented = amount(6 * gib)
 }
 
-// replays has figures of which the rule of thumb makes something else.
+// replays has replayed figures that differ from the rule of thumb.
 func replays(b *box) {
 	fragments(b)
 	b.Replayed = []Replay{{"", 29 * gib, false}, {"max_split_size_mb:64", 28 * gib, true}, {"expandable_segments:True", 20 * gib, false}}
@@ -344,7 +344,8 @@ func TestRulesFire(t *testing.T) {
 	}
 }
 
-// What was allocated before the first steps, without an optimizer's state, is no step's end.
+// Memory allocated before the first steps, without an optimizer's state, is not counted as a step's
+// end.
 func TestStepsEndLeavesTheStartOut(t *testing.T) {
 	b := newBox()
 	tall(b)
@@ -359,7 +360,8 @@ func TestStepsEndLeavesTheStartOut(t *testing.T) {
 	}
 }
 
-// What real programs lacked that ran out of memory, and whether the replay under expandable segments went on.
+// What real programs lacked when they ran out of memory, and whether the replay with expandable
+// segments continued.
 func TestFragmentedBringsWhatTheReplayDoes(t *testing.T) {
 	for _, c := range []struct {
 		program                 string
@@ -390,7 +392,8 @@ func TestEveryRuleHasAStory(t *testing.T) {
 	}
 }
 
-// At most three, of different rules before several of one, a leak first, then what brings most.
+// At most three, from different rules before several from one: a leak first, then what saves the
+// most.
 func TestBestComesFirst(t *testing.T) {
 	b := newBox()
 	tall(b)
@@ -412,7 +415,7 @@ func TestBestComesFirst(t *testing.T) {
 	}
 }
 
-// What another user's probe says is cleaned.
+// Texts from another user's probe are cleaned.
 func TestHostileTextIsCleaned(t *testing.T) {
 	for _, s := range stories {
 		b := newBox()
@@ -447,7 +450,7 @@ func TestNoFiguresNoAdvice(t *testing.T) {
 	}
 }
 
-// Whatever a box looks like, with a past or without: at most three, none twice.
+// For every box, with a past or without: at most three, none twice.
 func TestAdviceOfDrawnBoxes(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "sixteen": snapshottest.SixteenGPUs(),
@@ -463,7 +466,7 @@ func TestAdviceOfDrawnBoxes(t *testing.T) {
 	}
 }
 
-// ranks makes the process rank 0 of a job that uses so many GiB, each on a GPU of its own.
+// ranks makes the process rank 0 of a job whose ranks use these GiB, each on its own GPU.
 func ranks(b *box, used ...quantity.Bytes) {
 	for i, v := range used {
 		if i > 0 {

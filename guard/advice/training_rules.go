@@ -62,8 +62,8 @@ func (f *facts) peakGap() quantity.Bytes {
 	return max(f.allocator.PeakReserved.Or(0)-f.allocator.Reserved.Or(0), 0)
 }
 
-// optimizer advises on the optimizer's state. Adam's two averages are 8 of the 12 to 16 bytes that
-// a float32 parameter has at a step's end, besides its own 4 and, if kept, the gradient's 4.
+// optimizer advises on the optimizer's state. At a step's end a float32 parameter takes 12 to 16
+// bytes: 8 for Adam's two averages, 4 for itself and, if it is kept, 4 for the gradient.
 func optimizer(f *facts) (all []Advice) {
 	state, trough, name := f.held("optimizer_state"), f.trough.Or(0), f.process.Optimizer
 	measured := state > 0

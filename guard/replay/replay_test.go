@@ -14,8 +14,8 @@ const gib = quantity.GiB
 
 func known(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
-// moment is a recorded one: a training with peaks of ten
-// seconds, and a notebook with a cache.
+// moment returns a recorded moment: a training with peaks of ten seconds, and a notebook with a
+// cache.
 func moment(now time.Time, training, notebook quantity.Bytes) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{Time: now, Past: true, Host: snapshot.Host{User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
 	for i, row := range []struct{ allocated, cached quantity.Bytes }{{training, 0}, {gib, notebook}} {
@@ -51,7 +51,7 @@ func TestReplayKeepsWhatWouldBeFree(t *testing.T) {
 	if s.Flushes != 1 || s.Freed != 12*gib || s.Stayed != 12*gib || s.CameBack != 0 {
 		t.Errorf("%+v", s)
 	}
-	// Of ten peaks only the first finds the notebook's cache, for three seconds.
+	// Only the first of ten peaks finds the notebook's cache, for three seconds.
 	if s.Below != [2]int{10, 1} || s.Seconds[0] != 100 || s.Seconds[1] < 1 || s.Seconds[1] > 5 || s.Observed != 599*time.Second {
 		t.Errorf("%+v", s)
 	}

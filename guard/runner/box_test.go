@@ -31,7 +31,7 @@ type box struct {
 	mu      sync.Mutex
 	rows    []row
 	cached  map[int]quantity.Bytes // by pid
-	behind  time.Time              // until then the GPU's figure is an old one
+	behind  time.Time              // until then the GPU's figure is old
 	late    quantity.Bytes         // by which it differs
 	flushed []int
 	events  []snapshot.Event

@@ -26,8 +26,8 @@ func below(free, goal float64) guard.Policy {
 	}}}
 }
 
-// freed is when alice's processes have been flushed, on a box that root's guard looks at
-// once a second; zero where one of them has not been after a minute and a half.
+// freed returns how long it took until alice's processes were flushed, on a box that root's guard
+// looks at once a second; zero if one of them was not flushed within a minute and a half.
 func freed(policy guard.Policy, rows ...row) (took time.Duration) {
 	b := newBoxOf(policy, guard.Owner{Root: true}, rows...)
 	b.flush = func(pid int) (freed, real quantity.Bytes) {
@@ -57,8 +57,8 @@ func freed(policy guard.Policy, rows ...row) (took time.Duration) {
 	return took
 }
 
-// TestHangingProbesDelayTheirOwnerAlone: whoever's they are and wherever, another user's
-// processes are flushed as if they were not there.
+// TestHangingProbesDelayTheirOwnerAlone: another user's processes are flushed as if the hanging
+// ones were not there, whoever owns those and wherever they are.
 func TestHangingProbesDelayTheirOwnerAlone(t *testing.T) {
 	alices := []row{
 		{pid: 201, uid: alice, command: "a", gpu: 1, allocated: 12 * gib, cached: 25 * gib},
@@ -93,8 +93,8 @@ func TestHangingProbesDelayTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-// shared is a GPU on which alice's training has 40 GiB allocated and 5 are free; bob's
-// process caches 18 GiB and hangs, and carol's, which is more important, 17.
+// shared returns a GPU on which alice's training has 40 GiB allocated and 5 GiB are free; bob's
+// process caches 18 GiB and hangs, and carol's, which is more important, caches 17 GiB.
 func shared() *box {
 	policy := below(1, 2)
 	policy.MaxPerMinute = 60
@@ -113,7 +113,7 @@ func shared() *box {
 	return b
 }
 
-// ask is a rescue of a process, as the daemon's socket asks for it.
+// ask asks for a rescue of a process, as the daemon's socket does.
 func (b *box) ask(pid int, uid uint32, bytes quantity.Bytes) string {
 	_, ended, err := b.Rescue(context.Background(), guard.Ask{Process: identity(pid), UID: uid, GPUUUID: uuid, Bytes: bytes})
 	if err != nil {
@@ -123,8 +123,8 @@ func (b *box) ask(pid int, uid uint32, bytes quantity.Bytes) string {
 	return ""
 }
 
-// TestRescuePassesOverANeighbourThatHangs: another user's process gives in time, and the
-// next rescue asks it first.
+// TestRescuePassesOverANeighbourThatHangs: another user's process frees memory in time, and the
+// next rescue asks that one first.
 func TestRescuePassesOverANeighbourThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shared()
@@ -144,7 +144,7 @@ func TestRescuePassesOverANeighbourThatHangs(t *testing.T) {
 	})
 }
 
-// TestHonestRescuesBesideAFlood: of a thousand of an honest user, while bob asks all the
+// TestHonestRescuesBesideAFlood: an honest user asks for a thousand rescues, while bob asks all the
 // time for a process that is not on the GPU and for one that is.
 func TestHonestRescuesBesideAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestHonestRescuesBesideAFlood(t *testing.T) {
 	})
 }
 
-// TestNoRescueForAStranger: a process that is not on the GPU uses up no other's rescues, and
-// is no event.
+// TestNoRescueForAStranger: a process that is not on the GPU uses up no one else's rescues, and
+// makes no event.
 func TestNoRescueForAStranger(t *testing.T) {
 	b := shared()
 	for range 2 * mostRescues {
@@ -207,8 +207,8 @@ func TestNoRescueForAStranger(t *testing.T) {
 	}
 }
 
-// TestRescueThatIsNotNeededPunishesNobody: whoever was to give, and need not any more,
-// gives to the next rescue, and a rule may flush it.
+// TestRescueThatIsNotNeededPunishesNobody: a process that was to free memory, and no longer needs
+// to, frees it for the next rescue, and a rule may flush it.
 func TestRescueThatIsNotNeededPunishesNobody(t *testing.T) {
 	b := newBox(guard.Act)
 	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 40 * gib } // more than it reports

@@ -22,8 +22,8 @@ const (
 	// slack is free memory that may be impossible to allocate: the driver allocates in pages,
 	// and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimSamples is how many samples a second check whether as much is free as a process failed
-	// to allocate.
+	// claimSamples is how many samples a second check whether as much memory is free as a process
+	// failed to allocate.
 	claimSamples = 4
 	// settlePause is the time between two samples.
 	settlePause = 50 * time.Millisecond
@@ -110,8 +110,8 @@ func refuse(code string, format string, args ...any) (guard.Room, func(guard.Res
 	return guard.Room{}, nil, &guard.RescueError{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// give flushes processes until there is room. It returns those that freed memory, or why
-// there is no room. It passes over a process that is late, refuses or frees too little.
+// give flushes processes until there is room. It returns those that freed memory, or why there is
+// no room. It skips a process that is late, refuses or frees too little.
 func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers []giver, reason string) {
 	var tried []snapshot.RowID
 	var late *giver

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestRescueTakesWhatIsNeeded: from the least important first, and no more.
+// TestRescueTakesWhatIsNeeded: the least important first, and no more than needed.
 func TestRescueTakesWhatIsNeeded(t *testing.T) {
 	b := newBox(guard.Act)
 	room, ended, refused := b.rescue(15 * gib) // 5 GiB are free
@@ -22,7 +22,7 @@ func TestRescueTakesWhatIsNeeded(t *testing.T) {
 	b.event(t, snapshot.EventRescued, "15.0G succeeded after 38ms", "15.0G by 102 test.py")
 }
 
-// TestRescueTakesNothingInVain: what cannot be had in full is not taken in part.
+// TestRescueTakesNothingInVain: if there is not enough, nothing is flushed.
 func TestRescueTakesNothingInVain(t *testing.T) {
 	b := newBox(guard.Act)
 	if _, _, refused := b.rescue(70 * gib); refused != guard.NoRoom || len(b.flushed) > 0 {
@@ -31,7 +31,7 @@ func TestRescueTakesNothingInVain(t *testing.T) {
 	b.event(t, snapshot.EventNotRescued, "are missing")
 }
 
-// TestRescueOfAClaim: a request for what is free flushes no process.
+// TestRescueOfAClaim: if the memory is free already, no process is flushed.
 func TestRescueOfAClaim(t *testing.T) {
 	b := newBox(guard.Act)
 	if room, _, refused := b.rescue(4 * gib); refused != "" || room != (guard.Room{Free: 5 * gib}) || len(b.flushed) > 0 {
@@ -51,7 +51,8 @@ func TestRescueByAnOldFigure(t *testing.T) {
 	})
 }
 
-// TestRescueAwaitsAnotherFlush: one that has begun makes room, and no other process gives.
+// TestRescueAwaitsAnotherFlush: a flush that is under way makes room, and no other process is
+// flushed.
 func TestRescueAwaitsAnotherFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -87,8 +88,8 @@ func TestRescueFromALyingNeighbour(t *testing.T) {
 	b.event(t, snapshot.EventNotRescued, "0 freed, and 5.00G are free")
 }
 
-// TestRescueFromANeighbourThatHangs: it is answered in time, another meanwhile at
-// once, and the flush is finished.
+// TestRescueFromANeighbourThatHangs: the rescue is answered in time, another one meanwhile at once,
+// and the flush is finished.
 func TestRescueFromANeighbourThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -111,8 +112,8 @@ func TestRescueFromANeighbourThatHangs(t *testing.T) {
 	})
 }
 
-// TestRescueDoesNotAwaitTheComparison: the caller goes on when there is room, and the
-// next rescue waits until the flush has ended.
+// TestRescueDoesNotAwaitTheComparison: the caller continues when there is room, and the next rescue
+// waits until the flush has ended.
 func TestRescueDoesNotAwaitTheComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -132,7 +133,7 @@ func TestRescueDoesNotAwaitTheComparison(t *testing.T) {
 	})
 }
 
-// TestRescueAwaitsTheFigure: a process's figure has fallen, and the GPU's has not yet.
+// TestRescueAwaitsTheFigure: a process's figure has fallen, but the GPU's has not yet.
 func TestRescueAwaitsTheFigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -148,7 +149,7 @@ func TestRescueAwaitsTheFigure(t *testing.T) {
 	})
 }
 
-// TestRescuesAreLimited: each takes a sample.
+// TestRescuesAreLimited: each one takes a sample.
 func TestRescuesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)

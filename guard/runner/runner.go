@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Flusher flushes: a *flush.Flusher, without a Note of its own.
+// Flusher flushes. It is a *flush.Flusher without a Note.
 type Flusher interface {
 	Run(context.Context, flush.Request) (flush.Result, error)
 }
@@ -220,7 +220,7 @@ func EventOf(d *guard.Decision) snapshot.Event {
 	return e
 }
 
-// record logs a decision, except a flush that was done or refused, which is logged already.
+// record logs a decision. A flush that was done or refused is logged already.
 func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	if r.Log == nil || d.Kind == snapshot.GuardFlushed || d.Kind == snapshot.GuardRefused {
 		return nil
