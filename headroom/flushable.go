@@ -63,8 +63,8 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	return p.EvictableBytes()
 }
 
-// lasting returns how much of what a flush frees stays free for a while: a process takes again what it
-// will need. Until it has been watched for long enough, that is its highest peak ever.
+// lasting returns how much of what a flush frees stays free for a while: a process takes again what
+// it will need. That need is its highest peak ever until it has been watched for long enough.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
 	if length == 0 || !p.Allocated.Known() {
 		return returns

@@ -69,7 +69,7 @@ type Place struct {
 	Low        *LowPoint      // nil where nothing is predicted
 
 	Verdict Verdict
-	Short   quantity.Bytes // what is missing without a flush
+	Short   quantity.Bytes // what is missing if nothing is flushed
 	Reason  string         // why there is no better verdict; "" where the figures or the GPU's state say so
 }
 
@@ -181,9 +181,9 @@ func (l LowPoint) Shown() LowPoint {
 	return LowPoint{max(l.Median, 0), max(l.Lower, 0), max(l.Upper, 0)}
 }
 
-// lowest returns the least that is free until length, on straight lines from now to
-// the first horizon and from each to the next. The interval's ends are those of
-// the forecasts on the way. It is nil where nothing is predicted that far.
+// lowest returns the least that is free until length, on straight lines from now to the first
+// horizon and from each to the next. The interval's ends are those of the forecasts along these
+// lines. It is nil if nothing is predicted that far.
 func lowest(free, used quantity.Bytes, predicted []snapshot.Prediction, length time.Duration) *LowPoint {
 	median, lower, upper := used, used, used // the highest on the way
 	before := snapshot.Prediction{Median: used, Lower80: used, Upper80: used}

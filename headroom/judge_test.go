@@ -35,7 +35,7 @@ func (r remembers) Series(_ snapshot.SeriesKey, from, _ time.Time, _ int) []snap
 	return []snapshot.Point{{Max: int64(r.peak), Known: true}}
 }
 
-// grows predicts linear growth by so much in 10 minutes, give or take a quarter.
+// grows predicts linear growth by the given bytes in 10 minutes, give or take a quarter.
 func grows(snap *snapshot.Snapshot, by quantity.Bytes) {
 	used := snap.GPUs[0].Memory.Used.Or(0)
 	for _, h := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, 15 * time.Minute} {
@@ -51,7 +51,7 @@ func TestJudgeForAWhile(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		free, growth quantity.Bytes // growth in 10 minutes
-		peak         quantity.Bytes // of what the process had allocated; it has 5 GiB now, and 10 cached
+		peak         quantity.Bytes // the peak of what the process has allocated; it has 5 GiB allocated now, and 10 cached
 		length       time.Duration
 		want         Verdict
 		low          LowPoint
@@ -77,7 +77,7 @@ func TestJudgeForAWhile(t *testing.T) {
 			t.Errorf("%s: %s, low %+v; want %s, %+v", c.name, r.Answer, h.Low, c.want, c.low)
 		}
 	}
-	// A program that reports at the trough of each step: its allocator alone knows its peaks.
+	// The program reports at the trough of each step, so only its allocator knows its peaks.
 	snap := snapshottest.Room(29*gib, 10*gib)
 	grows(snap, 8*gib)
 	snap.Rows[0].Allocators = []snapshot.Allocator{{Kind: "pytorch", PeakAllocated: bytesOf(15 * gib)}}
@@ -102,7 +102,7 @@ func TestLowPointOfACurve(t *testing.T) {
 	}
 	predicted := []snapshot.Prediction{at(10*time.Second, 100), at(time.Minute, 40), at(3*time.Minute, 80)}
 	for length, want := range map[time.Duration]*LowPoint{
-		5 * time.Second:  {Median: 460, Lower: 459, Upper: 461}, // half of the way from 60
+		5 * time.Second:  {Median: 460, Lower: 459, Upper: 461}, // half-way from 60
 		10 * time.Second: {Median: 440, Lower: 438, Upper: 441},
 		time.Minute:      {Median: 440, Lower: 438, Upper: 441}, // the highest use on the way
 		3 * time.Minute:  {Median: 440, Lower: 438, Upper: 441},
@@ -191,7 +191,7 @@ func TestLowPointComesTrue(t *testing.T) {
 	}
 }
 
-// TestMIGInstances: a job runs in one, in which only its own processes can be flushed.
+// TestMIGInstances: a job runs in one instance, where only its own processes can be flushed.
 func TestMIGInstances(t *testing.T) {
 	snap := snapshottest.Room(0, 0)
 	g := &snap.GPUs[0]
@@ -222,8 +222,8 @@ func TestMIGInstances(t *testing.T) {
 	}
 }
 
-// TestFlushableHasSomethingToFree: neither caches of no size, nor those of a process on two
-// GPUs, of which nothing shows on which they are, are worth a flush.
+// TestFlushableHasSomethingToFree: a flush is not worth it for caches that are empty or of unknown
+// size, or for a process on two GPUs if nothing shows on which its caches are.
 func TestFlushableHasSomethingToFree(t *testing.T) {
 	for name, c := range map[string]struct {
 		size   snapshot.Bytes

@@ -24,14 +24,14 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// trickling gives a byte at a time.
+// trickling returns a byte at a time.
 type trickling struct{ endless }
 
 func (t *trickling) Read(p []byte) (int, error) { return t.endless.Read(p[:min(len(p), 1)]) }
 
 const limit = 1000
 
-// TestSourcesAreBounded: whatever the source, as many bytes are kept and read as the limit says.
+// TestSourcesAreBounded: from every source, no more bytes are kept and read than the limit says.
 func TestSourcesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		source io.Reader
@@ -81,7 +81,8 @@ func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBounded: in bytes, memory and time, with what they have started.
+// TestCommandsAreBounded: their output, memory and time are limited, and so are the programs that
+// they have started.
 func TestCommandsAreBounded(t *testing.T) {
 	pid := t.TempDir() + "/pid"
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ type Command struct {
 	Input     []byte
 	System    *syscall.SysProcAttr // nil: with this program's rights
 	Time      time.Duration        // then it is killed with its process group
-	Limit     int                  // bytes of output that are kept, errors too
+	Limit     int                  // bytes of output that are kept; errors count, too
 }
 
 // closeDelay is how long a process that has left the group may keep the output open.
@@ -45,7 +45,7 @@ func (c *Command) Output(ctx context.Context) ([]byte, error) {
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay) && limited.Err() == nil:
-		err = nil // it has ended; a child of its own goes on
+		err = nil // it has ended, but a child of it still runs
 	case err != nil && ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil && limited.Err() != nil:

@@ -1,5 +1,5 @@
-// Package bounded takes bytes from programs, peers and files of others: only so many, and
-// for only so long. The linter refuses the functions without a limit elsewhere.
+// Package bounded reads from other people's programs, peers and files with a limit on bytes and
+// time. Elsewhere the linter refuses functions without a limit.
 //
 //	a program ── Command.Output ─→ its first bytes
 //	a peer ───── Lines ──────────→ lines, none longer than the limit
@@ -7,5 +7,5 @@
 //	a writer ─── Buffer ─────────→ the first bytes; the rest is dropped
 //	goroutines ─ Wait ───────────→ whether they ended in time
 //
-// Start with Buffer. A peer's time is limited where its connection is known.
+// Start with Buffer. A peer's time is limited by the code that has its connection.
 package bounded

@@ -48,8 +48,8 @@ func Squatted(t *testing.T) (user *syscall.SysProcAttr, prefix string) {
 	return user, path + "-"
 }
 
-// SpareSocket waits for the socket of a program of that user. The name of its
-// directory is random, and the directory is the user's alone.
+// SpareSocket waits for the socket of a program of that user. The name of its directory is random,
+// and only that user can open it.
 func SpareSocket(t *testing.T, prefix string) string {
 	t.Helper()
 	for range 600 {

@@ -159,8 +159,8 @@ func FuzzELF(f *testing.F) {
 	})
 }
 
-// TestHostileSizes: neither a table of any size nor names that overlap make the
-// reader take more than the tables' limits.
+// TestHostileSizes: neither a huge table nor names that overlap make the reader use more memory
+// than the tables' limits.
 func TestHostileSizes(t *testing.T) {
 	const symbols, name = 20000, 1 << 20
 	many := file(symbols, string(bytes.Repeat([]byte("x"), name)))
@@ -224,7 +224,7 @@ func TestOwnProgram(t *testing.T) {
 	}
 }
 
-// TestOtherFiles: what is no ELF file is an error at once.
+// TestOtherFiles: a file that is not ELF is an error at once.
 func TestOtherFiles(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if out, err := exec.Command(needs.Tool(t, "mkfifo"), fifo).CombinedOutput(); err != nil {

@@ -14,14 +14,14 @@ const (
 // that no process of the machine is mistaken for one of a box.
 const firstPID = 4_200_001
 
-// Box returns a box of H100s with so many busy processes on each. Its figures depend on
-// the two numbers alone.
+// Box returns a box of H100s with the given number of busy processes on each. Its figures depend
+// only on the two numbers.
 func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
 	for i := range gpus {
 		gpu := H100(i)
-		// The processes together hold .7 to .98 of the memory, the first of
-		// them the most, in the proportion 2 : 1 : 1 : …
+		// Together the processes hold .7 to .98 of the memory. The first holds the most, in the
+		// proportion 2 : 1 : 1 : …
 		hold := gpu.Free / 100 * uint64(70+i*4%29)
 		for j := range processes {
 			weight := uint64(1)
@@ -99,7 +99,7 @@ func H100(index int) GPU {
 	}
 }
 
-// uuid depends on the index alone.
+// uuid depends only on the index.
 func uuid(prefix string, index int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "vramscope %s %d", prefix, index))
 	return fmt.Sprintf("%s%x-%x-%x-%x-%x", prefix, sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])

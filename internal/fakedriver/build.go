@@ -77,7 +77,7 @@ func Compile(variant Variant) (string, error) {
 		link: "libcuda.so",
 		flags: []string{
 			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wmissing-prototypes",
-			// What cuGetProcAddress hands out is the library's own, whatever is preloaded.
+			// cuGetProcAddress returns the library's own functions, whatever is preloaded.
 			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-Wl,-Bsymbolic",
 		},
 		sources: []string{"state", "cuda"},

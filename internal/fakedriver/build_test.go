@@ -13,8 +13,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// What an old driver lacks must be absent from the symbol table, where programs
-// look.
+// A call that an old driver lacks must be absent from the symbol table, where programs look for it.
 func TestVariantsLackTheSymbolsOfLaterDrivers(t *testing.T) {
 	for variant, want := range map[fakedriver.Variant]struct{ present, absent []string }{
 		fakedriver.Current: {

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// client is testdata/client.c, a program over the library, with a state file
-// of its own. Each test has its own, and all of them may run at once.
+// client runs testdata/client.c, a program that uses the library, with a state file of its own.
+// Tests may run at once.
 type client struct {
 	t       *testing.T
 	state   string
@@ -43,7 +43,7 @@ func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stderr.Close() // the program has its own
+	defer stderr.Close() // the program has a descriptor of its own
 	cmd.Stderr = stderr
 	if c.input, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 	return c
 }
 
-// end closes the program's input, which is its end.
+// end closes the program's input, which ends it.
 func (c *client) end(cmd *exec.Cmd) {
 	_ = c.input.Close() // it may have ended before
 	if err := cmd.Wait(); err != nil {
@@ -68,7 +68,7 @@ func (c *client) end(cmd *exec.Cmd) {
 	}
 }
 
-// ask sends a command and gives its answer.
+// ask sends a command and returns its answer.
 func (c *client) ask(command string) string {
 	c.t.Helper()
 	c.send(command)

@@ -143,7 +143,7 @@ func onDriver(c *client, gpu int) map[int]uint64 {
 	return held
 }
 
-// holding returns a check that a program holds so many bytes of GPU 0 besides these.
+// holding returns a check that a program holds the given bytes of GPU 0, in addition to besides.
 func holding(c *client, gpu fakedriver.GPU, program *cudaProgram, besides uint64) func(uint64) {
 	return func(bytes uint64) {
 		c.t.Helper()
@@ -155,8 +155,8 @@ func holding(c *client, gpu fakedriver.GPU, program *cudaProgram, besides uint64
 	}
 }
 
-// wantHeld compares the driver's list of a GPU, and its memory, with what
-// processes hold in a box that had nothing on it; to the byte.
+// wantHeld compares the driver's list of a GPU, and its memory, to the byte, with what processes
+// hold in a box that was empty before.
 func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {
 	c.t.Helper()
 	if got := onDriver(c, index); !maps.Equal(got, want) {

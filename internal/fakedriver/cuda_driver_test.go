@@ -20,7 +20,7 @@ func TestEntryPointsByVersion(t *testing.T) {
 	for _, test := range [][2]string{
 		{"cuMemAlloc 12000 0", found + "cuMemAlloc_v2"},
 		{"cuMemAlloc 3020 0", found + "cuMemAlloc_v2"},
-		{"cuMemAlloc 3010 0", tooOld}, // the first version is of 32-bit addresses
+		{"cuMemAlloc 3010 0", tooOld}, // the first version has 32-bit addresses
 		{"cuMemAlloc_v2 12000 0", unknown},
 		{"cuNoSuchCall 12000 0", unknown},
 		{"cuGetProcAddress 11030 0", found + "cuGetProcAddress"},
@@ -40,7 +40,7 @@ func TestEntryPointsByVersion(t *testing.T) {
 		{"cuMemAlloc 0 0", "1 1 9 -"},
 		{"cuStreamGetCaptureInfo 11020 0", found + "cuStreamGetCaptureInfo"},
 		{"cuStreamGetCaptureInfo 12000 0", found + "cuStreamGetCaptureInfo_v2"},
-		{"cuStreamGetCaptureInfo 12030 0", unknown}, // not the second in the place of a later one
+		{"cuStreamGetCaptureInfo 12030 0", unknown}, // the second version must not be returned for a later one
 	} {
 		program.want("proc "+test[0], test[1])
 	}
@@ -105,7 +105,7 @@ func TestALostGPU(t *testing.T) {
 	first.want("info", fmt.Sprintf("0 %d %d", box.GPUs[0].Free-contextBytes-2*mib, box.GPUs[0].Total-box.GPUs[0].Reserved))
 }
 
-// Faults of the state file are for CUDA's calls, too.
+// Faults of the state file apply to CUDA's calls, too.
 func TestCallsThatFailAndHang(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(2, 0)

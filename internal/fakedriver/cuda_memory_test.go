@@ -26,7 +26,7 @@ func TestVirtualMemoryManagement(t *testing.T) {
 		"memset 0 4194304", invalidValue, // no access yet
 		"access 0 4194304 0", success,
 		"memset 0 4194304", success,
-		"memset 0 4194305", invalidValue, // the second half is only addresses
+		"memset 0 4194305", invalidValue, // the second half has addresses but no memory
 		"free 0", invalidValue,
 		"unreserve 0", invalidValue, // while it is mapped
 	)

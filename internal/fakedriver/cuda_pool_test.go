@@ -42,7 +42,7 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
 		"sync 4", success, // of another stream
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
-		fmt.Sprintf("async 1 %d 3", 16*mib), success, // in the place of what was freed
+		fmt.Sprintf("async 1 %d 3", 16*mib), success, // it takes the place of what was freed
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 56*mib+512, 71*mib+512),
 		"freeasync 1 3", success,
 		"sync 3", success,
@@ -110,7 +110,7 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 		"pool 1 0 1", success, // on GPU 1
 		"setpool 1 0", invalidValue, // is not GPU 0's
 		"frompool 0 1000 1", success,
-		fmt.Sprintf("pool 2 %d 0", 40*mib), success, // of 40 MiB at most
+		fmt.Sprintf("pool 2 %d 0", 40*mib), success, // a pool of 40 MiB at most
 		"setpool 2 0", success,
 		fmt.Sprintf("async 1 %d", 30*mib), success,
 		fmt.Sprintf("async 2 %d", 8*mib), success,
@@ -134,8 +134,8 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 32*mib})
 }
 
-// The per-thread twins have a default stream of their own: waiting for it is
-// not waiting for the legacy one.
+// The per-thread twins have a default stream of their own: waiting for it does not wait for the
+// legacy one.
 func TestPerThreadDefaultStream(t *testing.T) {
 	t.Parallel()
 	_, program := startBoth(t, fakedriver.Box(1, 0))
@@ -147,7 +147,7 @@ func TestPerThreadDefaultStream(t *testing.T) {
 		"freeasync 0 0", success, // on the legacy stream
 		"sync_ptsz 0", success,
 		"poolinfo 0", poolInfo(32*mib, 32*mib, 3072, 3072),
-		"freeasync 1 2", success, // CU_STREAM_PER_THREAD names the same one
+		"freeasync 1 2", success, // CU_STREAM_PER_THREAD names the same stream
 		"sync_ptsz 0", success,
 		"poolinfo 0", poolInfo(32*mib, 32*mib, 1024, 3072),
 		"sync 1", success, // CU_STREAM_LEGACY
@@ -193,8 +193,8 @@ func TestCapture(t *testing.T) {
 	program.script("capture 3 2", success, "alloc 5 1000", success, "endcapture 3", success) // relaxed
 }
 
-// What a graph allocates and does not free lives as long as the graph, its
-// executable graphs, or, once it has been launched, the program wants.
+// Memory that a graph allocates and does not free lives as long as the graph and its executable
+// graphs. Once the graph has been launched, the program must free it.
 func TestMemoryOfAGraph(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)

@@ -186,7 +186,7 @@ func TestARaceForTheLastPages(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, want)
 }
 
-// Of two processes only one gets the last allocation.
+// If several processes race for the last allocation, only one gets it.
 func TestTheLastPageIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	const racers = 16
@@ -263,8 +263,8 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, want[0])
 }
 
-// A process in a pid namespace of its own is listed by the pid that the host
-// has for it, as the driver lists it.
+// A process in a pid namespace of its own is listed by its pid on the host, as the real driver
+// lists it.
 func TestProcessInAnotherPIDNamespace(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
@@ -301,7 +301,8 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	if err := fakedriver.PrepareLedger(view.state); err != nil {
 		t.Fatal(err)
 	}
-	// What the other user needs, where it can be read: the test's own directories are closed to it.
+	// The files that the other user needs, in a place where it can read them: the test's own
+	// directories are closed to it.
 	open, err := os.MkdirTemp("", "fakedriver-users-")
 	if err != nil {
 		t.Fatal(err)
@@ -349,9 +350,10 @@ func TestBothLibrariesInOneProcess(t *testing.T) {
 		{"async 104857600", contextBytes + 3*gib + 128*mib},
 		{"trim", contextBytes + 3*gib + 128*mib}, // all of the chunks are in use
 		{"free", contextBytes + 3*gib},
-		{"again", contextBytes + 3*gib}, // NVML is shut down and started anew
+		{"again", contextBytes + 3*gib}, // NVML is shut down and initialised again
 	} {
-		// It says what its own NVML lists of itself, and the GPU's free bytes by CUDA and NVML.
+		// The program prints what its own NVML lists for itself, and the GPU's free bytes by CUDA
+		// and NVML.
 		free := box.GPUs[0].Free - step.held
 		program.want(step.command, fmt.Sprintf("%d %d %d", step.held, free, free))
 		wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): step.held})

@@ -131,7 +131,7 @@ func TestRuntimeProperties(t *testing.T) {
 	})
 }
 
-// A runtime needs a driver of its major version; without one it says so.
+// A runtime needs a driver of its major version or later; without one it says so.
 func TestRuntimeAndDriverVersions(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0) // CUDA 12.4

@@ -12,7 +12,7 @@ func (g *GPU) Process(pid uint64) *Process {
 	return nil
 }
 
-// Start puts a process on the GPU; its memory comes out of what is free.
+// Start puts a process on the GPU; its memory is taken from the free memory.
 func (g *GPU) Start(p Process) {
 	g.Processes = append(g.Processes, p)
 	g.take(p, held(p))
@@ -29,7 +29,7 @@ func (g *GPU) End(pid uint64) {
 	g.take(p, -held(p))
 }
 
-// Resize sets what a process holds; the difference comes out of what is free.
+// Resize sets what a process holds; the difference is taken from the free memory.
 func (g *GPU) Resize(pid, used uint64) {
 	p := g.Process(pid)
 	if p == nil {

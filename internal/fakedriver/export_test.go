@@ -119,8 +119,8 @@ func realHeaders(directory string) []string {
 	return []string{"-DREAL_CUDA_HEADER", "-DREAL_CUDA_RUNTIME_HEADER", "-isystem", rest, "-isystem", directory}
 }
 
-// CompileRuntimeAgainst compiles the runtime with NVIDIA's cuda.h and cuda_runtime_api.h of a directory in the place of
-// its own prototypes.
+// CompileRuntimeAgainst compiles the runtime with the cuda.h and cuda_runtime_api.h of NVIDIA's in
+// a directory, instead of its own prototypes.
 func CompileRuntimeAgainst(directory string, major int) error {
 	library := runtimeLibrary(major)
 	library.flags = append(library.flags, realHeaders(directory)...)
@@ -128,7 +128,8 @@ func CompileRuntimeAgainst(directory string, major int) error {
 	return err
 }
 
-// CompileAgainst compiles libcuda.so.1 with NVIDIA's cuda.h of a directory in the place of its own prototypes.
+// CompileAgainst compiles libcuda.so.1 with the cuda.h of NVIDIA's in a directory, instead of its
+// own prototypes.
 func CompileAgainst(directory string) error {
 	real := product{
 		name:    "libcuda-of-real-header.so",

@@ -27,8 +27,7 @@ type Fault struct {
 	Value uint64
 }
 
-// Faults are those of one GPU, or, of a State, of every GPU and of calls that
-// concern none.
+// Faults are those of one GPU or, in a State, of every GPU and of calls that name no GPU.
 type Faults []Fault
 
 // Fail makes a call answer with a return code.
@@ -36,7 +35,7 @@ func (f *Faults) Fail(call string, code Return) {
 	*f = append(*f, Fault{"fault", call, uint64(code)})
 }
 
-// Hang makes a call take so long, or until a state without the fault is written.
+// Hang makes a call hang for this long, or until a state without the fault is written.
 func (f *Faults) Hang(call string, duration time.Duration) {
 	*f = append(*f, Fault{"hang", call, uint64(duration.Milliseconds())})
 }

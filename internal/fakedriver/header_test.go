@@ -13,8 +13,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// NVIDIA's own header, where there is one, agrees with every prototype, and
-// its names of types with every version that cuGetProcAddress knows.
+// NVIDIA's own header, if it is installed, agrees with every prototype, and its type names agree
+// with every version that cuGetProcAddress knows.
 func TestPrototypesAreThoseOfTheRealHeader(t *testing.T) {
 	t.Parallel()
 	for major, directory := range findHeaders(t) {

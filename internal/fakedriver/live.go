@@ -7,11 +7,11 @@ func (s State) End(pid uint64) {
 	}
 }
 
-// At returns a box that changes, so many seconds after the start; it is always the same
-// for the same second. The first process of each GPU grows in a sawtooth and the
-// others vary a little; the last process of the last GPU leaks until its GPU is full
-// and starts again; the last process of GPU 1 comes and goes; a GPU that is lost at
-// the start is lost every other half minute, from second 30 on.
+// At returns the state of a changing box at a second after the start; it is always the same for the
+// same second. The first process of each GPU grows in a sawtooth and the others vary a little; the
+// last process of the last GPU leaks until its GPU is full and starts again; the last process of
+// GPU 1 comes and goes; a GPU that is lost at the start is lost every other half minute, from
+// second 30 on.
 func (s State) At(second int) State {
 	state := s.Clone()
 	for i := range state.GPUs {
@@ -55,7 +55,7 @@ func (s State) At(second int) State {
 	return state
 }
 
-// swung returns the sum of the triangle's values in so many seconds, from a shift on.
+// swung returns the sum of the triangle's values over some seconds, from a shift.
 func swung(seconds, shift int) (sum uint64) {
 	const period, area = 16, 64
 	for second := 1; second <= seconds%period; second++ {

@@ -93,7 +93,7 @@ func (s *screen) waitWithout(text string) {
 	})
 }
 
-// until waits until nothing is wrong with what is shown.
+// until waits until wrong finds nothing wrong on the screen.
 func (s *screen) until(wrong func(shown string) string) {
 	s.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -118,7 +118,7 @@ func TestNvtopShowsTheBox(t *testing.T) {
 	second := fakedriver.NewProcess(0, 3<<30)
 	second.Command = []string{"ipykernel_launcher", "-f", "kernel.json"}
 	box.GPUs[3].Start(second)
-	// nvtop leaves out what is not in /proc.
+	// nvtop leaves out processes that are not in /proc.
 	population, err := fakedriver.Populate(&box)
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// Population is real idle processes, so that the processes of a state are in
-// /proc. They end with the process that started them, because they live as long as
-// the other end of their input.
+// Population starts real idle processes, so that the processes of a state are in /proc. They end
+// with the process that started them: each lives as long as the other end of its input.
 type Population struct {
 	pids []int
 	hold *os.File // the other end

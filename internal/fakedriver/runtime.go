@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/fakedriver/standin"
 )
 
-// runtimeVersions are those of the runtime libraries, by major version. Each
-// works with every driver from its major version on.
+// runtimeVersions are the versions of the runtime libraries, by major version. Each works with
+// every driver of its major version or later.
 var runtimeVersions = map[int]int{12: 12090, 13: 13020}
 
 // CompileRuntime compiles the CUDA runtime over the fake driver, libcudart.so.12

@@ -25,7 +25,7 @@ type Driver struct {
 	NVMLVersion string `state:"nvml_version"`
 	CUDAVersion uint64 `state:"cuda_version"` // 12040 is CUDA 12.4
 	Init        Return `state:"init"`         // what nvmlInit answers
-	Generation  uint64 `state:"generation"`   // another one: the driver has been reloaded
+	Generation  uint64 `state:"generation"`   // when it changes the driver has been reloaded
 	MemoryV2    uint64 `state:"memory_v2"`    // version words taken: 0 both, 1 sizeof|2<<24 only, 2 bare 2 only
 }
 
@@ -118,7 +118,7 @@ type GPU struct {
 	RemappingFailed       uint64 `state:"remapping_failed"`
 
 	NVLinks          uint64 `state:"nvlinks"`           // 0: none
-	NVLinksDown      uint64 `state:"nvlinks_down"`      // the last so many of them
+	NVLinksDown      uint64 `state:"nvlinks_down"`      // how many of the last links are down
 	NVLinkTX         uint64 `state:"nvlink_tx"`         // KiB/s of each link
 	NVLinkRX         uint64 `state:"nvlink_rx"`         // KiB/s of each link
 	NVLinkReplays    uint64 `state:"nvlink_replays"`    // of link 0, as the next two

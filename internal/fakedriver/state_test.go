@@ -211,7 +211,7 @@ func TestNVLinkOfABox(t *testing.T) {
 	c.want("nvlink 1", "3 3 3 3")
 }
 
-// TestLiveEnergyIsThatOfThePower: the counter is the power of each second, added up.
+// TestLiveEnergyIsThatOfThePower: the counter is the sum of the power of each second.
 func TestLiveEnergyIsThatOfThePower(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(4, 2)

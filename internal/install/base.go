@@ -34,7 +34,7 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 	}
 }
 
-// ErrNoHome says that nothing names a directory of this user.
+// ErrNoHome says that this user has no home directory.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
 // Own returns the first base that is not in another user's directory (root's does not count), or

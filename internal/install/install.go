@@ -103,7 +103,7 @@ func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.Fil
 		err = os.Rename(draft.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(draft.Name()) // it is of no use
+		_ = os.Remove(draft.Name()) // the draft is not needed
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func holds(path string, content []byte) bool {
 		return false
 	}
 	defer func() { _ = file.Close() }()
-	var part [16 << 10]byte // the whole would be fresh memory, which the kernel has to clear
+	var part [16 << 10]byte // a buffer for the whole file would be new memory, which the kernel has to clear
 	for {
 		n, err := file.Read(part[:])
 		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {

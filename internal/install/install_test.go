@@ -80,7 +80,7 @@ func TestFileReplacesAtomically(t *testing.T) {
 	}
 }
 
-// TestReplacePreparesTheFileBeforeItHasItsName: where that fails, the old file stays.
+// TestReplacePreparesTheFileBeforeItHasItsName: if preparing fails, the old file stays.
 func TestReplacePreparesTheFileBeforeItHasItsName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// Trusted resolves the symbolic links in a directory's path, whose end need not be there yet. It
-// refuses a path of which another user can replace any part, because programs run files in it.
+// Trusted resolves the symbolic links in a directory's path, whose last parts need not exist yet.
+// It refuses a path if another user can replace any part of it, because programs run files in it.
 // Every directory and link on the way must belong to root or this user, and others must not be able
 // to write in the directories, unless they are sticky. The path itself is then as safe as the
 // resolved one.
 func Trusted(path string) (string, error) { return TrustedBelow("", path) }
 
 // TrustedBelow does what Trusted does for a path in another root directory: a process's
-// /proc/PID/root. The result is a path in it too.
+// /proc/PID/root. The result is a path in that root directory, too.
 func TrustedBelow(root, path string) (string, error) {
 	return trusted(root, path, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
@@ -65,7 +65,8 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// replaceable says why another user could replace a link or what is in a directory; "" where none can.
+// replaceable returns why another user could replace a link or what is in a directory; "" if no
+// other user can.
 func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	writable := info.Mode().Perm() & 0o022
@@ -84,9 +85,9 @@ func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	}
 }
 
-// overflow is the owner that a user namespace shows for users outside of it, such
-// as the real root in a rootless container.
-// Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
+// overflow is the owner that a user namespace shows for users outside the namespace, such as the
+// real root in a rootless container. Source:
+// https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 const overflow = 65534
 
 func inUserNamespace() bool {

@@ -45,7 +45,7 @@ func TestReplaceablePathIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherUsersLinkIsRefused: in /tmp anybody can make one.
+// TestAnotherUsersLinkIsRefused: in /tmp anybody can make a link.
 func TestAnotherUsersLinkIsRefused(t *testing.T) {
 	base := t.TempDir()
 	link := filepath.Join(base, "link")

@@ -1,6 +1,6 @@
-// Package needs is for tests that need a program, a library or a header which
-// not every machine has. Without it the test is skipped; where .ci/run has
-// installed everything (VRAMSCOPE_CI is set) it fails.
+// Package needs is for tests that need a program, a library or a header which not every machine
+// has. Without it the test is skipped, or fails if .ci/run has installed everything (VRAMSCOPE_CI
+// is set).
 //
 //	needs.Tool(t, "gdb") → its path
 //	needs.Vramscope(t) → that of the program itself, built for the test

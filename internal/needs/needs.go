@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// TB has the methods of testing.TB that this package uses.
+// TB is the part of testing.TB that this package uses.
 type TB interface {
 	Helper()
 	TempDir() string

@@ -23,7 +23,7 @@ func Catch(value any) *Caught {
 	return &Caught{value: value, stack: debug.Stack()}
 }
 
-// To is deferred: it passes a panic to failed, as an error that says what panicked.
+// To is deferred. It passes a panic to failed, as an error that says what panicked.
 func To(failed func(error), what string) {
 	if c := Catch(recover()); c != nil {
 		failed(fmt.Errorf("%s: panic: %w", what, c))
@@ -43,5 +43,5 @@ func (c *Caught) Again() {
 	}
 }
 
-// Error gives the panic with its stack.
+// Error returns the panic with its stack.
 func (c *Caught) Error() string { return fmt.Sprintf("%v\n%s", c.value, c.stack) }

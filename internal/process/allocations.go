@@ -21,8 +21,8 @@ type Allocation struct {
 	UUIDs []string // of a pod, in place of indexes
 }
 
-// allocations are those of the jobs that have cgroups here. A job keeps its GPUs for as long
-// as it has these: one that is queued again may get others.
+// allocations are the GPUs of the jobs that have cgroups here. A job keeps its GPUs as long as its
+// cgroup exists: if it is queued again it may get others.
 //
 //	system.slice/slurmstepd.scope/job_88123    devices/slurm/uid_1000/job_88123 (cgroup v1)
 //	        └── scontrol --json show job 88123 ── user_id, "gres_detail": ["gpu:h100:2(IDX:0-1)"]
@@ -119,7 +119,7 @@ func parseGRES(detail string) (gpus []int) {
 		name, indexes, hasIndexes := strings.Cut(part, "(IDX:")
 		kind, _, _ := strings.Cut(name, ":")
 		if closed && kind != "gpu" && kind != "shard" && kind != "mps" {
-			continue // a site's own, for one
+			continue // another resource, such as a site's own
 		}
 		count, err := strconv.Atoi(name[strings.LastIndex(name, ":")+1:])
 		if kind != "gpu" || !hasIndexes || !closed || err != nil {

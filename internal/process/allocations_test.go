@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAllocationsAreOfRootsDirectories: a job is asked for once, again when its cgroup has
-// been away, and never by a directory that a user has made.
+// TestAllocationsAreOfRootsDirectories: a job is asked for once, and again after its cgroup has
+// disappeared and returned, but never for a directory that a user has made.
 func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()
@@ -77,7 +77,7 @@ func TestGRES(t *testing.T) {
 		"gpu:h100:2(IDX:0-1)":                {0, 1},
 		"gpu:3(IDX:1,4-5)":                   {1, 4, 5},
 		"gpu:h100:2(IDX:0-1),gpu:a:1(IDX:2)": {0, 1, 2},
-		"gpu:h100:2(IDX:0)":                  nil, // another number than it says
+		"gpu:h100:2(IDX:0)":                  nil, // not as many GPUs as it states
 		"gpu:0(IDX:)":                        nil,
 		"gpu:2(IDX:1-0)":                     nil,
 		"gpu:h100:1":                         nil,
@@ -98,7 +98,7 @@ func TestGRES(t *testing.T) {
 	}
 }
 
-// TestLookAtAProcessOfSlurm: it has a table of its own, which knows Slurm's jobs, too.
+// TestLookAtAProcessOfSlurm: a look uses a table of its own, which knows Slurm's jobs, too.
 func TestLookAtAProcessOfSlurm(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "train", 1000)
@@ -108,7 +108,7 @@ func TestLookAtAProcessOfSlurm(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfPods: they are root's kubelet's word alone.
+// TestAllocationsOfPods: only root's kubelet is believed.
 func TestAllocationsOfPods(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

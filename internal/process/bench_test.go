@@ -13,7 +13,7 @@ func BenchmarkTick(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("no /proc here")
 	}
-	// One real process under 64 names: the kernel's work is the same.
+	// One real process under 64 names: the kernel does the same work as for 64 processes.
 	root := b.TempDir()
 	pids := make([]int, 64)
 	for i := range pids {

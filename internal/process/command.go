@@ -71,7 +71,7 @@ func afterInterpreter(command []string) []string {
 	return command
 }
 
-// NamesProgram reports whether the command line of an interpreter says what it runs.
+// NamesProgram reports whether the command line of an interpreter shows what it runs.
 func NamesProgram(command []string) bool {
 	at := slices.Index(command, "-c")
 	return len(afterInterpreter(command)) < len(command) || at >= 0 && at+1 < len(command)

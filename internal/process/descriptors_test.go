@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestProcessesStayWithoutADescriptor: where too many files are open, the processes
-// that are known stay.
+// TestProcessesStayWithoutADescriptor: if too many files are open, the processes that are known
+// already stay known.
 func TestProcessesStayWithoutADescriptor(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {

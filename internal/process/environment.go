@@ -19,7 +19,7 @@ import (
 // Variable is one variable of a process's environment: hostile input.
 type Variable struct{ Name, Value string }
 
-// environmentSize bounds what is read; the kernel allows megabytes.
+// environmentSize limits what is read; the kernel allows megabytes.
 const environmentSize = 1 << 20
 
 // Environment returns the variables that affect a process's use of GPU memory, by
@@ -38,7 +38,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)
 	}
-	// The process is identified again after the read: then the content is its own.
+	// The process is identified again after the read: if it is the same, the content is its own.
 	now, err := t.Identify(id.PID)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }() // only read
-	var small [2 << 10]byte                  // most files fit, and what is kept is as long as they are
+	var small [2 << 10]byte                  // most files fit; the result then has just their length
 	content := small[:0:min(limit, len(small))]
 	for len(content) < limit {
 		if len(content) == cap(content) {

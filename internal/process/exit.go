@@ -32,8 +32,8 @@ func exitOf(pidfd *os.File) (unix.PidfdInfo, error) {
 	return info, unix.IoctlPidfdInfo(int(pidfd.Fd()), &info)
 }
 
-// Exit returns how a process ended that was looked up at least twice. It is known from Linux 6.15 on,
-// as soon as the process's parent has waited for it.
+// Exit returns how a process ended, if it was looked up at least twice. Linux 6.15 and later know
+// it as soon as the process's parent has waited for it.
 func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
 	return syscall.WaitStatus(info.Exit_code), err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0
 }
 
-// last returns what is remembered of a process that runs or ended a moment ago, or nil.
+// last returns the entry of a process that runs or ended a moment ago, or nil.
 func (t *Table) last(id Identity) *entry {
 	e := t.gone[id.PID]
 	if e == nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExit: how a process ended that is not a child of the table's program would be known as well;
-// a process that still runs, or was looked up once, has not ended.
+// TestExit: these processes are children of the table's program, but the status of others would be
+// known as well. A process that still runs, or was looked up only once, has no status.
 func TestExit(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{
 		"read _; exit 3":     3 << 8,

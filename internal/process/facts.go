@@ -31,8 +31,8 @@ type facts struct {
 // commandSize is how much of a command line is kept: some have hundreds of KiB.
 const commandSize = 4 << 10
 
-// cgroupSize limits what is read of /proc/PID/cgroup: a line for each of a dozen
-// hierarchies, with a path of up to 4 KiB.
+// cgroupSize limits what is read of /proc/PID/cgroup: a line for each of a dozen hierarchies, with
+// a path of up to 4 KiB.
 const cgroupSize = 64 << 10
 
 // readFacts reads the facts of a process. It may hang, so that every caller has a deadline: for
@@ -78,8 +78,8 @@ func readFacts(t *Table, pid int) facts {
 	return f
 }
 
-// jobIn adds what an environment says about a job: Slurm's number where Slurm makes no
-// cgroups, and Apptainer's image, since Apptainer makes a cgroup only for a container with limits.
+// jobIn adds what an environment says about a job: Slurm's number if Slurm makes no cgroups, and
+// Apptainer's image, since Apptainer makes a cgroup only for a container with limits.
 func jobIn(environment []byte, job Job) Job {
 	variables := map[string]string{}
 	for name, value := range Variables(environment) {

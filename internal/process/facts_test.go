@@ -14,8 +14,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestEffectiveUser: a process that cannot be dumped has another user's files in its
-// directory, but the directory is its own user's.
+// TestEffectiveUser: if a process cannot be dumped, the files in its directory belong to another
+// user, but the directory itself belongs to the process's user.
 func TestEffectiveUser(t *testing.T) {
 	if got, known := effectiveUID("/proc/self").Value(); !known || int(got) != os.Geteuid() {
 		t.Fatalf("user %d, want %d", got, os.Geteuid())
@@ -50,8 +50,8 @@ func TestEffectiveUser(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsWantedIsRead: hints take the names of all threads, and the environment
-// of other users' processes.
+// TestOnlyWhatIsWantedIsRead: for hints the names of all threads are read, and the environments of
+// other users' processes.
 func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", os.Geteuid()+1)
@@ -80,7 +80,8 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	}
 }
 
-// TestUnreadFactsAreMarked: that a job or a user's name could not be read is no sign that there is none.
+// TestUnreadFactsAreMarked: if a job or a user's name could not be read, that does not mean that
+// there is none.
 func TestUnreadFactsAreMarked(t *testing.T) {
 	for _, tc := range []struct {
 		name, cgroup      string

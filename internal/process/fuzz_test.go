@@ -69,7 +69,7 @@ func FuzzCommand(f *testing.F) {
 
 var passwdLine = regexp.MustCompile(`^([^:]+):[^:]*:0*([0-9]{1,10}):`)
 
-// TestLongPasswdLine: the users after it keep their names.
+// TestLongPasswdLine: the users after a long line keep their names.
 func TestLongPasswdLine(t *testing.T) {
 	names := map[uint32]string{}
 	parsePasswd(strings.Repeat("x", 70000)+":x:1:\nlate:x:2:\n", names)
@@ -121,8 +121,8 @@ var jobEnvironment = regexp.MustCompile(`^(slurm [0-9]+|apptainer [^\x00]+)$`)
 
 var jobDetail = regexp.MustCompile(`^[0-9a-z+]+$`)
 
-// FuzzJob: a job's ID has its kind's form and is in the path, and what is not a
-// job's directory changes nothing.
+// FuzzJob: a job's ID has its kind's form and occurs in the path, and a directory that is not a
+// job's changes nothing.
 func FuzzJob(f *testing.F) {
 	recorded, err := filepath.Glob("testdata/cgroup/*")
 	if err != nil {

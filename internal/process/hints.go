@@ -32,7 +32,8 @@ type Hints struct {
 // torchrun, Open MPI and MPICH or PMIx.
 var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 
-// ranks are the variables with a process's number, the surest last: torchrun started by srun has its own.
+// ranks are the variables that hold a process's number, the most reliable last: torchrun started by
+// srun sets its own.
 var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
 
 // hintsIn reads an environment. It may be incomplete: a program that sets its title, as
@@ -40,7 +41,7 @@ var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
 	cut, surest := len(environment) >= environmentSize, -1
-	if cut { // its last entry may be, too
+	if cut { // the last entry may be cut off, too
 		environment = environment[:bytes.LastIndexByte(environment, 0)+1]
 	}
 	for name, value := range Variables(bytes.TrimSuffix(environment, []byte{0})) {
@@ -82,10 +83,11 @@ func whole(value []byte) string {
 	return string(value)
 }
 
-// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M": a device by its UUID, or by
-// CUDA's number. Which GPU has a number is known only where Visible has its UUID; else a number counts where
-// all GPUs of the box have the same limit. The limit is unknown where none is set, too.
-// Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
+// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M": it names a device by its
+// UUID, or by CUDA's number. A number is known to mean a GPU only if Visible names its UUID;
+// otherwise numbers count only if all GPUs of the box have the same limit. If no limit is set, it
+// is unknown, too. Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in
+// https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
 func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantity.Bytes]) {
 	unknown, numbered := limit, map[int]quantity.Bytes{}
 	names := func(device string) bool {

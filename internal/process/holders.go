@@ -92,8 +92,8 @@ func (t *Table) holder(pid int) *Holder {
 	return found
 }
 
-// deviceOf returns the GPU whose device file an open file is. A process can have another
-// file under that name in its own mount namespace: the device's number is the kernel's.
+// deviceOf returns the GPU whose device file an open file is. In its own mount namespace a process
+// can have another file under that name, so the device's number counts, which is the kernel's.
 // Source: the driver's README, "Chapter 5. Listing of Installed Components", and
 // https://docs.kernel.org/admin-guide/devices.html (195)
 func deviceOf(path, link string) (minor int, shared, ok bool) {

@@ -40,7 +40,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestHoldersNeedTheDevice: a link may have that name in a mount namespace of the process's own.
+// TestHoldersNeedTheDevice: in a process's own mount namespace, any file may have that name.
 func TestHoldersNeedTheDevice(t *testing.T) {
 	for _, path := range []string{"/dev/null", t.TempDir(), "/nowhere"} {
 		if minor, shared, ok := deviceOf(path, "/dev/nvidia0"); ok {

@@ -25,7 +25,7 @@ func (t *Table) Host(now time.Time) Host {
 }
 
 // hostWindow is how long a reading of the machine is used: parsing meminfo takes longer than
-// reading the stat of thirty processes. The kernel updates the load as often.
+// reading the stat of thirty processes. The kernel updates the load about as often.
 const hostWindow = 4900 * time.Millisecond
 
 func (t *Table) readHost(host *Host) {

@@ -34,7 +34,7 @@ func (id Identity) Foreign() bool { return id.StartTime == 0 }
 // Source: https://docs.kernel.org/filesystems/proc.html, section 4.
 func (id Identity) Hidden() bool { return id.Foreign() && id.Namespace != 0 }
 
-// Whose says whose process a foreign process is.
+// Whose returns in words to whom a foreign process belongs.
 func (id Identity) Whose() string {
 	if id.Hidden() {
 		return "another user's process, hidden (hidepid)"
@@ -53,7 +53,7 @@ func (id Identity) Same(other Identity) bool {
 
 // Job is the unit a scheduler or container runtime started the process in.
 type Job struct {
-	Kind string // "slurm", "pbs", "lsf", "oar", "htcondor", "pod", "ecs", "nomad", "docker", "podman", "containerd", "lxc", "apptainer", "service"; "" when none is known
+	Kind string // "slurm", "pbs", "lsf", "oar", "htcondor", "pod", "ecs", "nomad", "docker", "podman", "containerd", "lxc", "apptainer", "service"; "" if none is known
 	ID   string // a job's number or slot, a pod's host name, a task, an allocation's or container's short ID, a container's name, an image, a unit
 
 	Step      string // of a Slurm job: "0", "batch", "interactive"

@@ -83,7 +83,7 @@ func jobOfPath(path string) Job {
 
 type place struct {
 	parent    string
-	scheduler string // the last component that is named for one
+	scheduler string // the last component that names a scheduler
 	users     bool   // below systemd of a user
 }
 
@@ -157,8 +157,8 @@ func (p *place) scheduled(part string) Job {
 	return job
 }
 
-// container reads one component of a path: "docker-<id>.scope" of the
-// systemd cgroup driver, or "<id>" below "docker" of the cgroupfs one; or a service.
+// container reads one component of a path: "docker-<id>.scope" from the cgroup driver systemd, or
+// "<id>" below "docker" from cgroupfs; or a service.
 func container(part, parent string) Job {
 	name, isScope := strings.CutSuffix(part, ".scope")
 	for _, known := range []struct{ prefix, kind string }{
@@ -193,8 +193,8 @@ func lastID(part string) string {
 	return shortID(part[strings.LastIndexAny(part, "-:")+1:])
 }
 
-// shortID returns the twelve digits that docker ps shows of a container's ID, ""
-// where id is none (libpod-conmon-…, for one, is podman's own watcher).
+// shortID returns the twelve digits that docker ps shows of a container's ID, "" if id is not an ID
+// (libpod-conmon-…, for example, is podman's own watcher).
 func shortID(id string) string {
 	if len(id) != 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
@@ -225,8 +225,8 @@ func podUID(part string) string {
 	return taskID(strings.ReplaceAll(uid, "_", "-"))
 }
 
-// taskID returns id where it is 36 digits and dashes, or 32 digits: a static pod's, which is
-// a hash, or an ECS task's.
+// taskID returns id if it is 36 digits and dashes, or 32 digits: those of a static pod, which are a
+// hash, or of an ECS task.
 func taskID(id string) string {
 	if (len(id) != 36 && len(id) != 32) || strings.Trim(id, "0123456789abcdef-") != "" {
 		return ""

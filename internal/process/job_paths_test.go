@@ -128,7 +128,7 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{"/system.slice/run-p812-i4711.service", "service run-p812-i4711"},
 		{"/system.slice/system-vllm.slice/vllm@0.service", "service vllm@0"},
 		{"/system.slice/jupyter-alice-singleuser.service", "service jupyter-alice-singleuser"},
-		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // and @b has one, too
+		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // @b has such a service, too
 		{"/user.slice/user-989.slice/user@989.service/app.slice/imp-shell-0-f2Bc.service", "service imp-shell-0-f2Bc"},
 		{"/ai.slice/slurmstepd.scope/job_88123/step_0/user/task_0", "slurm 88123, step 0"},
 		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slinky

@@ -17,8 +17,8 @@ type oomKills struct {
 	count int64
 }
 
-// oomKillsIn reads those of a process by its /proc/PID/cgroup. In a pod and in a job of Slurm they
-// are the pod's and the job's, whose cgroups outlive that of the process.
+// oomKillsIn reads the counts of a process from its /proc/PID/cgroup. In a pod or a Slurm job they
+// are those of the whole pod or job, whose cgroups outlive the process's.
 func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	k := oomKills{}
 	for line := range strings.Lines(cgroups) {
@@ -38,9 +38,9 @@ func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	return k.now()
 }
 
-// now returns what the file says now.
+// now returns the present counts of the file.
 func (k oomKills) now() oomKills {
-	content, _ := ReadLimited(k.file, statSize) // a file that is not there says nothing
+	content, _ := ReadLimited(k.file, statSize) // a file that does not exist counts nothing
 	_, after, _ := strings.Cut("\n"+string(content), "\noom_kill ")
 	line, _, _ := strings.Cut(after, "\n")
 	count, err := strconv.ParseInt(line, 10, 64)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOOMKills: the count is that of the cgroup that accounts for the process's memory, and of its pod
-// or job, whose cgroups are still there when it has ended.
+// TestOOMKills: the count is that of the cgroup that accounts for the process's memory, and of its
+// pod or job, whose cgroups still exist when the process has ended.
 func TestOOMKills(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, content string) {

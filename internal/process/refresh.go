@@ -37,8 +37,8 @@ func (t *Table) request(pid int) <-chan facts {
 	return answer
 }
 
-// refresh requests the facts of entries, and waits, at most timeout, for those of
-// new entries and for their users' names.
+// refresh requests the facts of entries. It waits for those of new entries, and for the names of
+// their users, but not longer than timeout.
 func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) {
 	if len(entries) == 0 {
 		return

@@ -33,7 +33,7 @@ type slurmJobs struct {
 
 	mu      sync.Mutex
 	numbers map[string]string      // by SLUID
-	answers map[string]slurmAnswer // by what scontrol was asked for: a SLUID or a number
+	answers map[string]slurmAnswer // by the SLUID or number that scontrol was asked about
 	asked   map[string]time.Time   // when; zero: it was wanted once, and not asked
 	asking  bool                   // one at a time
 	panic   *panics.Caught
@@ -130,7 +130,7 @@ func (s *slurmJobs) account(id string) string {
 	return s.answers[id].account
 }
 
-// forgetAll forgets what is known of jobs if that is of too many.
+// forgetAll forgets all jobs if too many are known.
 func (s *slurmJobs) forgetAll() {
 	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
 		clear(s.numbers)
@@ -158,8 +158,8 @@ func (s *slurmJobs) ask(id string) {
 	}
 }
 
-// numberOfStepd returns the job's number, from the title of the slurmstepd in its cgroup. That
-// must be root's process, in a directory of root's into which no user can move one.
+// numberOfStepd returns the job's number, from the title of the slurmstepd in its cgroup. That must
+// be root's process, in a directory of root's, into which no user can move a process.
 func (t *Table) numberOfStepd(directory string) string {
 	isRoots := func(directory string) bool {
 		uid, known := t.owner(directory).Value()
@@ -223,9 +223,9 @@ func askScontrol(id string) slurmAnswer {
 	return parseSlurmJob(output, id)
 }
 
-// parseSlurmJob finds a job among those of an array. JSON keeps apart what Slurm says and
-// what its user wrote: in the plain format a job's name may contain " Account=other".
-// Source: https://slurm.schedmd.com/rest_api.html, job_info
+// parseSlurmJob finds a job among those of an array. In JSON, what Slurm says cannot be mixed up
+// with what a user wrote: in the plain format a job's name may contain " Account=other". Source:
+// https://slurm.schedmd.com/rest_api.html, job_info
 func parseSlurmJob(output []byte, id string) slurmAnswer {
 	var document struct {
 		Jobs []struct {

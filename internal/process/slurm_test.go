@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSlurmJobByItsStepd: the number of a job whose cgroup has its SLUID is what root's
-// slurmstepd says; whatever a user can write wins nothing.
+// TestSlurmJobByItsStepd: if a job's cgroup has its SLUID, root's slurmstepd says its number;
+// nothing that a user can write counts.
 func TestSlurmJobByItsStepd(t *testing.T) {
 	const sluid, title = "sEKNKTV3WPV500", "slurmstepd: [88123.0]"
 	job := "/system.slice/slurmstepd.scope/" + sluid
@@ -70,7 +70,7 @@ func TestSlurmJobByItsStepd(t *testing.T) {
 	}
 }
 
-// TestSlurmJobMadeByAUser: a numbered directory that is not root's is no job.
+// TestSlurmJobMadeByAUser: a numbered directory that is not root's is not a job.
 func TestSlurmJobMadeByAUser(t *testing.T) {
 	for owner, want := range map[int]string{0: "slurm 1", 1000: ""} {
 		tree := newTree(t)
@@ -85,7 +85,8 @@ func TestSlurmJobMadeByAUser(t *testing.T) {
 	}
 }
 
-// TestScontrolIsAskedOnce: where no slurmstepd can be read, scontrol is asked, aside, and once.
+// TestScontrolIsAskedOnce: if no slurmstepd can be read, scontrol is asked, on another goroutine,
+// and only once.
 func TestScontrolIsAskedOnce(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

@@ -102,7 +102,7 @@ func parseStat(line []byte) (stat, error) {
 		case 14, 15:
 			s.ticks += uint64(value)
 		case 20:
-			// A main thread that exited while others run is a zombie too.
+			// The main thread may have exited while others run: it is a zombie then, too.
 			s.ended = s.ended && value <= 1
 		case 22:
 			s.start = uint64(value)

@@ -224,8 +224,8 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	return e, nil
 }
 
-// noDescriptor reports whether a file could not be opened because too many are open, which
-// says nothing about the file.
+// noDescriptor reports whether a file could not be opened because too many are open. That says
+// nothing about the file itself.
 func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -317,7 +317,7 @@ func TestFailedDirectoryIsAskedAgain(t *testing.T) {
 	eventually(t, table, at(60), 500, func(i Info) bool { return i.User == "frank" })
 }
 
-// panicOf is what act panics with, as text; "" if it does not.
+// panicOf returns the value with which act panics, as text; "" if it does not panic.
 func panicOf(act func()) (text string) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -59,7 +59,7 @@ func (tr *tree) stat(pid int, name string, start, ticks uint64) {
 	tr.state(pid, name, "S", 12, start, ticks)
 }
 
-// state is stat for a process in a state of its own, with so many threads.
+// state writes the stat of a process in a given state, with a number of threads.
 func (tr *tree) state(pid int, name, state string, threads int, start, ticks uint64) {
 	tr.write(pid, "stat", fmt.Sprintf("%d (%s) %s 1 7 7 0 -1 4194304 100 0 3 0 %d 0 0 0 20 0 %d 0 %d 4096000 2048 0 1 1\n", pid, name, state, ticks, threads, start))
 }
@@ -97,7 +97,7 @@ func (tr *tree) remove(pid int, name string) {
 	}
 }
 
-// at is a moment, so many seconds after the machine's boot plus an hour.
+// at returns a moment, the given seconds after an hour after the machine's boot.
 func at(seconds float64) time.Time {
 	return time.Unix(3600, 0).Add(time.Duration(seconds * float64(time.Second)))
 }

@@ -10,8 +10,9 @@ import (
 	"vramscope/internal/panics"
 )
 
-// users finds the names of user IDs: at once in the local password file, else through a directory
-// service (LDAP, SSSD), which may take seconds or hang and is asked on a goroutine of its own.
+// users finds the names of user IDs: at once from the local password file, else through a directory
+// service (LDAP, SSSD), which may take seconds or hang and is therefore asked on a goroutine of its
+// own.
 type users struct {
 	passwd string // path of the password file
 	lookup func(uid string) (*user.User, error)
@@ -34,7 +35,7 @@ func newUsers(passwd string) *users {
 	}
 }
 
-// name returns the user's name, the number if there is none, "" while the directory has not
+// name returns the user's name, the number if there is none, and "" until the directory has
 // answered. It is unsure if the directory failed.
 func (u *users) name(uid uint32) (name string, unsure bool) {
 	u.mu.Lock()
@@ -89,7 +90,7 @@ func (u *users) resolve(uid uint32, answered chan struct{}) {
 	u.names[uid], u.unsure[uid] = number, err != nil && !errors.As(err, &none)
 }
 
-// load reads the password file, where there is one.
+// load reads the password file, if there is one.
 func (u *users) load() {
 	content, err := ReadLimited(u.passwd, passwdSize)
 	if err == nil {

@@ -47,7 +47,8 @@ func Resolve(file string, paths ...*string) {
 // Values reads what a configuration names. The first error stays.
 type Values struct{ Err error }
 
-// Text returns a text of the configuration, or else that of a file, which is read again each time.
+// Text returns a text of the configuration or, if a file is named, the text of that file, which is
+// read again each time.
 func (v *Values) Text(text, file string) string {
 	if file == "" {
 		return text

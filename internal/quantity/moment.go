@@ -34,7 +34,7 @@ var momentLayouts = []struct {
 }
 
 // ParseMoment reads a moment in the time zone of newest: "2026-11-21 03:12",
-// "2026-11-21T03:12:00Z", or "03:12", which is the last one that is not after newest.
+// "2026-11-21T03:12:00Z", or "03:12", which means the last 03:12 that is not after newest.
 func ParseMoment(text string, newest time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	for _, m := range momentLayouts {

@@ -28,7 +28,7 @@ func (s Source) String() string {
 	return names[s]
 }
 
-// Optional is a value that may be unknown, as its zero value is. It is comparable when T is.
+// Optional is a value that may be unknown. Its zero value is unknown. It is comparable if T is.
 type Optional[T any] struct {
 	value  T
 	source Source
@@ -57,7 +57,7 @@ func (o Optional[T]) Or(fallback T) T {
 	return o.value
 }
 
-// Source returns where the value comes from, Nowhere for an unknown one.
+// Source returns where the value comes from, Nowhere if it is unknown.
 func (o Optional[T]) Source() Source { return o.source }
 
 // As returns a value as another type of number.
@@ -98,7 +98,7 @@ func All[T ~int | ~int64 | ~float64](amounts ...Optional[T]) Optional[T] {
 	return Sum(amounts...)
 }
 
-// Sum adds the known values of amounts; it is unknown when none is known.
+// Sum adds the known values of amounts; it is unknown if none is known.
 func Sum[T ~int | ~int64 | ~float64](amounts ...Optional[T]) (total Optional[T]) {
 	for _, amount := range amounts {
 		if v, ok := amount.Value(); ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // ParseBytes parses an amount of memory: "4GiB", "4G", "1.5g", "512MiB", or a number of bytes. A
-// letter alone is the binary unit; "4GB" is 4·10⁹ bytes. Fractions of a byte are cut off.
+// letter without B is the binary unit; "4GB" is 4·10⁹ bytes. Fractions of a byte are cut off.
 func ParseBytes(text string) (Bytes, error) {
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
 	unit, known := unitOf(strings.ToLower(strings.TrimSpace(text[len(number):])))

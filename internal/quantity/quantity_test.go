@@ -48,7 +48,7 @@ func TestUnknownIsNullAndNeverZero(t *testing.T) {
 	}
 }
 
-// TestSourcesOfAFileHaveNames: it may have any number.
+// TestSourcesOfAFileHaveNames: a file may contain any number as a source.
 func TestSourcesOfAFileHaveNames(t *testing.T) {
 	for source, want := range map[Source]string{Forecast: "forecast", Forecast + 1: "unknown", 255: "unknown"} {
 		if got := source.String(); got != want {

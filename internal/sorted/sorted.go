@@ -1,5 +1,6 @@
-// Package sorted sorts slices of structs. slices.SortFunc is compiled anew for each struct,
-// 7 to 20 KB of the program's file every time; Stable is compiled once and swaps by reflection.
+// Package sorted sorts slices of structs. slices.SortFunc is compiled once for each struct, which
+// adds 7 to 20 KB to the program's file every time; Stable is compiled only once and swaps by
+// reflection.
 package sorted
 
 import "sort"

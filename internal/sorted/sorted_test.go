@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What compares equal keeps its order, at each length around the blocks that the library sorts.
+// Elements that compare equal keep their order, at each length around the blocks that the library
+// sorts.
 func TestStableSortsAsSlicesDoes(t *testing.T) {
 	type pair struct {
 		key   int

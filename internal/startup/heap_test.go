@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// TestThreadsShareAHeap: glibc makes a thread's own heap in an aligned range of 64 MiB.
+// TestThreadsShareAHeap: glibc would make a heap for each thread, in an aligned range of 64 MiB.
 func TestThreadsShareAHeap(t *testing.T) {
 	const threads, size = 8, 64 << 20
 	var all, together sync.WaitGroup

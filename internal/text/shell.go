@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// plainWord has the characters that a shell does not interpret.
+// plainWord lists the characters that a shell does not interpret.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%=,"
 
 // ShellQuote quotes a word if a shell would interpret it.

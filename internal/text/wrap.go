@@ -2,8 +2,9 @@ package text
 
 import "strings"
 
-// Wrap breaks text at spaces into lines of a number of cells; only a longer word makes a longer line.
-// Every line begins with the spaces of the first one; after them, all but the first have hanging.
+// Wrap breaks text at spaces into lines of a number of cells; only a longer word makes a longer
+// line. Every line begins with the spaces of the first line, and all lines but the first then have
+// hanging.
 func Wrap(s string, cells int, hanging string) (lines []string) {
 	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	line := ""

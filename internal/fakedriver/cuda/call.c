@@ -22,7 +22,7 @@ static _Atomic int initialised;
 /* A page that the kernel clears in every forked child (MADV_WIPEONFORK). */
 static _Atomic int *here;
 
-/* The state's faults, or those of the call's GPU. */
+/* Finds a fault of the state, or of the call's GPU. */
 static const struct fault *find_fault(const struct call *call, struct device *device, enum fault_kind kind)
 {
 	const struct gpu *gpu = device ? device_gpu(call->state, device) : NULL;
@@ -37,7 +37,7 @@ static number milliseconds_now(void)
 	return (number)now.tv_sec * 1000 + (number)now.tv_nsec / 1000000;
 }
 
-/* Hangs for as long as the state file says. Neither lock nor state is held meanwhile. */
+/* Hangs for as long as the state file says. It holds neither a lock nor a state meanwhile. */
 static CUresult suffer(struct call *call, struct device *device)
 {
 	const struct fault *fault = find_fault(call, device, FAULT_HANG);

@@ -27,7 +27,7 @@ static CUresult push(struct CUctx_st *context)
 	return CUDA_SUCCESS;
 }
 
-/* What a context costs on a GPU, in bytes. */
+/* The size of a context on a GPU, in bytes. */
 static number cost(const struct call *call, struct device *device)
 {
 	const struct gpu *gpu = device_gpu(call->state, device);
@@ -100,7 +100,8 @@ static CUresult runtime_context(CUcontext *context, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* Of the tables that NVIDIA's runtime asks for, this is the one with a function that a probe could miss. */
+/* NVIDIA's runtime asks for several tables; this is the one with a function that a probe could
+ * miss. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	static const unsigned char runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,

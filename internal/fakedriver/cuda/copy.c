@@ -1,13 +1,13 @@
-/*
- * Copying and filling: nothing is moved, but every address is checked, and
- * what is outside of an allocation is refused. (A real driver reports most
- * of these only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
+/* Copying and filling: nothing is moved, but every address is checked, and one outside an
+ * allocation is refused. (A real driver reports most of these only later, as
+ * CUDA_ERROR_ILLEGAL_ADDRESS.)
  */
 #include "driver.h"
 
 #include <stdint.h>
 
-/* One side of a copy. Host memory of the program is not checked; with unified addressing a side may be either. */
+/* One side of a copy. The program's host memory is not checked; with unified addressing a side
+ * may be either. */
 struct side {
 	CUdeviceptr address;
 	enum { DEVICE, HOST_MEMORY, EITHER } where;

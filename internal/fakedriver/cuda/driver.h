@@ -147,7 +147,7 @@ struct call {
 	const char *name;
 	enum need need;
 	const struct state *state;
-	struct CUctx_st *context; /* the current one, NULL where there is none */
+	struct CUctx_st *context; /* the current context, NULL if there is none */
 	struct device *device;    /* its */
 	int locked;
 };
@@ -158,7 +158,7 @@ struct call {
  */
 CUresult call_begin(struct call *call, const char *name, enum need need);
 CUresult call_end(struct call *call, CUresult answer);
-/* The device that a call names, of which the state's faults are then due too. */
+/* Finds the device that a call names. The state's faults for that device then apply, too. */
 CUresult call_device(struct call *call, CUdevice ordinal, struct device **device);
 /* Marks the process, but not its children, as initialised. */
 CUresult call_initialise(void);
@@ -182,10 +182,10 @@ void visible_devices(const struct state *state);
 void object_add(struct object *object, enum kind kind);
 void object_remove(struct object *object);
 int object_is(const void *handle, enum kind kind);
-/* The next of a kind after one, or the first after NULL. */
+/* The next object of a kind after this one, or the first after NULL. */
 void *object_next(enum kind kind, const void *after);
 
-/* context.c: the current one, NULL where there is none. */
+/* context.c: the current context, NULL if there is none. */
 struct CUctx_st *context_current(void);
 
 /* arena.c */
@@ -200,7 +200,7 @@ struct allocation *allocation_find(CUdeviceptr address);       /* that begins th
 struct allocation *allocation_around(CUdeviceptr address);     /* that it is inside of */
 struct allocation *allocation_add(number address, number size, enum allocation_kind kind, struct device *device);
 void allocation_forget(struct allocation *allocation);
-/* What cuMemAlloc returned; 0: another kind of memory, or of a pool. */
+/* Frees what cuMemAlloc returned; 0: the memory is of another kind, or from a pool. */
 int allocation_free(struct allocation *allocation);
 void allocations_release(struct CUctx_st *context);
 

@@ -1,14 +1,13 @@
-/*
- * Graphs: only the memory that was allocated while a stream was captured is
- * kept, and launching one does nothing.
+/* 
+ * Graphs: only the memory that was allocated while a stream was captured is kept, and launching
+ * a graph runs nothing.
  *
  *   capture ──→ graph ──→ executable graphs ──→ launches
  *
- * Memory that the graph itself does not free is the program's as soon as the
- * graph has been launched once: "Graph destruction does not automatically free
- * any live graph-allocated memory" (CUDA programming guide, Graph memory
- * nodes). Of a graph that was never launched it goes with the last of the
- * graph and its executable graphs.
+ * Memory that the graph itself does not free belongs to the program as soon as the graph has
+ * been launched once: "Graph destruction does not automatically free any live graph-allocated
+ * memory" (CUDA programming guide, Graph memory nodes). If the graph was never launched, the
+ * memory is freed when the graph and all its executable graphs are destroyed.
  */
 #include "driver.h"
 

@@ -1,7 +1,5 @@
-/*
- * Modules and their kernels. What a module contains is not looked at: it has a
- * kernel of any name, which does nothing when it is launched, and no variable.
- * It costs no memory of the GPU.
+/* Modules and their kernels. A module's contents are ignored: it has a kernel of any name, which
+ * does nothing when it is launched, and no variable. It costs no memory of the GPU.
  */
 #include "driver.h"
 

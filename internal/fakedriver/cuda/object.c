@@ -1,6 +1,5 @@
-/*
- * Handles. An invalid one, or one of a destroyed object, is refused. They are
- * ordered by kind, then by address.
+/* Handles. An invalid handle, or one of a destroyed object, is refused. They are ordered by
+ * kind, then by address.
  */
 #include "driver.h"
 

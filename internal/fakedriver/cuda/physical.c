@@ -1,6 +1,5 @@
-/*
- * Memory of a GPU without an address: cuMemCreate. It is freed when neither a
- * handle nor a mapping is left. Another process can get it as a file.
+/* Memory of a GPU without an address: cuMemCreate. It is freed when neither a handle nor a
+ * mapping of it is left. Another process can get it as a file.
  */
 #define _GNU_SOURCE
 #include "virtual.h"
@@ -164,7 +163,7 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
 	return call_end(&call, answer);
 }
 
-/* Memory of another process, to which alone it is charged. */
+/* Imports another process's memory, which is charged only to that process. */
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
                                         CUmemAllocationHandleType type)
 {

@@ -101,7 +101,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 	return call_end(&call, answer);
 }
 
-/* The memory is charged to the other process alone. */
+/* The memory is charged only to the other process. */
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
 {
 	struct call call;
@@ -154,7 +154,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pointer, void *host, unsigned
 		if (!pointer || flags || !allocation || !is_host(allocation))
 			answer = CUDA_ERROR_INVALID_VALUE;
 		else
-			*pointer = (CUdeviceptr)(uintptr_t)host; /* one address space: it is the same */
+			*pointer = (CUdeviceptr)(uintptr_t)host; /* the same address: there is one address space */
 	}
 	return call_end(&call, answer);
 }

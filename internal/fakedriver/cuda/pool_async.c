@@ -1,7 +1,8 @@
 /* Allocating and freeing on streams, for both default streams. */
 #include "driver.h"
 
-/* "CUDA_ERROR_INVALID_CONTEXT (default stream specified with no current context)": any other has its own. */
+/* "CUDA_ERROR_INVALID_CONTEXT (default stream specified with no current context)": any other
+ * stream has its own context. */
 static CUresult begin(struct call *call, const char *name, CUstream handle, enum default_stream twin,
                       struct CUstream_st **stream)
 {

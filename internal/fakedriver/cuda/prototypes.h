@@ -4,7 +4,8 @@
 
 #pragma GCC visibility push(default)
 
-/* A call whose default stream is the legacy one, and its twin whose default stream is the thread's own. */
+/* Two calls: one whose default stream is the legacy one, and its twin whose default stream is
+ * the thread's own. */
 #define PTSZ(name, ...) CUresult name(__VA_ARGS__), name##_ptsz(__VA_ARGS__)
 #define PTDS(name, ...) CUresult name(__VA_ARGS__), name##_ptds(__VA_ARGS__)
 

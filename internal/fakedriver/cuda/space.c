@@ -48,7 +48,7 @@ static int cut(struct space *space, struct block *block, number size)
 	return 1;
 }
 
-/* Takes the part of a free block from address on. */
+/* Takes a part of a free block, starting at address. */
 static struct block *carve(struct space *space, struct block *block, number address, number size)
 {
 	take_free(space, block);
@@ -95,7 +95,7 @@ struct block *space_take_at(struct space *space, number address, number size)
 	return NULL;
 }
 
-/* Merges two neighbours into the left one. Neither is in the tree. */
+/* Merges two neighbouring blocks into the left one. Neither is in the tree. */
 static struct block *join(struct block *left, struct block *right)
 {
 	left->size += right->size;

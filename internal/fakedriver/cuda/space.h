@@ -27,7 +27,8 @@ struct space {
 
 /* A new chunk, as one free block; NULL: out of host memory. */
 struct block *space_add(struct space *space, number address, number size);
-/* A block of at least this size, NULL where none fits. An alignment above the granularity is a multiple of it, too. */
+/* Returns a block of at least this size, NULL if none fits. An alignment above the granularity
+ * is a multiple of it. */
 struct block *space_take(struct space *space, number size, number alignment);
 /* The same, at an address of the caller's choice. */
 struct block *space_take_at(struct space *space, number address, number size);

@@ -12,7 +12,7 @@ struct fake_totals {
 	unsigned long long pools_used, pools_reserved, graphs_reserved;
 };
 
-/* 0: there is no such device. */
+/* Returns 0 if there is no such device. */
 int fake_totals(int device, struct fake_totals *totals);
 
 /* How many calls the process has made. */

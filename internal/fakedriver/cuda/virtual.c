@@ -1,6 +1,5 @@
-/*
- * Virtual memory management: memory of a GPU without an address (physical.c),
- * addresses without memory, which are reserved here, and mapping one to the other.
+/* Virtual memory management: memory of a GPU without an address (physical.c), reserved addresses
+ * without memory, and mapping one to the other.
  */
 #include "virtual.h"
 

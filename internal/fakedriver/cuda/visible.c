@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=2G,1=10240M", heeded by a client of MPS alone. */
+/* CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=2G,1=10240M", obeyed only by a client of MPS. */
 static number client_limit(int ordinal)
 {
 	const char *limits = getenv("CUDA_MPS_PIPE_DIRECTORY") ? getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT") : NULL;
@@ -38,7 +38,7 @@ static void add(const struct state *state, size_t index, const struct instance *
 	own.device_count++;
 }
 
-/* A GPU under MIG is seen as its first instance, and not at all without one. */
+/* A GPU with MIG is seen as its first instance; without instances it is not seen at all. */
 static int add_gpu(const struct state *state, size_t index)
 {
 	const struct gpu *gpu = &state->gpus[index];

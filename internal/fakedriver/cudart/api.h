@@ -108,7 +108,7 @@ typedef struct cudaIpcEventHandle_st {
 	char reserved[64];
 } cudaIpcEventHandle_t;
 
-/* Of these only pointers are passed. */
+/* Only pointers to these are passed. */
 typedef struct cudaLaunchConfig_st cudaLaunchConfig_t;
 typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
 struct cudaGraphNodeParams;
@@ -117,7 +117,8 @@ struct cudaGraphNodeParams;
 #include "prototypes.h"
 #endif
 
-/* What nvcc's compiled code calls; the documentation lacks them, and so do the headers of the runtime's wheel. */
+/* The functions that nvcc's compiled code calls; neither the documentation nor the headers of
+ * the runtime's wheel have them. */
 #pragma GCC visibility push(default)
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);

@@ -1,4 +1,5 @@
-/* Devices. Each thread has one, whose primary context is current in it from the first call that needs one. */
+/* Devices. Each thread has one. Its primary context becomes current in the thread at the first
+ * call that needs a context. */
 #include "runtime.h"
 
 #include <pthread.h>

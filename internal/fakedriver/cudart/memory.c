@@ -13,7 +13,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 	return WITH_CONTEXT(cuMemGetInfo, free, total);
 }
 
-/* Runs a call of the driver's that gives an address, which is NULL when it fails or the size is 0. */
+/* Runs a driver call that returns an address, which is NULL if the call fails or the size is 0. */
 #define ALLOCATE(name, ...)                                                  \
 	do {                                                                     \
 		CUdeviceptr made = 0;                                                \
@@ -108,7 +108,7 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 	return WITH_CONTEXT(cuMemFreeAsync, address(pointer), stream);
 }
 
-/* Memory that CUDA does not know is unregistered, which is no error. */
+/* Memory that CUDA does not know is unregistered; that is no error. */
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
 {
 	unsigned int type = 0;
@@ -172,7 +172,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 	return WITH_CONTEXT(cuMemcpyAsync, address(to), address(from), size, stream);
 }
 
-/* The first row and the last: what is between them is in the same allocations. */
+/* Checks the first row and the last: what is between them is in the same allocations. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {

@@ -1,4 +1,5 @@
-/* What nvcc's code does when it is loaded, and kernels: they are known by name alone, and launching one does nothing. */
+/* The calls that nvcc's code makes when it is loaded, and kernels: they are known only by name,
+ * and launching one does nothing. */
 #include "runtime.h"
 
 #include <pthread.h>
@@ -105,7 +106,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *configuration, const v
 	return configuration && function ? record(context_ready()) : record(cudaErrorInvalidValue);
 }
 
-/* The driver's handle of a kernel: that of a module that has any. */
+/* Returns the driver's handle of a kernel from any module that has one. */
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

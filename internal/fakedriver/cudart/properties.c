@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Numbers of CUdevice_attribute, most of which the driver's header of ours lacks. */
+/* Numbers of CUdevice_attribute; our own driver header lacks most of them. */
 static const struct {
 	size_t offset;
 	int attribute;
@@ -24,7 +24,7 @@ static const struct {
 #endif
 };
 
-/* Of these the struct has a size_t. */
+/* The struct has these as size_t. */
 static const struct {
 	size_t offset;
 	int attribute;

@@ -1,5 +1,4 @@
-/*
- * What cudaGetDeviceProperties fills in. The documentation describes every member;
+/* The struct that cudaGetDeviceProperties fills in. The documentation describes every member;
  * the order is that of driver_types.h, with which a test compares it.
  */
 #ifndef VRAMSCOPE_FAKE_CUDART_PROPERTIES_H

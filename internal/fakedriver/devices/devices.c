@@ -1,12 +1,12 @@
-/*
- * Becomes a command that has /dev/nvidiactl, for programs that look there before
- * they load the driver, as JAX does:
+/* 
+ * Becomes a command for which /dev/nvidiactl exists, for programs that look there before they
+ * load the driver, as JAX does:
  *
  *   with-devices PATH COMMAND ARGUMENT…
  *
- * The name is in a mount namespace of the command's own, over a copy of /dev: no
- * other program sees it. Where this is not permitted the command runs without,
- * and standard error says so.
+ * The name is in a mount namespace of the command's own, over a copy of /dev: no other program
+ * sees it. If this is not permitted the command runs without the name, and standard error says
+ * so.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -56,7 +56,7 @@ static int leave(void)
 	return write_file("/proc/self/uid_map", users) < 0 ? -1 : 0;
 }
 
-/* Gives one entry of the machine's /dev its place in the new one. */
+/* Puts one entry of the machine's /dev into the new one. */
 static int copy(int machine, const char *name)
 {
 	struct stat is;
@@ -77,7 +77,7 @@ static int make(void)
 {
 	if (leave() < 0)
 		return -1;
-	/* What is mounted here is not passed on; what the machine mounts later is seen here, too. */
+	/* Mounts made here are not passed on; what the machine mounts later is seen here, too. */
 	if (check(mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL), "mount /") < 0)
 		return -1;
 	int machine = check(open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "/dev");

@@ -40,7 +40,7 @@ func startGuard(wanted box) (string, error) {
 	}
 	defer answer.Close() // read to its end
 	pid, err := spawn(tell, guardName, "start", strconv.Itoa(os.Getpid()), string(encoded))
-	_ = tell.Close() // the guard has its own
+	_ = tell.Close() // the guard has a descriptor of its own
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func spawn(tell *os.File, arguments ...string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer null.Close() // the child has its own
+	defer null.Close() // the child has a descriptor of its own
 	process, err := os.StartProcess(self, arguments, &os.ProcAttr{
 		Dir:   "/",
 		Env:   os.Environ(),
@@ -130,7 +130,7 @@ func watch(pid, encoded string) error {
 		return err
 	}
 	fmt.Print("ready ", path)
-	_ = os.Stdout.Close() // whoever waits reads to the end
+	_ = os.Stdout.Close() // a reader of standard output waits for its end
 
 	for second := 1; !ended(command); second++ {
 		gone := population.Ended()
@@ -148,8 +148,8 @@ func watch(pid, encoded string) error {
 	return nil
 }
 
-// place returns the path of the state: the user's own, which is kept, or one in a
-// directory that is removed at the end.
+// place returns the path of the state: the user's file, which is kept, or one in a directory that
+// is removed at the end.
 func place(wanted string) (path string, remove func(), err error) {
 	if wanted != "" {
 		return wanted, func() {}, nil

@@ -196,7 +196,7 @@ func become(devices string, command, environment []string) (int, error) {
 	}
 	var search *exec.Error
 	if errors.As(err, &search) {
-		err = search.Err // without its own mention of the name
+		err = search.Err // the error without the name, which the message has already
 	}
 	return exitNotRunnable, fmt.Errorf("%s: %w", command[0], err)
 }

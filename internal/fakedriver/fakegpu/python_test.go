@@ -52,7 +52,7 @@ func TestCUDARTIsFound(t *testing.T) {
 	}
 }
 
-// Where mounts are forbidden the command runs without the name, and it says so.
+// If mounts are forbidden the command runs without the name, and says so.
 func TestCUDARTWithoutMounts(t *testing.T) {
 	t.Parallel()
 	needs.Tool(t, "setpriv")
@@ -112,7 +112,7 @@ func TestCUDARTMakesADevice(t *testing.T) {
 	}
 }
 
-// pythonWith is a Python, as far as fake-gpu asks it, with a folder of packages. With
+// pythonWith makes a program that answers fake-gpu as Python would, with a folder of packages. With
 // the argument - it prints what the test wants to know.
 func pythonWith(t *testing.T) (program, site string) {
 	t.Helper()

@@ -124,10 +124,9 @@ void call_end(struct call *call)
 	call->state = NULL;
 }
 
-/*
- * A size query: the count comes with the error. A state can make it wrong: "size"
- * always, "wobble" one too small so many times, as if the list had grown between
- * the two calls.
+/* Answers a query for a size: the count comes with the error. A state can make it wrong: "size"
+ * always, "wobble" for a number of answers, with a count that is one too low, as if the list had
+ * grown between the two calls.
  */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed)
 {

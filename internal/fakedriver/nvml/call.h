@@ -61,21 +61,21 @@ nvmlReturn_t handle_of_instance(const struct gpu *gpu, const struct instance *in
 nvmlReturn_t handle_resolve(const struct state *state, nvmlDevice_t device,
                             const struct gpu **gpu, const struct instance **instance);
 
-/* session.c: which GPUs this process has attached to, and whether the driver is still the same one. */
+/* session.c: which GPUs this process has attached to, and whether the driver has been reloaded. */
 int session_alive(const struct state *state);
 const struct gpu *session_gpu(const struct state *state, size_t index);
 size_t session_gpu_count(void);
 /* The index of a GPU as attached; NO_INSTANCE when it was not there then. */
 unsigned int session_index(const struct gpu *gpu);
 
-/*
- * held.c: the processes of a GPU or an instance, those of the state file and
- * those of the ledger, in a list to be freed; and what the latter hold.
+/* held.c: the processes of a GPU or an instance, from the state file and from the ledger, in a
+ * list that the caller frees; and what those of the ledger hold.
  */
 struct process *held_processes(const struct call *call, size_t *count);
 number ledger_bytes(const struct call *call);
 
-/* For lists: the buffer was too small, or so many entries were written. A state can make both counts wrong. */
+/* For lists: the buffer was too small, or this many entries were written. A state can make both
+ * counts wrong. */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed);
 nvmlReturn_t answer_count(struct call *call, unsigned int *count, size_t written);
 nvmlReturn_t answer_text(char *out, unsigned int size, const char *text);

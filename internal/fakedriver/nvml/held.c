@@ -1,7 +1,6 @@
-/*
- * Adds what processes hold through the fake CUDA driver to the state file's
- * processes: each is in the compute list with its contexts and allocations, once
- * with the sum if the state file names it too.
+/* Adds what processes hold through the fake CUDA driver to the state file's processes: each is
+ * in the compute list with its contexts and allocations. One that the state file names too is
+ * listed once, with the sum.
  */
 #define _GNU_SOURCE
 #include "call.h"

@@ -58,7 +58,8 @@ static number link_field(const struct gpu *gpu, unsigned int field, unsigned int
 	}
 }
 
-/* Of the several hundred fields, those with which monitors fill gaps; every other one is refused by itself. */
+/* Answers only the fields with which monitors fill gaps, of several hundred; each other field
+ * gets an error of its own. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
 {
 	struct call call;

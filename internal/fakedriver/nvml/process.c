@@ -114,7 +114,7 @@ static number last_sample(const struct gpu *gpu)
 	return microseconds - microseconds % period;
 }
 
-/* Idle processes have no samples, so a state that gives a process no sm, or 0, leaves it out. */
+/* Idle processes have no samples, so a process without sm in the state, or with 0, is left out. */
 static int sampled(const struct process *process)
 {
 	return process->sm != ABSENT && process->sm > 0;

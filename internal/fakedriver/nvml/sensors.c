@@ -1,6 +1,5 @@
-/*
- * What moves: utilisation (per cent), temperature (°C), power (mW), energy
- * (mJ), clocks (MHz), throttle reasons, ECC. Refused for a MIG instance.
+/* Sensors: utilisation (per cent), temperature (°C), power (mW), energy (mJ), clocks (MHz),
+ * throttle reasons, ECC. Refused for a MIG instance.
  */
 #include "call.h"
 
@@ -247,7 +246,8 @@ nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErro
 	return answer;
 }
 
-/* MIG hides the rows, as the driver's documentation says; a GPU without remapping has no figures. */
+/* With MIG the rows are hidden, as the driver's documentation says; a GPU without remapping has
+ * no figures. */
 #ifdef HAVE_V2
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows, unsigned int *uncRows,
                                        unsigned int *isPending, unsigned int *failureOccurred)

@@ -1,9 +1,8 @@
-/*
- * Init, shutdown, and what a process has attached to. A process sees the GPUs
- * that were there when it initialised; one that goes away later is lost, one
- * that comes later is not seen until the next initialisation. When the file's
- * driver.generation grows the driver has been reloaded: every call answers
- * UNINITIALIZED until the process has shut down and initialised again.
+/* 
+ * Init, shutdown, and the GPUs of a process. A process sees the GPUs that existed when it
+ * initialised; one that disappears later is lost, and one that is added later is not seen until
+ * the next initialisation. When the file's driver.generation grows the driver has been reloaded:
+ * every call answers UNINITIALIZED until the process has shut down and initialised again.
  */
 #include "call.h"
 

@@ -46,7 +46,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 }
 #endif
 
-/* The state's name for a process, perhaps a hostile one. */
+/* The state's name for a process; it may be hostile. */
 static int told_name(const struct state *state, unsigned int pid, char *name)
 {
 	for (size_t i = 0; i < state->gpu_count; i++)

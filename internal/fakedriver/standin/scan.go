@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// library is a stand-in to be made: the functions that are asked of it, with the
-// symbol version in which they are, "" for none.
+// library is a stand-in to be made: the functions that programs need from it, with their symbol
+// versions, "" for none.
 type library struct {
 	name    string
 	symbols map[string]string
@@ -29,7 +29,7 @@ func (l libraries) library(name string) *library {
 	return l[name]
 }
 
-// add adds a function whose symbol version is not known, unless it is there.
+// add adds a function without a known symbol version, unless it is there already.
 func (l libraries) add(name, function string) {
 	into := l.library(name)
 	if _, known := into.symbols[function]; !known {

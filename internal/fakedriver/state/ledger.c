@@ -125,7 +125,7 @@ static struct entry *find_or_add(struct slot *slot, number key)
 	return NULL;
 }
 
-/* What all slots hold and claim, those of the dead included. */
+/* Returns what all slots hold and claim, including those of dead processes. */
 static number count(const struct ledger *ledger, number key, number *claims)
 {
 	number used = 0;
@@ -170,7 +170,7 @@ int ledger_take(struct ledger *ledger, number key, number bytes, number capacity
 		if (attempt > 0 || !bury(ledger)) {
 			if (claims == bytes)
 				return 0;
-			/* Of two, one waits longer. */
+			/* Of two processes that race, one waits longer. */
 			for (ptrdiff_t i = (ledger->own - ledger->contents->slot) % 16; i >= 0; i--)
 				sched_yield();
 		}

@@ -1,19 +1,18 @@
-/*
+/* 
  * How much of which GPU each process holds through the fake CUDA driver: a file
  * beside the state file, mapped by every process that allocates or reads.
  *
  *   libcuda ── ledger_take, ledger_give ──→ $VRAMSCOPE_FAKE_STATE.ledger ←── ledger_held, ledger_list ── libnvidia-ml
  *
- * What the state file says of a GPU is where the ledger's figures are added:
- * its free memory is what processes of the ledger can take.
+ * The ledger's figures are added to those of the state file: a GPU's free memory there is what
+ * processes of the ledger can take.
  *
- * Every process has a slot, which only it writes, and the sum over the slots
- * is what counts. There is no lock that a process could hold when it is killed or
- * stopped. A process lives as long as it keeps its POSIX lock on its
- * slot's byte of the file: the kernel drops that lock, and only that, in
- * whatever way the process ends or becomes another program; a forked child
- * does not have it; and F_GETLK returns its holder's pid in the calling
- * process's pid namespace. Slots without a lock count for nothing.
+ * Every process has a slot, which only it writes, and the sum over the slots is what counts. A
+ * process that is killed or stopped cannot block others: there is no lock around the ledger. A
+ * process counts as alive while it has its POSIX lock on its slot's byte of the file: the kernel
+ * drops that lock however the process ends, or when it becomes another program; a forked child
+ * does not have it; and F_GETLK returns its holder's pid in the calling process's pid namespace.
+ * Slots without a lock count for nothing.
  *
  * POSIX locks go when any descriptor of the file is closed (fcntl(2)), so
  * the descriptor is never closed, and a program must not open the file itself.
@@ -39,7 +38,8 @@ struct ledger *ledger_open(int create);
 /* What a GPU, or a MIG instance, is called in a ledger; never 0. */
 number ledger_key(const char *uuid);
 
-/* Takes bytes of what there is, capacity, for this process. 0: there is no room. Not to be called by two threads at once. */
+/* Takes bytes for this process if no more than capacity are then taken. 0: there is no room. Two
+ * threads must not call it at once. */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity);
 void ledger_give(struct ledger *ledger, number key, number bytes);
 

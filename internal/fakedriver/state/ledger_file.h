@@ -9,7 +9,7 @@
 #define SLOTS 1024
 #define ENTRIES 64 /* GPUs and MIG instances that one process can hold memory of */
 
-/* Written by the slot's process alone. A claim is what it wants to take and does not hold yet. */
+/* Only the slot's process writes it. A claim is what it wants to take and does not hold yet. */
 struct entry {
 	_Atomic number key, used, claim;
 };
@@ -25,7 +25,7 @@ struct slot {
 /* A file of zeros is an empty ledger. */
 struct contents {
 	_Atomic number version;
-	_Atomic number slots; /* from here on, none was ever used */
+	_Atomic number slots; /* slots at or after this one were never used */
 	number unused[6];
 	struct slot slot[SLOTS];
 };

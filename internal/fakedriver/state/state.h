@@ -1,5 +1,5 @@
-/*
- * The state of the simulated box, as the state file says it at one moment.
+/* 
+ * The state of the simulated box, read from the state file at one moment.
  *
  *   state file ── reload.c (stat) ── parse.c ── struct state (immutable, counted) ── the driver's calls
  *
@@ -82,7 +82,7 @@ struct state {
 	struct faults faults; /* of every GPU, and of calls that concern none */
 };
 
-/* parse.c: text is modified. On failure NULL, and message says "line 12: …". */
+/* parse.c: it modifies text. On failure it returns NULL, and message says "line 12: …". */
 struct state *state_parse(char *text, char *message, size_t message_size);
 void state_free(struct state *state);
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// probabilities are those of the quantiles that are scored.
+// probabilities are the quantiles that are scored.
 var probabilities = [...]float64{0.025, 0.1, 0.5, 0.9, 0.975}
 
 type quantiles [len(probabilities)]float64
@@ -20,8 +20,8 @@ func (q quantiles) crps(y float64) float64 {
 	return (math.Abs(y-q[2])/2 + interval(q[0], q[4], 0.05) + interval(q[1], q[3], 0.2)) / 2.5
 }
 
-// conformal gives the naive method quantiles: those of the errors of its last forecasts for
-// as far ahead; of a random walk while there are few.
+// conformal gives the naive method quantiles. They come from the errors of its last forecasts over
+// the same distance, or from a random walk while there are few of those.
 type conformal struct {
 	ahead  int // samples
 	made   []float64

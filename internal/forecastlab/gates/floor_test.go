@@ -48,7 +48,7 @@ func newOracle(make func(*rand.Rand) []float64, seed uint64) *oracle {
 	return o
 }
 
-// play makes the series again up to a sample. After the sample now it draws anew.
+// play repeats the series up to the sample now. After that it draws new numbers.
 func (o *oracle) play(drawn []uint64, now, until int, fresh rand.Source) []float64 {
 	s := &replayed{drawn: slices.Clone(drawn), Source: fresh}
 	regime.At = func(i int) bool {
@@ -61,7 +61,7 @@ func (o *oracle) play(drawn []uint64, now, until int, fresh rand.Source) []float
 	return o.make(rand.New(s))
 }
 
-// futures draws so many continuations after a sample.
+// futures draws n continuations after a sample.
 func (o *oracle) futures(now, ahead, n int, fresh rand.Source) [][]float64 {
 	const unseen = 6 // of the last draws
 	all := make([][]float64, n)
@@ -94,7 +94,7 @@ func TestOracleRepeatsThePast(t *testing.T) {
 	}
 }
 
-// BenchmarkFloorError: gate 1, in the second half of each series.
+// BenchmarkFloorError measures gate 1, in the second half of each series.
 func BenchmarkFloorError(b *testing.B) {
 	const first, origins, drawn = 40_000, 25, 15
 	families, logs := regime.Families(), 0.0

@@ -86,7 +86,7 @@ func (f *fitted) addFull(answer *backtest.Answer, left, past float64) {
 	if ok && announced[1] < 900 {
 		f.printed.add(one(math.Floor(announced[0]/60)*60 <= left && left <= math.Ceil(announced[2]/60)*60))
 	}
-	if left < 60 || left > min(900, past) { // what is longer than the past is not announced
+	if left < 60 || left > min(900, past) { // a time longer than the past is not announced
 		return
 	}
 	score := 0.5

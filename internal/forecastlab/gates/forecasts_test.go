@@ -60,8 +60,8 @@ func TestNothingIsScoredFromFullOn(t *testing.T) {
 	}
 }
 
-// A time to full that is announced exactly costs nothing; none is an error of 100 %; one that is
-// longer than the past is not asked for.
+// A time to full that is announced exactly costs nothing; a missing one is an error of 100 %; one
+// that is longer than the past is not scored.
 func TestTimeToFullIsScored(t *testing.T) {
 	leak := make([]float64, 1000)
 	for i := range leak {
@@ -111,7 +111,8 @@ func TestTrialsTellCases(t *testing.T) {
 	}
 }
 
-// A trial counts the series in which its condition holds, and its row says whether those are few or many enough.
+// A trial counts the series in which its condition holds, and its row says whether they are few or
+// many enough.
 func TestTrialCountsSeries(t *testing.T) {
 	for _, tr := range trials() {
 		if tr.what == "sines of a day called leaks" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// options are those of the command.
+// options are the command's options.
 type options struct {
 	first uint64 // seed
 	quick bool

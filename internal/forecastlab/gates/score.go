@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// within returns how long after an alert the GPU must be full for the alert to be right: twice
-// the time that it announced, or half as long again as the latest that it announced.
+// within returns how long after an alert the GPU must be full for the alert to be right: twice the
+// announced time, or 1.5 times the latest announced time.
 func (a *alert) within() float64 { return max(2*a.median, 1.5*a.latest) }
 
 // verdict is what became of an alert.
@@ -50,7 +50,8 @@ func (w *watched) lead(k int) float64 {
 // slow reports whether a visible slow leak or ramp led to the fill.
 func (f *fill) slow() bool { return f.Grew >= 60 }
 
-// enough returns the lead that a slow fill must have: two minutes, or half of its growth.
+// enough returns the lead that a slow fill must have: two minutes, or half the time that it grew if
+// that is less.
 func (f *fill) enough() float64 { return min(120, f.Grew/2) }
 
 // tally counts what the alerts of some time were worth.

@@ -31,7 +31,7 @@ func calledLeak(w *watched, _ float64) bool { return w.leak > 0 }
 // calledInTime: a leak is called one within a quarter of an hour of its start.
 func calledInTime(w *watched, begins float64) bool { return w.leak >= begins && w.leak <= begins+900 }
 
-// ledByHalf: a right alert comes in the first half of a ramp.
+// ledByHalf reports whether a right alert comes in the first half of a ramp.
 func ledByHalf(w *watched, begins float64) bool {
 	full := w.fills[0].at
 	for i := range w.alerts {

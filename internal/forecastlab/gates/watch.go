@@ -35,8 +35,8 @@ type watched struct {
 // scene is what happens on a GPU, sample by sample: the processes, and what was refused.
 type scene = iter.Seq2[[]regime.Process, *regime.Refusal]
 
-// alone returns a scene of one process, which is old. It runs out of memory where the series
-// reaches the capacity.
+// alone returns a scene of one process, which is old. It runs out of memory when the series reaches
+// the capacity.
 func alone(bytes []float64) scene {
 	return func(yield func([]regime.Process, *regime.Refusal) bool) {
 		for _, used := range bytes {
@@ -62,8 +62,8 @@ func week(gpu *regime.Shared) scene {
 	}
 }
 
-// watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock
-// with so many seconds between samples.
+// watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock with step
+// seconds between samples.
 func watch(s scene, step float64) (w watched) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	machine := &replay.Machine{}
@@ -97,7 +97,7 @@ func watch(s scene, step float64) (w watched) {
 	return w
 }
 
-// set has the machine run these processes.
+// set makes the machine run these processes.
 func set(machine *replay.Machine, now, began time.Time, running []regime.Process) {
 	used, all := 0.0, make([]replay.Process, len(running))
 	for i := range running {

@@ -1,7 +1,7 @@
-// Package regime makes series of the kinds that GPU memory is known for, to try
-// forecasts on: samples of a GPU of 80 GiB, mostly one a second. A generator draws
-// its own parameters (heights, rates, periods, noise): each seed is another job, and
-// always the same one. Shared is a GPU that jobs share for as long as you like.
+// Package regime makes series of the kinds that GPU memory is known for, to try forecasts on:
+// samples of a GPU of 80 GiB, mostly one a second. A generator draws its own parameters (heights,
+// rates, periods, noise): each seed makes a different job, and always the same one. Shared makes a
+// GPU that jobs share for any length of time.
 //
 //	All → Regime.Make(Seeded(n)) → bytes, sample by sample
 //

@@ -51,7 +51,7 @@ func training(r *rand.Rand) work {
 	}}
 }
 
-// growing returns a job that loads, has a texture, and grows from some time after its load on.
+// growing returns a job that loads, has a texture, and starts to grow some time after its load.
 func growing(r *rand.Rand, which int, starts, rate float64) work {
 	base, lasts := between(r, 4, 30)*GiB, logarithmic(r, 3, 60)
 	load := loading(r, between(r, 2, 20), lasts, base)
@@ -108,7 +108,7 @@ func servingSaturates(r *rand.Rand) work {
 	}}
 }
 
-// sleeper returns a server that gives up its memory while no request comes, and takes it again.
+// sleeper returns a server that frees its memory while no request comes, and takes it again.
 func sleeper(r *rand.Rand) work {
 	top, lasts, wakes := between(r, 12, 50)*GiB, logarithmic(r, 5, 60), logarithmic(r, 1, 15)
 	load, cycles := loading(r, 5, lasts, 0.6*top), cycling(r, logarithmic(r, 600, 7200), 0.5)

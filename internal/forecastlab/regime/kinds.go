@@ -210,11 +210,11 @@ func growingPeaks(r *rand.Rand) []float64 {
 	})
 }
 
-// RampTextures are the names of what lies on the ramps of TexturedRamp.
+// RampTextures name the textures on the ramps of TexturedRamp.
 var RampTextures = [...]string{clean: "clean", sawtoothed: "sawtooth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
 
-// TexturedRamp returns a level out of which a straight line leads to full within one and a half
-// to ten minutes, and when it begins, in seconds.
+// TexturedRamp returns a level, from which a straight line leads to full within 1.5 to ten minutes,
+// and the second at which the line begins.
 func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
 	base, lasts, begins := between(r, 5, 55)*GiB, logarithmic(r, 90, 600), logarithmic(r, 300, 2400)
 	height, moves := texture(r, which)

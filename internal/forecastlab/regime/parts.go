@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// part is a part of a process's memory, in bytes, at a time in seconds. It is asked for
-// one time after the other.
+// part returns a part of a process's memory, in bytes, at a time in seconds. It is called with
+// ascending times.
 type part func(t float64) float64
 
 // At is called before each sample of a series; false ends it. Nil outside of an oracle's play.
@@ -42,7 +42,7 @@ func logarithmic(r *rand.Rand, low, high float64) float64 {
 // level stays where it is.
 func level(bytes float64) part { return func(float64) float64 { return bytes } }
 
-// line grows from a time on, by so many bytes a second.
+// line grows after a time, by rate bytes a second.
 func line(from, rate float64) part { return func(t float64) float64 { return rate * max(t-from, 0) } }
 
 // noise returns Gaussian noise of the given size, in bytes.
@@ -60,7 +60,8 @@ func saturation(from, size, fade float64) part {
 	return func(t float64) float64 { return -size * math.Expm1(-max(t-from, 0)/fade) }
 }
 
-// climbs returns the share of a rise from a time on that lasts so many seconds.
+// climbs returns the share that is reached of a rise that starts at from and lasts a number of
+// seconds.
 func climbs(t, from, lasts float64) float64 {
 	if t < from {
 		return 0
@@ -68,7 +69,7 @@ func climbs(t, from, lasts float64) float64 {
 	return min((t-from)/max(lasts, 1e-9), 1)
 }
 
-// sharded returns a share that is reached in so many steps; 0: evenly.
+// sharded returns a share that rises in shards steps; 0: evenly.
 func sharded(share, shards float64) float64 {
 	if shards == 0 {
 		return share
@@ -76,7 +77,7 @@ func sharded(share, shards float64) float64 {
 	return math.Floor(share*shards) / shards
 }
 
-// cycle is where a time lies in a series of cycles, the first of which is number 0.
+// cycle says where a time lies in a series of cycles, the first of which is number 0.
 type cycle struct {
 	number        int
 	since, length float64 // seconds since it began, and until it ends
@@ -123,7 +124,7 @@ func alternating(r *rand.Rand, height, period, shortest, longest float64) part {
 	}
 }
 
-// wandering returns to 0: of its offset it keeps a share from one second to the next.
+// wandering tends to 0: from one second to the next it keeps a share of its offset.
 func wandering(r *rand.Rand, size, keep float64) part {
 	off := size * r.NormFloat64()
 	return func(float64) float64 {

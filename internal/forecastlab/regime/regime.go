@@ -17,7 +17,7 @@ type Regime struct {
 	Name  string
 	Fills bool                         // the GPU
 	Make  func(r *rand.Rand) []float64 // bytes
-	Step  float64                      // seconds between samples; 0: one
+	Step  float64                      // seconds between samples; 0: one second
 }
 
 // Every returns the seconds between samples.

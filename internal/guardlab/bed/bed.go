@@ -16,12 +16,12 @@ import (
 // probe's socket, and its thread, which waits for Python's lock.
 const Latency = 100 * time.Millisecond
 
-// Result is what came of a story under a policy.
+// Result is the result of a story under a policy.
 type Result struct {
 	world.Result
 	Tripped int // rules that the circuit breaker turned off
 	Asked   int // rescues
-	Rescued int // those of them after which there was room
+	Rescued int // rescues after which there was room
 }
 
 // Play plays a story with the parameters of a seed.
@@ -90,7 +90,7 @@ const (
 	backOff     = time.Minute // after a rescue that freed nothing
 )
 
-// client is what a process knows of its rescues.
+// client holds what a process knows about its rescues.
 type client struct {
 	begun []time.Duration // of the last minute
 	until time.Duration   // it asks for none before

@@ -14,9 +14,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestRecommendedFlushKeepsWhatItSays: of what the alert line says that a flush keeps free, half
-// of the flushes keep 80 % or more for thirty seconds, in each story. A process that needs more
-// than before is not foreseen. With VRAMSCOPE_FULL there are twenty seeds.
+// TestRecommendedFlushKeepsWhatItSays: in each story, half of the flushes keep 80 % or more of what
+// the alert line says free for thirty seconds. It cannot foresee a process that needs more than
+// before. With VRAMSCOPE_FULL there are twenty seeds.
 func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 	seeds := uint64(5)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {

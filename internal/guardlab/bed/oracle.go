@@ -10,17 +10,18 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Oracle is asked at each allocation that would fail, a context's, too, and knows of no delay: no guard can be better
-// informed of when memory is needed. What it costs the other jobs is a floor for a guard's cost.
+// Oracle is asked at each allocation that would fail, also at a context's, and acts without delay:
+// no guard can know better when memory is needed. What it costs the other jobs is a lower limit for
+// a guard's cost.
 type Oracle struct {
 	Name string
-	// Nowhere gives the important jobs memory that no job had: others lose only because these
-	// jobs live, and take what they need.
+	// Nowhere gives the important jobs memory that no job had: other jobs lose only because these
+	// jobs survive, and take what they need.
 	Nowhere bool
-	// Helps reports whether a job gives its cache for one that asks.
+	// Helps reports whether a job frees its cache for one that asks.
 	Helps func(asker, giver *world.Job) bool
-	// Ahead is how far the oracle looks into the future to choose who gives: 0: the largest
-	// caches give.
+	// Ahead is how far the oracle looks into the future to choose which jobs free memory; 0: those
+	// with the largest caches do.
 	Ahead time.Duration
 }
 
@@ -56,7 +57,7 @@ type game struct {
 	story   story.Story
 	seed    uint64
 	cost    world.Cost
-	choices [][]int // the slots of the jobs that give at each question, in their order
+	choices [][]int // the slots of the jobs that free memory at each question, in their order
 }
 
 // question is an allocation that would fail.
@@ -129,8 +130,8 @@ func (q *question) enough(first []int) (gives []int) {
 	return gives
 }
 
-// decide chooses at the next question: who gives first, the one with whom the others have done most
-// of their work some time later, and no important job has failed more often.
+// decide chooses which job frees memory first at the next question: the one with which the other
+// jobs have done the most work some time later, if no important job has failed more often.
 func (g *game) decide(length time.Duration) bool {
 	_, open := g.play(length)
 	if len(open) == 0 {

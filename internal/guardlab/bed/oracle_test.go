@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// With an oracle the important job does not fail, whether others give or none does.
+// With an oracle the important job does not fail, whether other jobs free memory or none does.
 func TestImportantJobLivesWithAnOracle(t *testing.T) {
 	s := named(t, "job that starts large beside idle cache")
 	failures := func(r world.Result) (important, flushes int) {
@@ -35,7 +35,8 @@ func TestImportantJobLivesWithAnOracle(t *testing.T) {
 	}
 }
 
-// An oracle that looks ahead chooses who gives first; the largest caches follow.
+// An oracle that looks ahead chooses which job frees memory first; those with the largest caches
+// follow.
 func TestGiversUntilThereIsEnough(t *testing.T) {
 	q := question{missing: 10 * quantity.GiB, givers: []giver{{2, 8 * quantity.GiB}, {0, 5 * quantity.GiB}, {1, 2 * quantity.GiB}}}
 	for _, c := range []struct{ first, want []int }{{nil, []int{2, 0}}, {[]int{0}, []int{0, 2}}, {[]int{1}, []int{1, 2}}} {

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/guardlab/world"
 )
 
-// Policy is what is compared: a guard's configuration, or none.
+// Policy is one of the policies that are compared: a guard's configuration, or none.
 type Policy struct {
 	Name       string
 	Below      float64 // per cent free under which a threshold acts, until Goal is
@@ -34,7 +34,7 @@ func Policies() []Policy {
 // guards reports whether there is a guard.
 func (p Policy) guards() bool { return p.Below > 0 || p.Demand || p.Rescue }
 
-// configuration returns the policy that a [guard] section would give.
+// configuration returns the policy that the same [guard] section would set.
 func (p Policy) configuration(jobs []*world.Job) guard.Policy {
 	c := guard.Policy{Mode: guard.Act, Every: world.Tick}
 	if p.Below > 0 || p.Demand {

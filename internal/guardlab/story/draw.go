@@ -14,8 +14,8 @@ type draw struct {
 	total, context quantity.Bytes
 }
 
-// fits returns what so many jobs can allocate: the rest is their contexts, the driver's
-// part, and what rounding and fragments cost.
+// fits returns the share of the memory that a number of jobs can allocate: the rest is their
+// contexts, the driver's part, and what rounding and fragments cost.
 func (d draw) fits(jobs int) float64 {
 	const rest = .08
 	return 1 - rest - float64(jobs)*float64(d.context)/float64(d.total)
@@ -28,7 +28,7 @@ func (d draw) duration(low, high time.Duration) time.Duration {
 	return low + time.Duration(d.Float64()*float64(high-low))
 }
 
-// share returns so much of the GPU's memory.
+// share returns a share of the GPU's memory.
 func (d draw) share(s float64) quantity.Bytes { return quantity.Bytes(s * float64(d.total)) }
 
 // until draws again until the parameters are as they must be.

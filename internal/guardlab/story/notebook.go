@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// notebook is a person who runs a cell now and then. What a cell needed stays in the
+// notebook is a person who runs a cell now and then. The memory that a cell needed stays in the
 // cache while the person reads, thinks, or sleeps. A cell that fails ends no process.
 type notebook struct {
 	live    quantity.Bytes

@@ -7,10 +7,10 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// server answers requests, one after the other. The cache of keys and values of a
-// request grows by concatenation: a larger block for the old one, each time. Each
-// size stays in the allocator's cache, so that what the process reserves grows with
-// the longest request so far. A request that fails ends no process.
+// server answers one request after the other. A request's cache of keys and values grows by
+// concatenation: each time a larger block replaces the old one. Each size stays in the allocator's
+// cache, so the process's reserved memory grows with the longest request so far. A request that
+// fails ends no process.
 type server struct {
 	weights quantity.Bytes
 	longest quantity.Bytes // what the longest request holds at its end
@@ -62,8 +62,8 @@ func (s server) answer(j *world.Job, share float64) (time.Duration, error) {
 	return length, nil
 }
 
-// inference is a server that takes all it can get at the start, as vLLM does, and
-// nothing more.
+// inference is a server that takes all the memory it can get at the start, as vLLM does, and no
+// more later.
 type inference struct{ size quantity.Bytes }
 
 func (s inference) run(j *world.Job) error {

@@ -51,7 +51,7 @@ func All() []Story {
 	}
 }
 
-// Draw draws a story's parameters. The same seed gives the same ones.
+// Draw draws a story's parameters. The same seed draws the same parameters.
 func (s Story) Draw(seed uint64) Cast {
 	sizes := [...]quantity.Bytes{24, 40, 48, 80, 141} // GiB, of cards that are sold
 	random := rand.New(rand.NewPCG(seed, 0))

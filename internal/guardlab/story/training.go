@@ -16,7 +16,7 @@ type training struct {
 	spike       quantity.Bytes // a copy that is freed once the weights are there
 	step        time.Duration
 	activations quantity.Bytes // the activations of the longest step
-	vary        float64        // how much smaller those of a step may be, as a share
+	vary        float64        // how much smaller the batches of a step may be, as a share
 	strands     quantity.Bytes // kept between activations in some steps: fragments segments
 
 	eval      quantity.Bytes // the largest
@@ -85,7 +85,7 @@ func (t training) begin(j *world.Job, kept *held) error {
 	return nil
 }
 
-// due reports whether an evaluation falls between this work and the next.
+// due reports whether there is an evaluation between this work and the next.
 func (t training) due(work, step time.Duration) bool {
 	if t.eval == 0 || work < t.evalFirst {
 		return false
@@ -127,7 +127,7 @@ func (t training) once(j *world.Job, number int, kept *held) error {
 	return nil
 }
 
-// evaluate takes the memory of larger batches, one after the other.
+// evaluate takes the memory of one larger batch after the other.
 func (t training) evaluate(j *world.Job) error {
 	size := quantity.Bytes((1 - t.evalVary*j.Random.Float64()) * float64(t.eval))
 	for range batches {
@@ -143,8 +143,8 @@ func (t training) evaluate(j *world.Job) error {
 	return nil
 }
 
-// ladder returns what the layers' activations take of a total: each layer half as much
-// again as the one before it.
+// ladder divides a total among the layers' activations: each layer takes half as much again as the
+// previous one.
 func ladder(total quantity.Bytes) []quantity.Bytes {
 	const ratio = 1.5
 	first := float64(total) * (ratio - 1) / (math.Pow(ratio, layers) - 1)

@@ -8,9 +8,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// The sums below are shares of the GPU's memory. What is allocated is at most what
-// fits, and where a story needs a failure without a guard, what is reserved is at
-// least fails.
+// The sums below are shares of the GPU's memory. At most what fits is allocated. If a story needs a
+// failure without a guard, at least the share fails is reserved.
 const fails = 1.03
 
 // trained returns a training with parameters that no story cares for.
@@ -21,7 +20,7 @@ func (d draw) trained(weights, activations quantity.Bytes) training {
 	}
 }
 
-// evaluates gives a training its peaks.
+// evaluates adds evaluations to a training: its peaks.
 func (d draw) evaluates(t training, size quantity.Bytes) training {
 	t.eval, t.evalVary = size, d.between(0, .4)
 	t.evalFirst = d.duration(20*time.Second, 4*time.Minute)
@@ -100,7 +99,7 @@ func idleNotebooks(d draw) []world.Spec {
 	return jobs
 }
 
-// growingServer: either of the two is the important one.
+// growingServer makes a growing server and another job; either may be the important one.
 func growingServer(d draw) []world.Spec {
 	var w, a, e, weights, longest float64
 	grows, serverFirst := 0, d.IntN(2) == 0

@@ -12,7 +12,8 @@ import (
 	"vramscope/internal/guardlab/world"
 )
 
-// floor is what came of one run, as far as it concerns what a guard costs; of several, their sum.
+// floor holds the results of one run that concern what a guard costs; or their sum over several
+// runs.
 type floor struct {
 	hours, flushes          float64
 	important, others, gave float64       // out-of-memory events: the important jobs', the others', and those of them that would not have been without flushes
@@ -59,7 +60,8 @@ func players(length time.Duration) []player {
 	return all
 }
 
-// floors has what other jobs lose with the policies and oracles whose names have a text.
+// floors returns a table of what other jobs lose, under the policies and oracles whose names
+// contain a text.
 func floors(of seeds, length time.Duration, text string) string {
 	var stories []story.Story
 	for _, s := range story.All() {

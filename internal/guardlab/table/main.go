@@ -40,7 +40,7 @@ type seeds struct{ first, count uint64 }
 
 func (s seeds) String() string { return fmt.Sprintf("%d to %d", s.first, s.first+s.count-1) }
 
-// usualCost is that of a flush in all tables but the sweep.
+// usualCost is the cost of a flush in all tables except the sweep.
 var usualCost = world.Cost{Sync: 50 * time.Millisecond, PerGiB: time.Millisecond}
 
 func (o *options) run() error {

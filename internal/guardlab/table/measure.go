@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// score is what came of one run; of several, their sum.
+// score holds the results of one run, or their sum over several.
 type score struct {
 	hours          float64
 	important, all float64       // out-of-memory events
@@ -21,7 +21,7 @@ type score struct {
 	allocated      float64       // hours × share of the GPU's memory
 	flushes        float64
 	freed, back    quantity.Bytes
-	busiest        float64 // actions a minute in the busiest ten minutes of the second half; of several the most
+	busiest        float64 // actions a minute in the busiest ten minutes of the second half; of several runs, the highest
 	rescued, trips float64
 }
 
@@ -43,8 +43,8 @@ func scoreOf(r bed.Result) score {
 	return s
 }
 
-// busiest returns the most actions a minute in any ten minutes of the second half, in
-// which every job has started.
+// busiest returns the most actions a minute in any ten minutes of the second half, when every job
+// has started.
 func busiest(r bed.Result) float64 {
 	const window = 10 * time.Minute
 	most := 0

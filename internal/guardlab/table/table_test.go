@@ -59,7 +59,7 @@ func TestTablesHaveEveryStoryAndPolicy(t *testing.T) {
 	}
 }
 
-// made is measured of two seeds of one story: without a guard and with one.
+// made returns the measurements of two seeds of one story, without a guard and with one.
 func made(kind story.Kind, none, some score) *measured {
 	return &measured{
 		stories: []story.Story{{Name: "a", Kind: kind}}, policies: []bed.Policy{{Name: "none"}, {Name: "p"}}, seeds: seeds{0, 2},
@@ -85,7 +85,7 @@ func TestAimsAreJudged(t *testing.T) {
 	}
 }
 
-// Each policy and each oracle of that name has a row, and none the first.
+// There is a row for each policy and each oracle of that name; the first is for none.
 func TestFloorsHaveThePlayers(t *testing.T) {
 	got := floors(seeds{100, 1}, time.Minute, "give")
 	if rows := strings.Count(got, "\n") - 2; rows != 7 || !strings.Contains(got, "| none |") || !strings.Contains(got, "| oracle: all give |") {

@@ -25,7 +25,7 @@ func change(a, b float64) string {
 
 func inGiB(b quantity.Bytes) float64 { return float64(b) / float64(quantity.GiB) }
 
-// policyTable has a row for each policy, over all stories that can be won.
+// policyTable makes a table with a row for each policy, over all stories that can be won.
 func (m *measured) policyTable() string {
 	titles := []string{
 		"stories 1 to 8", "important jobs' OOM/h", "fewer (95 % interval)", "all jobs' OOM/h", "steps, all jobs", "steps, other jobs",
@@ -70,8 +70,7 @@ func (m *measured) storyTable() string {
 	return grid(titles, rows)
 }
 
-// quietTable has what a guard does where it can win nothing: the second policy, and
-// that with rescue, which has the last name but one.
+// quietTable shows what a guard does if it can win nothing, under the policies of shown.
 func (m *measured) quietTable() string {
 	titles := []string{"nothing to win", "OOM/h without a guard"}
 	shown := []int{m.index("20 % for 1 s"), m.index("demand"), m.index("demand + rescue")}
@@ -104,7 +103,7 @@ func (m *measured) index(name string) int {
 	panic("table: no policy " + name)
 }
 
-// details has every story under every policy.
+// details returns a table of every story under every policy.
 func (m *measured) details() string {
 	titles := []string{"story", "policy", "important OOM/h", "OOM/h", "steps, all jobs", "steps, other jobs", "allocated", "flushes/h", "GiB freed/h", "GiB back/h", "actions/min, worst", "rescued/h", "turned off"}
 	var rows [][]string
@@ -123,7 +122,7 @@ func (m *measured) details() string {
 	return grid(titles, rows)
 }
 
-// aims says of each aim for which policies and stories it is held.
+// aims says for each aim which policies and stories meet it.
 func (m *measured) aims() string {
 	var b strings.Builder
 	for p := 1; p < len(m.policies); p++ {
@@ -169,7 +168,8 @@ func (m *measured) steady(policy int) (most float64) {
 	return most
 }
 
-// passing adds the most actions a minute where jobs come and go, if more than one.
+// passing adds the most actions a minute in the stories where jobs come and go, if there is more
+// than one action.
 func (m *measured) passing(policy int) string {
 	var most float64
 	for i, s := range m.stories {

@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Time        time.Duration
 	OutOfMemory []Failure
@@ -77,7 +77,7 @@ func (a *account) reserved(j *Job) {
 	}
 }
 
-// Result returns what came of the run so far.
+// Result returns the results of the run so far.
 func (w *World) Result() Result {
 	r := Result{Time: w.now, OutOfMemory: w.account.failures, Flushes: w.account.flushes}
 	r.Allocated = w.account.byteHours / (float64(w.Total) * w.now.Hours())

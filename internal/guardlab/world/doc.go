@@ -1,7 +1,6 @@
-// Package world is one simulated GPU that several jobs share, for the guard's
-// evaluation. A job is a program in Go that computes for a time, allocates and
-// frees; its allocator is that of PyTorch or JAX (sampler/simulator/allocator), and
-// an allocation that fails ends it, as in life:
+// Package world is one simulated GPU that several jobs share, for the guard's evaluation. A job is
+// a program in Go that computes for a time, allocates and frees; it has PyTorch's or JAX's
+// allocator (sampler/simulator/allocator), and an allocation that fails ends it, as in reality:
 //
 //	Program ─ Allocate ─→ allocator ─ Reserve ─→ the GPU: is there room?
 //	   ↑                      ↑ 1. no: frees its own cache, tries again
@@ -9,9 +8,9 @@
 //	   └─ 3. no: an out-of-memory event. The process ends, and starts again from its
 //	      last checkpoint after Spec.Restart
 //
-// Time is simulated, from event to event, and what follows from a seed is the same
-// each time. What a flush costs is a parameter (Cost): the process that flushes
-// stands still, and what it reserves again takes time.
+// Time is simulated, from event to event, and the same seed always gives the same run. The cost of
+// a flush is a parameter (Cost): the process that flushes stands still, and reserving memory again
+// takes time.
 //
 // The World is the driver, the probes and /proc for a real sampler (sources.go).
 // Computing time is not shared: each job runs as if the GPU's cores were its own.

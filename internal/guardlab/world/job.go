@@ -29,7 +29,7 @@ type Spec struct {
 	Program func(*Job) error
 }
 
-// Job is a job that runs again and again, each time as a new process.
+// Job is a job that runs again and again, each time in a new process.
 type Job struct {
 	Spec
 	Random *rand.Rand // of this life
@@ -71,7 +71,7 @@ var errEnded = errors.New("world: the end")
 // Running reports whether there is a process.
 func (j *Job) Running() bool { return j.next != nil }
 
-// Identity returns the identity of the process, or of the last one.
+// Identity returns the identity of the process, or of the last one that ran.
 func (j *Job) Identity() process.Identity { return j.identity }
 
 // Done returns the work that the job has done and not lost.
@@ -96,8 +96,8 @@ func (j *Job) run() {
 	j.done, j.unsaved = j.done+j.unsaved, 0
 }
 
-// start makes a process. Each life draws from numbers of its own, so that a life
-// that ends early does not change the ones after it.
+// start makes a process. Each life draws random numbers of its own, so that a life that ends early
+// does not change later ones.
 func (j *Job) start() {
 	w := j.world
 	const hostNamespace = 4026531836
@@ -126,7 +126,8 @@ func (j *Job) stopProgram() {
 	j.cache, j.context, j.reserved, j.given, j.owed, j.failed = nil, 0, 0, 0, 0, nil
 }
 
-// Compute uses the GPU for a time, and for what memory has cost since the last one.
+// Compute uses the GPU for a time, and for the time that memory calls have cost since the last
+// Compute.
 func (j *Job) Compute(d time.Duration) error { return j.wait(d, false) }
 
 // Idle waits for a person.

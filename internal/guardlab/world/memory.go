@@ -54,7 +54,7 @@ func (j *Job) Allocate(size quantity.Bytes) (Block, error) {
 	return b, j.fail(err)
 }
 
-// Free gives memory back to the allocator.
+// Free returns memory to the allocator.
 func (j *Job) Free(b Block) {
 	before := j.stats().Allocated
 	j.cache.Free(b)
@@ -85,8 +85,8 @@ func (j *Job) stats() allocator.Stats {
 // Used returns what the process uses.
 func (j *Job) Used() quantity.Bytes { return j.context + j.reserved }
 
-// Flush has the process free its cache, for somebody else's sake, and returns how
-// much that was. The process stands still meanwhile.
+// Flush makes the process free its cache because another needs it, and returns the bytes freed. The
+// process stands still meanwhile.
 func (j *Job) Flush() quantity.Bytes {
 	if !j.Running() || j.cache == nil || j.Region > 0 {
 		return 0
@@ -111,7 +111,7 @@ func (d *device) Reserve(size quantity.Bytes) bool {
 	if !w.take(size) {
 		j.refused++
 		if j.refused == 1 && j.Region == 0 {
-			j.owes(w.Cost.Sync) // the allocator now frees its own cache
+			j.owes(w.Cost.Sync) // the allocator now frees its cache
 			return false
 		}
 		if !j.rescued(size) {
@@ -138,7 +138,7 @@ func (j *Job) rescued(size quantity.Bytes) bool {
 	return w.take(size)
 }
 
-// owes has the job stand still for a time.
+// owes makes the job stand still for a time.
 func (j *Job) owes(d time.Duration) {
 	j.owed += d
 	j.stood += d

@@ -10,10 +10,10 @@ import (
 	"vramscope/sampler"
 )
 
-// UUID is that of the GPU.
+// UUID is the GPU's UUID.
 const UUID = "GPU-00000000-0000-0000-0000-000000000000"
 
-// UID is the jobs' user: they are one user's, as limits are each user's own.
+// UID is the user of all jobs: one user, because some limits are per user.
 const UID = 1
 
 // epoch is when a World begins.
@@ -125,7 +125,7 @@ func (j *Job) noteFailed() {
 	}}
 }
 
-// leaveRecord leaves what the probe of a job that ends has to say.
+// leaveRecord keeps the last report of the probe of a job that ends.
 func (j *Job) leaveRecord() {
 	a := j.answer()
 	a.Exited = &process.Info{Identity: j.identity, UID: quantity.From(uint32(UID), quantity.System), User: j.Name, Command: []string{"python3", j.Name + ".py"}}

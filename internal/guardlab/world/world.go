@@ -22,7 +22,7 @@ type World struct {
 	Cost            Cost
 	Rescue          Rescuer         // nil: an allocation that fails, fails
 	Contexts        bool            // a rescue is asked for CUDA contexts, too
-	Grants          func(*Job) bool // whether what does not fit is given to a job all the same; nil: to none
+	Grants          func(*Job) bool // whether a job gets memory although it does not fit; nil: none does
 	Jobs            []*Job
 
 	seed    uint64
@@ -65,7 +65,7 @@ func (w *World) Used() quantity.Bytes { return w.used }
 // Now returns the time since the World began.
 func (w *World) Now() time.Duration { return w.now }
 
-// After has something happen at a later time.
+// After makes something happen at a later time.
 func (w *World) After(d time.Duration, do func()) {
 	w.later = append(w.later, action{w.now + d, do})
 }

@@ -127,7 +127,8 @@ func TestFlushCostsTime(t *testing.T) {
 	}
 }
 
-// An allocation first frees its own cache, then asks for a rescue, then fails.
+// If an allocation does not fit, the job first frees its own cache, then asks for a rescue, then
+// fails.
 func TestRescueIsAskedLast(t *testing.T) {
 	specs := []Spec{spec("keeper", func(j *Job) error {
 		b, err := j.Allocate(12 * gib)
@@ -145,7 +146,7 @@ func TestRescueIsAskedLast(t *testing.T) {
 		if err := j.Compute(time.Second); err != nil {
 			return err
 		}
-		if _, err = j.Allocate(9 * gib); err != nil { // with its own cache freed
+		if _, err = j.Allocate(9 * gib); err != nil { // after it has freed its own cache
 			return err
 		}
 		_, err = j.Allocate(9 * gib)

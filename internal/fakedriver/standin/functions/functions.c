@@ -1,7 +1,7 @@
-/*
- * What a stand-in's functions answer. The generator defines WANT_name for those
- * that are asked for. Every other one returns 0, which is success in all of
- * these libraries, and fills in nothing.
+/* 
+ * The answers of a stand-in's functions. The generator defines WANT_name for each wanted
+ * function that is here. Every other function returns 0, which is success in all of these
+ * libraries, and fills in nothing.
  *
  * Programs refuse a library that is older than the one that they were compiled
  * against: versions are higher than any, in each library's own notation.
@@ -44,7 +44,7 @@ const char *cudnnGetErrorString(int status) { (void)status; return "CUDNN_STATUS
 #ifdef WANT_cudnnCreate
 int cudnnCreate(void **handle) { static int made; *handle = &made; return 0; }
 #endif
-/* For each operation there is one engine, which needs no memory of its own. */
+/* For each operation there is one engine, which needs no memory. */
 #ifdef WANT_cudnnBackendCreateDescriptor
 int cudnnBackendCreateDescriptor(int type, void **descriptor) { static int made; (void)type; *descriptor = &made; return 0; }
 #endif
