@@ -152,7 +152,7 @@ func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
 			t.Errorf("%v: no vllm in %+v", period, document.Groups)
 			continue
 		}
-		of, all := *document.Groups[vllm].UsedGiBHours, document.GPUs[2].Memory.Used.GiBHours
+		of, all := document.Groups[vllm].UsedGiBHours.Or(0), document.GPUs[2].Memory.Used.GiBHours
 		if math.Abs(of-all) > 0.12*all { // a sample counts for five seconds
 			t.Errorf("%v: %.3f GiB·h of vllm, and %.3f of its GPU", period, of, all)
 		}
@@ -186,10 +186,10 @@ func reportOfTheDemo(t *testing.T, where string) {
 	if err := json.Unmarshal(undated([]byte(out)), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.GPUs) != 8 || *r.GPUs[3].Failures.OutOfMemory == 0 || *r.GPUs[0].Failures.OutOfMemory != 0 {
+	if len(r.GPUs) != 8 || r.GPUs[3].Failures.OutOfMemory.Or(0) == 0 || r.GPUs[0].Failures.OutOfMemory.Or(-1) != 0 {
 		t.Fatalf("%d GPUs; %+v", len(r.GPUs), r.GPUs)
 	}
-	if f := r.Forecaster; f.Hits == 0 || f.MedianLead == nil || f.Fills == nil || *f.Fills == 0 || f.Hits+f.False+f.ActedOn+f.Undecided != f.Alerts {
+	if f := r.Forecaster; f.Hits == 0 || !f.MedianLead.Known() || f.Fills.Or(0) == 0 || f.Hits+f.False+f.ActedOn+f.Undecided != f.Alerts {
 		t.Errorf("%+v", f)
 	}
 	for i := range r.GPUs {
@@ -199,7 +199,7 @@ func reportOfTheDemo(t *testing.T, where string) {
 			t.Errorf("GPU %d: %+v", g.GPU, m)
 			continue
 		}
-		if sum := *m.Used.Percent + *m.Free.Percent; sum < 99 || sum > 101 {
+		if sum := m.Used.Percent.Or(0) + m.Free.Percent.Or(0); sum < 99 || sum > 101 {
 			t.Errorf("GPU %d: used and free are %.1f %%", g.GPU, sum)
 		}
 		if len(g.Timeline) < 50 || len(g.Timeline) > 56 {

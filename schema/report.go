@@ -40,9 +40,9 @@ type ReportGPU struct {
 	RecordedSeconds float64        `json:"recorded_seconds"`
 
 	Memory             ReportMemory   `json:"memory"`
-	UtilizationPercent *float64       `json:"utilization_percent"`
-	IdleHours          *float64       `json:"idle_holding_hours"`
-	EnergyKWh          *float64       `json:"energy_kwh"`
+	UtilizationPercent snapshot.Float `json:"utilization_percent"`
+	IdleHours          snapshot.Float `json:"idle_holding_hours"`
+	EnergyKWh          snapshot.Float `json:"energy_kwh"`
 	PeakBytes          snapshot.Bytes `json:"peak_bytes"`
 	PeakTime           Time           `json:"peak_time"`
 	Failures           ReportFailures `json:"failures"`
@@ -64,26 +64,26 @@ type ReportMemory struct {
 type ReportTotal struct {
 	RecordedSeconds    float64        `json:"recorded_seconds"`
 	Memory             ReportMemory   `json:"memory"`
-	UtilizationPercent *float64       `json:"utilization_percent"`
-	IdleHours          *float64       `json:"idle_holding_hours"`
-	EnergyKWh          *float64       `json:"energy_kwh"`
-	WastedGiBHours     *float64       `json:"wasted_gib_hours"`
+	UtilizationPercent snapshot.Float `json:"utilization_percent"`
+	IdleHours          snapshot.Float `json:"idle_holding_hours"`
+	EnergyKWh          snapshot.Float `json:"energy_kwh"`
+	WastedGiBHours     snapshot.Float `json:"wasted_gib_hours"`
 	Failures           ReportFailures `json:"failures"`
 }
 
 // ReportAmount is memory over time: GiB·h, and per cent of the GPU's capacity
 // while it was recorded.
 type ReportAmount struct {
-	GiBHours float64  `json:"gib_hours"`
-	Percent  *float64 `json:"percent"`
+	GiBHours float64        `json:"gib_hours"`
+	Percent  snapshot.Float `json:"percent"`
 }
 
 // ReportFailures is how often memory ran out, in all and per recorded hour.
 type ReportFailures struct {
-	OutOfMemory        *int64   `json:"out_of_memory_count"` // null where nothing watched for it
-	OutOfMemoryPerHour *float64 `json:"out_of_memory_per_hour"`
-	Retries            *int64   `json:"alloc_retries"`
-	RetriesPerHour     *float64 `json:"alloc_retries_per_hour"`
+	OutOfMemory        quantity.Optional[int64] `json:"out_of_memory_count"` // null where nothing watched for it
+	OutOfMemoryPerHour snapshot.Float           `json:"out_of_memory_per_hour"`
+	Retries            quantity.Optional[int64] `json:"alloc_retries"`
+	RetriesPerHour     snapshot.Float           `json:"alloc_retries_per_hour"`
 	// Allocations that waited for other processes to free memory; set for GPUs and the total.
 	Rescued    int `json:"rescued_count"`
 	NotRescued int `json:"not_rescued_count"`
@@ -101,38 +101,38 @@ type ReportPoint struct {
 	FragmentedBytes    snapshot.Bytes `json:"fragmented_bytes"`
 	OtherBytes         snapshot.Bytes `json:"other_bytes"`
 	UnknownBytes       snapshot.Bytes `json:"unknown_bytes"`
-	UtilizationPercent *float64       `json:"utilization_percent"`
+	UtilizationPercent snapshot.Float `json:"utilization_percent"`
 }
 
 // ReportGroup is the processes of a user, a job or a command or, by GPU, one process on one GPU.
 type ReportGroup struct {
-	Name      string `json:"name"`
-	Processes int    `json:"processes"`
-	GPUs      []int  `json:"gpus"`
-	PID       *int   `json:"pid"`
-	StartTime Time   `json:"start_time"`
-	User      Text   `json:"user"`
-	Job       Text   `json:"job"`
+	Name      string       `json:"name"`
+	Processes int          `json:"processes"`
+	GPUs      []int        `json:"gpus"`
+	PID       snapshot.Int `json:"pid"`
+	StartTime Time         `json:"start_time"`
+	User      Text         `json:"user"`
+	Job       Text         `json:"job"`
 
-	RecordedSeconds    float64  `json:"recorded_seconds"` // summed over processes and GPUs
-	UsedGiBHours       *float64 `json:"used_gib_hours"`
-	AllocatedGiBHours  *float64 `json:"allocated_gib_hours"`
-	CachedGiBHours     *float64 `json:"cached_gib_hours"`
-	FragmentedGiBHours *float64 `json:"fragmented_gib_hours"`
-	OtherGiBHours      *float64 `json:"other_gib_hours"`
-	IdleGiBHours       *float64 `json:"idle_gib_hours"`
-	WastedGiBHours     *float64 `json:"wasted_gib_hours"`
+	RecordedSeconds    float64        `json:"recorded_seconds"` // summed over processes and GPUs
+	UsedGiBHours       snapshot.Float `json:"used_gib_hours"`
+	AllocatedGiBHours  snapshot.Float `json:"allocated_gib_hours"`
+	CachedGiBHours     snapshot.Float `json:"cached_gib_hours"`
+	FragmentedGiBHours snapshot.Float `json:"fragmented_gib_hours"`
+	OtherGiBHours      snapshot.Float `json:"other_gib_hours"`
+	IdleGiBHours       snapshot.Float `json:"idle_gib_hours"`
+	WastedGiBHours     snapshot.Float `json:"wasted_gib_hours"`
 
 	PeakBytes      snapshot.Bytes `json:"peak_bytes"`
 	Failures       ReportFailures `json:"failures"`
-	StepsPerSecond *float64       `json:"steps_per_second"`
+	StepsPerSecond snapshot.Float `json:"steps_per_second"`
 
 	// Shares of the GPUs' time and energy; a GPU that several share counts once.
-	HeldGPUHours *float64 `json:"held_gpu_hours"`
-	BusyGPUHours *float64 `json:"used_gpu_hours"`
-	IdleGPUHours *float64 `json:"idle_gpu_hours"`
-	EnergyKWh    *float64 `json:"energy_kwh"`
-	Jobs         *int     `json:"jobs"` // null where none is known
+	HeldGPUHours snapshot.Float `json:"held_gpu_hours"`
+	BusyGPUHours snapshot.Float `json:"used_gpu_hours"`
+	IdleGPUHours snapshot.Float `json:"idle_gpu_hours"`
+	EnergyKWh    snapshot.Float `json:"energy_kwh"`
+	Jobs         snapshot.Int   `json:"jobs"` // null where none is known
 }
 
 // ReportFlushes is what flushes freed, and how much of it stayed free.
@@ -155,17 +155,17 @@ type ReportStaying struct {
 // ReportForecaster is the forecaster's own record on this box: its alerts that a
 // GPU will be full, against the times when memory ran out.
 type ReportForecaster struct {
-	Alerts     int      `json:"alerts"`
-	Hits       int      `json:"hits"`
-	False      int      `json:"false"`
-	ActedOn    int      `json:"acted_on"`
-	Undecided  int      `json:"undecided"`
-	Fills      *int     `json:"fills"` // this and the next two are null where neither used memory nor errors are known
-	Missed     *int     `json:"missed"`
-	Sudden     *int     `json:"sudden"`
-	MedianLead *float64 `json:"median_lead_seconds"`
+	Alerts     int            `json:"alerts"`
+	Hits       int            `json:"hits"`
+	False      int            `json:"false"`
+	ActedOn    int            `json:"acted_on"`
+	Undecided  int            `json:"undecided"`
+	Fills      snapshot.Int   `json:"fills"` // this and the next two are null where neither used memory nor errors are known
+	Missed     snapshot.Int   `json:"missed"`
+	Sudden     snapshot.Int   `json:"sudden"`
+	MedianLead snapshot.Float `json:"median_lead_seconds"`
 	// What the alerts forecast as the time to full, where it came true.
-	MedianError  *float64          `json:"median_error_percent"`
+	MedianError  snapshot.Float    `json:"median_error_percent"`
 	IntervalHeld int               `json:"interval_held"`
 	IntervalOf   int               `json:"interval_of"`
 	OtherAlerts  []ReportAlertKind `json:"other_alerts"`
@@ -195,11 +195,11 @@ type ReportComparison struct {
 // ReportCompared is one figure in both periods. BeyondNoise is null where there
 // are too few hours to tell.
 type ReportCompared struct {
-	Name        string   `json:"name"`
-	Unit        string   `json:"unit"`
-	First       *float64 `json:"first"`
-	Second      *float64 `json:"second"`
-	Difference  *float64 `json:"difference"`
-	Noise       *float64 `json:"noise"`
-	BeyondNoise *bool    `json:"beyond_noise"`
+	Name        string         `json:"name"`
+	Unit        string         `json:"unit"`
+	First       snapshot.Float `json:"first"`
+	Second      snapshot.Float `json:"second"`
+	Difference  snapshot.Float `json:"difference"`
+	Noise       snapshot.Float `json:"noise"`
+	BeyondNoise *bool          `json:"beyond_noise"`
 }

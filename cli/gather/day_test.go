@@ -12,11 +12,13 @@ import (
 
 	"vramscope/action"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -122,22 +124,21 @@ func (a *amounts) add(o amounts) {
 // deviations are how far a group is off, as shares. What is in doubt may be missing. A
 // joule is the unit of the recording.
 func (a *amounts) deviations(doubt *amounts, g *schema.ReportGroup) map[string]float64 {
-	peak := float64(g.PeakBytes.Or(0))
 	all := map[string]float64{}
 	for name, c := range map[string]struct {
 		want, doubt, unit float64
-		got               *float64
+		got               snapshot.Float
 	}{
 		"held": {a.held, doubt.held, 3600, g.HeldGPUHours}, "used": {a.used, doubt.used, 3600, g.BusyGPUHours}, "idle": {a.idle, doubt.idle, 3600, g.IdleGPUHours},
-		"GiB·h": {a.memory, doubt.memory, 3600, g.UsedGiBHours}, "peak": {a.peak, 0, 1, &peak}, "kWh": {a.energy, doubt.energy, 3.6e6, g.EnergyKWh},
+		"GiB·h": {a.memory, doubt.memory, 3600, g.UsedGiBHours}, "peak": {a.peak, 0, 1, quantity.From(float64(g.PeakBytes.Or(0)), quantity.Driver)}, "kWh": {a.energy, doubt.energy, 3.6e6, g.EnergyKWh},
 	} {
-		if c.got == nil {
+		if !c.got.Known() {
 			if c.want > 0 {
 				all[name] = math.Inf(1)
 			}
 			continue
 		}
-		got := *c.got * c.unit
+		got := c.got.Or(0) * c.unit
 		off := max(got-c.want, c.want-c.doubt-got, 0)
 		if off > 0 && (name != "kWh" || off > 1) {
 			all[name] = off / c.want

@@ -66,7 +66,7 @@ func TestJobHoldsAGPUWithoutAProcess(t *testing.T) {
 			held, idle, processes := 0.0, 0.0, 0
 			for _, g := range b.Report(begin).Groups {
 				names = append(names, g.Name)
-				held, idle, processes = held+*g.HeldGPUHours, idle+*g.IdleGPUHours, processes+g.Processes
+				held, idle, processes = held+g.HeldGPUHours.Or(-1), idle+g.IdleGPUHours.Or(-1), processes+g.Processes
 			}
 			want := map[string]string{"user": "alice", "job": "slurm 88123", "account": "physics", "command": "train no process"}[by]
 			if got := strings.Join(names, " "); got != want || processes != 1 || math.Abs(held-1./6) > .001 || math.Abs(idle-1./6) > .001 {

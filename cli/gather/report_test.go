@@ -104,10 +104,10 @@ func TestIdleTimeUpToAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := b.Report(begin.Add(time.Hour)).GPUs[0]
-	if g.IdleHours == nil {
+	if !g.IdleHours.Known() {
 		t.Fatal("its idle time is unknown")
 	}
-	if math.Abs(*g.IdleHours*60-13.5) > 0.2 || math.Abs(g.RecordedSeconds-930) > 20 {
-		t.Errorf("idle for %.1f min, recorded %v s", *g.IdleHours*60, g.RecordedSeconds)
+	if math.Abs(g.IdleHours.Or(0)*60-13.5) > 0.2 || math.Abs(g.RecordedSeconds-930) > 20 {
+		t.Errorf("idle for %.1f min, recorded %v s", g.IdleHours.Or(0)*60, g.RecordedSeconds)
 	}
 }

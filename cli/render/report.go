@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	evaluation "vramscope/recording/report"
 	"vramscope/schema"
@@ -100,10 +101,7 @@ func ReportCSV(r *schema.Report) (string, error) {
 		g := &r.Groups[i]
 		record := []string{csvTime(time.Time(r.Period.From)), csvTime(time.Time(r.Period.To)), r.By, g.Name, csvOptional(g.PID), string(g.User),
 			csvOptional(g.HeldGPUHours), csvOptional(g.BusyGPUHours), csvOptional(g.IdleGPUHours), csvOptional(g.UsedGiBHours), csvOptional(g.CachedGiBHours),
-			"", csvOptional(g.EnergyKWh), csvOptional(g.Failures.OutOfMemory), fmt.Sprint(g.Failures.Rescued), csvOptional(g.Jobs), fmt.Sprint(g.Processes)}
-		if peak, ok := g.PeakBytes.Value(); ok {
-			record[11] = fmt.Sprint(int64(peak))
-		}
+			csvOptional(quantity.As[int64](g.PeakBytes)), csvOptional(g.EnergyKWh), csvOptional(g.Failures.OutOfMemory), fmt.Sprint(g.Failures.Rescued), csvOptional(g.Jobs), fmt.Sprint(g.Processes)}
 		for k := range record {
 			record[k] = text.SpreadsheetCell(record[k])
 		}
@@ -114,11 +112,11 @@ func ReportCSV(r *schema.Report) (string, error) {
 	return out.String(), err
 }
 
-func csvOptional[T int | int64 | float64](v *T) string {
-	if v == nil {
-		return ""
+func csvOptional[T int | int64 | float64](v quantity.Optional[T]) string {
+	if value, known := v.Value(); known {
+		return fmt.Sprint(value)
 	}
-	return fmt.Sprint(*v)
+	return ""
 }
 
 func ReportMarkdown(r *schema.Report) string {

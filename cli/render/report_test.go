@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/schema"
 )
 
@@ -16,7 +17,7 @@ func TestHostileNamesInAReport(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	r := &schema.Report{
 		Host: schema.Text(name), By: "gpu", Period: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon.Add(time.Hour))},
-		Groups: []schema.ReportGroup{{Name: name, User: schema.Text(name), GPUs: []int{0}, WastedGiBHours: new(float64(1)), Failures: schema.ReportFailures{OutOfMemory: new(int64(1))}}},
+		Groups: []schema.ReportGroup{{Name: name, User: schema.Text(name), GPUs: []int{0}, WastedGiBHours: quantity.From(1.0, quantity.Computed), Failures: schema.ReportFailures{OutOfMemory: quantity.From(int64(1), quantity.Probe)}}},
 	}
 	markdown, plain := ReportMarkdown(r), Report(r, SignsFor(false), 0)
 	for format, out := range map[string]string{"Markdown": markdown, "text": plain} {

@@ -74,13 +74,9 @@ func (b box) started(pid, minute int, user, command string) snapshot.RowID {
 
 func (b box) report() schema.Report { return b.Report(at(9999)) }
 
-func about(t *testing.T, what string, got *float64, want float64) {
+func about(t *testing.T, what string, got snapshot.Float, want float64) {
 	t.Helper()
-	if got == nil || *got < want-1e-6 || *got > want+1e-6 {
-		if got == nil {
-			t.Errorf("%s is unknown, want %v", what, want)
-			return
-		}
-		t.Errorf("%s is %v, want %v", what, *got, want)
+	if v, known := got.Value(); !known || v < want-1e-6 || v > want+1e-6 {
+		t.Errorf("%s is %v (known: %v), want %v", what, v, known, want)
 	}
 }

@@ -194,20 +194,12 @@ func gibHours(amount quantity.Bytes, over time.Duration) float64 {
 	return float64(amount) / float64(quantity.GiB) * over.Hours()
 }
 
-// share returns v as a percentage of a whole; nil if the whole is 0.
-func share(v, whole float64) *float64 {
-	if whole <= 0 {
-		return nil
-	}
-	return new(100 * v / whole)
-}
+// share returns v as a percentage of a whole; unknown if the whole is 0.
+func share(v, whole float64) snapshot.Float { return figure(100*v/whole, whole > 0) }
 
-// perHour returns a count per hour; nil if unknown.
-func perHour(count *int64, over time.Duration) *float64 {
-	if count == nil || over <= 0 {
-		return nil
-	}
-	return new(float64(*count) / over.Hours())
+// perHour returns a count per hour.
+func perHour(count Count, over time.Duration) snapshot.Float {
+	return figure(float64(count.Or(0))/over.Hours(), count.Known() && over > 0)
 }
 
 // Empty reports whether nothing was recorded.

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/recording"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -20,7 +22,7 @@ type hours struct {
 
 type hour struct {
 	memory  // of all GPUs
-	retries *int64
+	retries Count
 	steps   map[string]stepping // by command
 }
 
@@ -34,7 +36,7 @@ func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.
 func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, steps int64) {
 	b := h.at(f.Time)
 	if f.AllocRetries.Known() {
-		b.retries = sumOf(b.retries, &retries)
+		b.retries = quantity.Sum(b.retries, number(retries))
 	}
 	if p.steps.since == 0 || f.Covered < nearlyWhole {
 		return
@@ -81,10 +83,7 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	line("utilization", "percent", func(h *hour) float64 { return h.load.busy / h.load.over.Hours() })
 	out.Lines = append(out.Lines, rates("out of memory", first.allOOMs(), b.allOOMs(), first.recordedTime(), b.recordedTime()))
 	line("alloc retries", "per_hour", func(h *hour) float64 {
-		if h.retries == nil {
-			return math.NaN()
-		}
-		return float64(*h.retries)
+		return quantity.As[float64](h.retries).Or(math.NaN())
 	})
 	for _, command := range b.steppingCommands(first) {
 		line("steps of "+command, "per_second", func(h *hour) float64 {
@@ -161,17 +160,12 @@ func compared(name, unit string, first, second []float64) (line schema.ReportCom
 			noise = quantileT(freedom) * math.Sqrt(ea+eb)
 		}
 		beyond := math.Abs(b.mean-a.mean) > noise
-		line.Noise, line.BeyondNoise = &noise, &beyond
+		line.Noise, line.BeyondNoise = figure(noise, true), &beyond
 	}
-	return line, line.First != nil || line.Second != nil
+	return line, line.First.Known() || line.Second.Known()
 }
 
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
+func finite(v float64) snapshot.Float { return figure(v, !math.IsNaN(v) && !math.IsInf(v, 0)) }
 
 // quantileT returns the value of Student's t that is exceeded with a probability of level/2
 // (Abramowitz & Stegun, 26.7.5; within 4 % from three degrees of freedom on).
@@ -182,15 +176,15 @@ func quantileT(freedom float64) float64 {
 		(3*z7+19*z5+17*z3-15*z)/(384*freedom*freedom*freedom)
 }
 
-func rates(name string, first, second *int64, overFirst, overSecond time.Duration) schema.ReportCompared {
+func rates(name string, first, second Count, overFirst, overSecond time.Duration) schema.ReportCompared {
 	line := schema.ReportCompared{Name: name, Unit: "per_hour", First: perHour(first, overFirst), Second: perHour(second, overSecond)}
-	if line.First == nil || line.Second == nil {
+	if !line.First.Known() || !line.Second.Known() {
 		return line
 	}
-	line.Difference = finite(*line.Second - *line.First)
+	line.Difference = finite(line.Second.Or(0) - line.First.Or(0))
 	// If the rates are the same, each event falls into the second period with this chance.
 	chance := overSecond.Hours() / (overFirst.Hours() + overSecond.Hours())
-	line.BeyondNoise = new(binomialTails(int(*first+*second), int(*second), chance) < level)
+	line.BeyondNoise = new(binomialTails(int(first.Or(0)+second.Or(0)), int(second.Or(0)), chance) < level)
 	return line
 }
 

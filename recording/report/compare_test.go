@@ -67,7 +67,7 @@ func TestTooFewHoursAreNotJudged(t *testing.T) {
 	for name, values := range map[string][]float64{
 		"three hours": {1, 2, 3}, "three known ones": {1, unknown, 2, unknown, 3, unknown}, "one course": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
 	} {
-		if line, ok := compared("used", "percent", values, []float64{9, 3, 7, 4, 8, 2, 6, 9, 1}); !ok || line.BeyondNoise != nil || line.Difference == nil {
+		if line, ok := compared("used", "percent", values, []float64{9, 3, 7, 4, 8, 2, 6, 9, 1}); !ok || line.BeyondNoise != nil || !line.Difference.Known() {
 			t.Errorf("%s: %+v", name, line)
 		}
 	}
@@ -91,12 +91,12 @@ func TestRatesOfErrorsAreCompared(t *testing.T) {
 		hours         time.Duration // of the second; the first has 24
 		beyond        bool
 	}{{0, 0, 24, false}, {0, 5, 24, false}, {0, 9, 24, true}, {12, 1, 24, true}, {24, 1, 1, false}, {3, 4, 24, false}, {400, 480, 24, true}} {
-		line := rates("out of memory", &c.first, &c.second, 24*time.Hour, c.hours*time.Hour)
+		line := rates("out of memory", number(c.first), number(c.second), 24*time.Hour, c.hours*time.Hour)
 		if line.BeyondNoise == nil || *line.BeyondNoise != c.beyond {
 			t.Errorf("%d in 24 h and %d in %d h: %v", c.first, c.second, c.hours, *line.BeyondNoise)
 		}
 	}
-	if line := rates("out of memory", new(int64(1)), new(int64(1)), 0, time.Hour); line.BeyondNoise != nil || line.First != nil {
+	if line := rates("out of memory", count(1), count(1), 0, time.Hour); line.BeyondNoise != nil || line.First.Known() {
 		t.Errorf("%+v", line)
 	}
 }
@@ -130,7 +130,7 @@ func TestPeriodsAreCompared(t *testing.T) {
 		beyond        bool
 	}{"used": {75, 50, true}, "utilization": {40, 40, false}, "out of memory": {20. / 24, 0, true}, "steps of train.py": {2, 2.5, true}} {
 		line := lines[name]
-		if line.BeyondNoise == nil || *line.BeyondNoise != want.beyond || math.Abs(*line.First-want.first) > 0.2 || math.Abs(*line.Second-want.second) > 0.2 {
+		if line.BeyondNoise == nil || *line.BeyondNoise != want.beyond || math.Abs(line.First.Or(-99)-want.first) > 0.2 || math.Abs(line.Second.Or(-99)-want.second) > 0.2 {
 			t.Errorf("%s: %+v", name, line)
 		}
 	}
@@ -165,7 +165,7 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			}
 		}
 		r := b.report()
-		if c := r.Forecaster; c.Hits+c.False+c.ActedOn+c.Undecided != c.Alerts || valueOf(c.Missed)+valueOf(c.Sudden) > valueOf(c.Fills) {
+		if c := r.Forecaster; c.Hits+c.False+c.ActedOn+c.Undecided != c.Alerts || c.Missed.Or(0)+c.Sudden.Or(0) > c.Fills.Or(0) {
 			t.Errorf("%+v", c)
 		}
 		if _, err := schema.Encode(r); err != nil {

@@ -156,8 +156,8 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 			}
 		}
 	}
-	if b.allOOMs() != nil || slices.ContainsFunc(b.gpus, func(g *gpuSums) bool { return g.parts[used].Known() }) {
-		out.Fills, out.Missed, out.Sudden = &all, &missed, &sudden
+	if b.allOOMs().Known() || slices.ContainsFunc(b.gpus, func(g *gpuSums) bool { return g.parts[used].Known() }) {
+		out.Fills, out.Missed, out.Sudden = quantity.From(all, quantity.Computed), quantity.From(missed, quantity.Computed), quantity.From(sudden, quantity.Computed)
 	}
 	out.MedianLead, out.MedianError = median(leads), median(errors)
 	for kind, n := range others {
@@ -210,13 +210,13 @@ func (b *Builder) sawAll(from, to time.Time) bool {
 	return true
 }
 
-// median sorts its argument; nil without values.
-func median(v []float64) *float64 {
+// median sorts its argument; unknown without values.
+func median(v []float64) snapshot.Float {
 	if len(v) == 0 {
-		return nil
+		return snapshot.Float{}
 	}
 	slices.Sort(v)
-	return new((v[(len(v)-1)/2] + v[len(v)/2]) / 2)
+	return figure((v[(len(v)-1)/2]+v[len(v)/2])/2, true)
 }
 
 func (b *Builder) flushes() schema.ReportFlushes {

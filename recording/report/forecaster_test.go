@@ -29,18 +29,18 @@ func TestAlertsAreJudged(t *testing.T) {
 			b.alarm(30, snapshot.RowID{})
 			b.use(34, 40, 79.5, 50)
 			b.use(40, 60, 10, 50)
-		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalHeld: 1, IntervalOf: 1}},
+		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: quantity.From(1, quantity.Computed), IntervalHeld: 1, IntervalOf: 1}},
 		{"a hit that another alert repeats", func(b box) {
 			b.use(0, 34, 60, 50)
 			b.alarm(30, snapshot.RowID{})
 			b.alarm(32, snapshot.RowID{})
 			b.use(34, 60, 79.5, 50)
-		}, schema.ReportForecaster{Alerts: 2, Hits: 2, Fills: new(int(1)), IntervalHeld: 2, IntervalOf: 2}},
+		}, schema.ReportForecaster{Alerts: 2, Hits: 2, Fills: quantity.From(1, quantity.Computed), IntervalHeld: 2, IntervalOf: 2}},
 		{"out of memory on a GPU that is nearly full", func(b box) {
 			b.use(0, 60, 75, 50)
 			b.alarm(30, snapshot.RowID{})
 			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(38), GPUUUID: gpuA}, Stayed{})
-		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalOf: 1}},
+		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: quantity.From(1, quantity.Computed), IntervalOf: 1}},
 		{"out of memory by a limit", func(b box) {
 			b.use(0, 60, 20, 50)
 			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(38), GPUUUID: gpuA}, Stayed{})
@@ -76,24 +76,24 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"missed", func(b box) {
 			b.use(0, 30, 60, 50)
 			b.use(30, 60, 80, 50)
-		}, schema.ReportForecaster{Fills: new(int(1)), Missed: new(int(1))}},
+		}, schema.ReportForecaster{Fills: quantity.From(1, quantity.Computed), Missed: quantity.From(1, quantity.Computed)}},
 		{"sudden", func(b box) {
 			b.use(0, 30, 60, 50)
 			b.started(1, 29, "alice", "serve.py")
 			b.use(30, 60, 80, 50)
-		}, schema.ReportForecaster{Fills: new(int(1)), Sudden: new(int(1))}},
+		}, schema.ReportForecaster{Fills: quantity.From(1, quantity.Computed), Sudden: quantity.From(1, quantity.Computed)}},
 		{"full from the beginning", func(b box) { b.use(0, 60, 80, 50) }, schema.ReportForecaster{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBox("gpu", 1)
 			c.make(b)
 			got := b.report().Forecaster
-			if (got.Hits > 0) != (got.MedianLead != nil) {
-				t.Errorf("%d hits, and a lead: %v", got.Hits, got.MedianLead != nil)
+			if (got.Hits > 0) != (got.MedianLead.Known()) {
+				t.Errorf("%d hits, and a lead: %v", got.Hits, got.MedianLead.Known())
 			}
-			got.MedianLead, got.MedianError, got.OtherAlerts = nil, nil, nil
+			got.MedianLead, got.MedianError, got.OtherAlerts = snapshot.Float{}, snapshot.Float{}, nil
 			if got.Alerts != c.want.Alerts || got.Hits != c.want.Hits || got.False != c.want.False || got.ActedOn != c.want.ActedOn ||
-				got.Undecided != c.want.Undecided || valueOf(got.Fills) != valueOf(c.want.Fills) || valueOf(got.Missed) != valueOf(c.want.Missed) || valueOf(got.Sudden) != valueOf(c.want.Sudden) ||
+				got.Undecided != c.want.Undecided || got.Fills.Or(0) != c.want.Fills.Or(0) || got.Missed.Or(0) != c.want.Missed.Or(0) || got.Sudden.Or(0) != c.want.Sudden.Or(0) ||
 				got.IntervalHeld != c.want.IntervalHeld || got.IntervalOf != c.want.IntervalOf {
 				t.Errorf("%+v\nwant %+v", got, c.want)
 			}

@@ -54,13 +54,6 @@ func figure(v float64, known bool) snapshot.Float {
 	return quantity.From(v, quantity.Computed)
 }
 
-func orNil(v snapshot.Float) *float64 {
-	if !v.Known() {
-		return nil
-	}
-	return new(v.Or(0))
-}
-
 type load struct {
 	busy float64 // per cent, times hours
 	over time.Duration
@@ -77,13 +70,7 @@ func (l *load) join(other *load) {
 	l.over += other.over
 }
 
-// mean returns nil if unknown.
-func (l *load) mean() *float64 {
-	if l.over == 0 {
-		return nil
-	}
-	return new(l.busy / l.over.Hours())
-}
+func (l *load) mean() snapshot.Float { return figure(l.busy/l.over.Hours(), l.over > 0) }
 
 // memory sums the memory of one GPU or of all over time.
 type memory struct {
@@ -92,7 +79,7 @@ type memory struct {
 	parts
 	load     load
 	idleTime time.Duration
-	energy   *float64 // kWh
+	energy   snapshot.Float // kWh
 }
 
 // add adds a minute of a GPU. A lost GPU has minutes, too.
@@ -105,9 +92,7 @@ func (m *memory) add(minute *recording.GPUMinute, whole snapshot.Bytes) {
 	}
 	m.parts.add(minute.Covered, minute.Used.Mean, minute.Allocated, minute.Cached, minute.Fragmented, minute.Other, minute.Unknown, minute.Free, whole)
 	m.load.add(minute.Utilization.Mean, minute.Covered)
-	if joules, ok := minute.Energy.Value(); ok {
-		m.energy = sumOf(m.energy, new(float64(joules)/3.6e6))
-	}
+	m.energy = quantity.Sum(m.energy, figure(float64(minute.Energy.Or(0))/3.6e6, minute.Energy.Known()))
 }
 
 func (m *memory) join(g *memory) {
@@ -115,7 +100,7 @@ func (m *memory) join(g *memory) {
 	m.parts.join(&g.parts)
 	m.load.join(&g.load)
 	m.idleTime += g.idleTime
-	m.energy = sumOf(m.energy, g.energy)
+	m.energy = quantity.Sum(m.energy, g.energy)
 }
 
 func (m *memory) document() schema.ReportMemory {
@@ -132,12 +117,9 @@ func (m *memory) document() schema.ReportMemory {
 	}
 }
 
-// idleHours returns the time of idle holding, nil if unknown.
-func (m *memory) idleHours() *float64 {
-	if m.load.over == 0 || !m.parts[used].Known() {
-		return nil
-	}
-	return new(m.idleTime.Hours())
+// idleHours returns the time of idle holding.
+func (m *memory) idleHours() snapshot.Float {
+	return figure(m.idleTime.Hours(), m.load.over > 0 && m.parts[used].Known())
 }
 
 type gpuSums struct {

@@ -37,7 +37,7 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 			t.Errorf("%s is unknown", c.what)
 			continue
 		}
-		about(t, c.what, &c.of.GiBHours, c.hours)
+		about(t, c.what, figure(c.of.GiBHours, true), c.hours)
 		about(t, c.what+" %", c.of.Percent, c.percent)
 	}
 	about(t, "utilization", a.UtilizationPercent, 50)
@@ -46,7 +46,7 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
 	}
 	// What was not reported is unknown.
-	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Memory.Unknown != nil {
+	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent.Known() || second.IdleHours.Known() || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
 	}
 }
@@ -67,7 +67,7 @@ func TestALostGPUHasNoParts(t *testing.T) {
 	b.AddFiveMinutes(&recording.Process5Min{Time: at(5), Row: id, Covered: fiveMinutes, Cached: gib(12)}, Count{})
 	r := b.report()
 	g := r.GPUs[0]
-	about(t, "recorded", &g.RecordedSeconds, 1200)
+	about(t, "recorded", figure(g.RecordedSeconds, true), 1200)
 	about(t, "used", g.Memory.Used.Percent, 50)
 	about(t, "cached", g.Memory.Cached.Percent, 15)
 	about(t, "wasted", r.Groups[0].WastedGiBHours, 1)

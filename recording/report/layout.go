@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -75,7 +77,7 @@ func Lay(r *schema.Report, dash string, limit int) Layout {
 	if t := l.users(); len(t.Rows) > 0 {
 		out.Tables = append(out.Tables, t)
 	}
-	if r.Total.WastedGiBHours != nil {
+	if r.Total.WastedGiBHours.Known() {
 		out.Tables = append(out.Tables, l.wasters())
 	}
 	for _, t := range []Table{l.failing(), l.throughput()} {
@@ -147,41 +149,40 @@ func Figure(v float64) string {
 }
 
 // known writes a value, or the dash if it is unknown.
-func known[T any](l *layouter, v *T, written func(T) string) string {
-	if v == nil {
-		return l.dash
+func known[T any](l *layouter, v quantity.Optional[T], written func(T) string) string {
+	if value, ok := v.Value(); ok {
+		return written(value)
 	}
-	return written(*v)
+	return l.dash
 }
 
-func (l *layouter) figure(v *float64) string { return known(l, v, Figure) }
+func (l *layouter) figure(v snapshot.Float) string { return known(l, v, Figure) }
 
 // counted writes a number of things.
-func counted[T int | int64](l *layouter, v *T) string {
+func counted[T int | int64](l *layouter, v quantity.Optional[T]) string {
 	return known(l, v, func(n T) string { return fmt.Sprint(n) })
 }
 
 // percent returns a share: "61%", "4.2%", "<.1%".
-func (l *layouter) percent(v *float64) string {
-	switch {
-	case v == nil:
+func (l *layouter) percent(share snapshot.Float) string {
+	switch v, known := share.Value(); {
+	case !known:
 		return l.dash
-	case *v > 0 && *v < 0.05:
+	case v > 0 && v < 0.05:
 		return "<.1%"
-	case *v != 0 && *v < 9.95 && *v > -9.95:
-		return fmt.Sprintf("%.1f%%", *v)
+	case v != 0 && v < 9.95 && v > -9.95:
+		return fmt.Sprintf("%.1f%%", v)
 	default:
-		return fmt.Sprintf("%.0f%%", *v)
+		return fmt.Sprintf("%.0f%%", v)
 	}
 }
 
 // hoursText returns a time in hours and minutes: "2h10m", "40m", "0".
-func (l *layouter) hoursText(v *float64) string {
-	if v == nil {
-		return l.dash
-	}
-	minutes := int(*v*60 + 0.5)
+func (l *layouter) hoursText(hours snapshot.Float) string {
+	minutes := int(hours.Or(0)*60 + 0.5)
 	switch {
+	case !hours.Known():
+		return l.dash
 	case minutes == 0:
 		return "0"
 	case minutes < 60:
@@ -201,11 +202,15 @@ func memoryColumns() []Column {
 }
 
 // perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of rest.
-func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
+func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}
 		for _, a := range []*schema.ReportAmount{m.Used, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Unknown, m.Free} {
-			row.Cells = append(row.Cells, cell(a))
+			written := l.dash
+			if a != nil {
+				written = cell(*a)
+			}
+			row.Cells = append(row.Cells, written)
 		}
 		row.Cells = append(row.Cells, rest...)
 		t.Rows = append(t.Rows, row)
@@ -224,9 +229,7 @@ func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest 
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
-	share := func(a *schema.ReportAmount) string {
-		return known(l, a, func(a schema.ReportAmount) string { return l.percent(a.Percent) })
-	}
+	share := func(a schema.ReportAmount) string { return l.percent(a.Percent) }
 	return l.perGPU(t, share, func(g *schema.ReportGPU) []string {
 		return []string{l.percent(g.UtilizationPercent), l.hoursText(g.IdleHours), l.bytes(g.PeakBytes)}
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
@@ -241,9 +244,7 @@ func (l *layouter) hours() Table {
 	if total.Rescued+total.NotRescued > 0 {
 		t.Note += fmt.Sprintf("; allocations rescued: %d, asked for in vain: %d", total.Rescued, total.NotRescued)
 	}
-	hours := func(a *schema.ReportAmount) string {
-		return known(l, a, func(a schema.ReportAmount) string { return Figure(a.GiBHours) })
-	}
+	hours := func(a schema.ReportAmount) string { return Figure(a.GiBHours) }
 	counts := func(f *schema.ReportFailures) []string {
 		return []string{counted(l, f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), counted(l, f.Retries), l.figure(f.RetriesPerHour)}
 	}

@@ -24,7 +24,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 	columns = []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}}
 	return columns, Column{Title: "Command", Short: "COMMAND", Name: true}, func(g *schema.ReportGroup) ([]string, string) {
-		return []string{strings.ReplaceAll(strings.Trim(fmt.Sprint(g.GPUs), "[]"), " ", ","), fmt.Sprint(valueOf(g.PID)), cmp.Or(text.Clean(string(g.User)), l.dash)}, text.Clean(g.Name)
+		return []string{strings.ReplaceAll(strings.Trim(fmt.Sprint(g.GPUs), "[]"), " ", ","), fmt.Sprint(g.PID.Or(0)), cmp.Or(text.Clean(string(g.User)), l.dash)}, text.Clean(g.Name)
 	}
 }
 
@@ -45,23 +45,23 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 func (l *layouter) users() Table {
 	groups := slices.Clone(l.report.Groups)
 	sorted.Stable(groups, func(a, b schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(valueOf(b.HeldGPUHours), valueOf(a.HeldGPUHours)), cmp.Compare(valueOf(b.UsedGiBHours), valueOf(a.UsedGiBHours)))
+		return cmp.Or(cmp.Compare(b.HeldGPUHours.Or(0), a.HeldGPUHours.Or(0)), cmp.Compare(b.UsedGiBHours.Or(0), a.UsedGiBHours.Or(0)))
 	})
 	note := "GPU·h held, used and idle"
-	if kWh := l.report.Total.EnergyKWh; kWh != nil {
-		note += "; all GPUs drew " + Figure(*kWh) + " kWh"
+	if kWh, known := l.report.Total.EnergyKWh.Value(); known {
+		note += "; all GPUs drew " + Figure(kWh) + " kWh"
 	}
 	return l.table("Who used what", note, groups,
 		[]Column{{Title: "Held", Short: "HELD"}, {Title: "Used", Short: "USED"}, {Title: "Idle", Short: "IDLE"}, {Title: "GiB·h", Short: "GiB·h"},
 			{Title: "Peak", Short: "PEAK", Wide: true}, {Title: "Cached", Short: "CACHE", Wide: true}, {Title: "kWh", Short: "kWh"}, {Title: "OOM", Short: "OOM"},
 			{Title: "Rescued", Short: "RESC", Wide: true}, {Title: "Jobs", Short: "JOBS", Wide: true}},
 		func(g *schema.ReportGroup) []string {
-			var cached *float64
-			if g.CachedGiBHours != nil {
-				cached = share(*g.CachedGiBHours, valueOf(g.UsedGiBHours))
+			var cached snapshot.Float
+			if g.CachedGiBHours.Known() {
+				cached = share(g.CachedGiBHours.Or(0), g.UsedGiBHours.Or(0))
 			}
 			rescued := l.dash
-			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // only probes report these
+			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory.Known() { // only probes report these
 				rescued = fmt.Sprint(n)
 			}
 			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.bytes(g.PeakBytes),
@@ -89,15 +89,15 @@ func (l *layouter) idleServers() List {
 }
 
 func (l *layouter) wasters() Table {
-	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return valueOf(g.WastedGiBHours) == 0 })
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.WastedGiBHours.Or(0) == 0 })
 	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,
 		[]Column{{Title: "Wasted", Short: "WASTED"}, {Title: "Idle", Short: "IDLE"}, {Title: "Cached", Short: "CACHE"}, {Title: "Fragmented", Short: "FRAG"}, {Title: "Used", Short: "USED", Wide: true}},
 		func(g *schema.ReportGroup) []string {
 			return []string{l.figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
 		})
 	for i := range t.Rows {
-		largest, wasted := valueOf(groups[0].WastedGiBHours), valueOf(groups[i].WastedGiBHours)
-		idle := min(valueOf(groups[i].IdleGiBHours), wasted)
+		largest, wasted := groups[0].WastedGiBHours.Or(0), groups[i].WastedGiBHours.Or(0)
+		idle := min(groups[i].IdleGiBHours.Or(0), wasted)
 		t.Rows[i].Bars = []Bar{{"idle", idle / largest}, {"cached", (wasted - idle) / largest}}
 	}
 	return t
@@ -106,10 +106,10 @@ func (l *layouter) wasters() Table {
 // failing returns the table of groups that ran out of memory or whose allocator tried again.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
-		return valueOf(g.Failures.OutOfMemory) == 0 && valueOf(g.Failures.Retries) == 0
+		return g.Failures.OutOfMemory.Or(0) == 0 && g.Failures.Retries.Or(0) == 0
 	})
 	sorted.Stable(groups, func(a, b schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(valueOf(b.Failures.OutOfMemory), valueOf(a.Failures.OutOfMemory)), cmp.Compare(valueOf(b.Failures.Retries), valueOf(a.Failures.Retries)))
+		return cmp.Or(cmp.Compare(b.Failures.OutOfMemory.Or(0), a.Failures.OutOfMemory.Or(0)), cmp.Compare(b.Failures.Retries.Or(0), a.Failures.Retries.Or(0)))
 	})
 	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
@@ -120,8 +120,8 @@ func (l *layouter) failing() Table {
 }
 
 func (l *layouter) throughput() Table {
-	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.StepsPerSecond == nil })
-	sorted.Stable(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(*b.StepsPerSecond, *a.StepsPerSecond) })
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return !g.StepsPerSecond.Known() })
+	sorted.Stable(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(b.StepsPerSecond.Or(0), a.StepsPerSecond.Or(0)) })
 	return l.table("Throughput", "steps per second of a process, where a probe counts them", groups,
 		[]Column{{Title: "Steps/s", Short: "STEP/S"}}, func(g *schema.ReportGroup) []string { return []string{l.figure(g.StepsPerSecond)} })
 }
@@ -135,14 +135,11 @@ func (l *layouter) comparison() Table {
 	for i := range c.Lines {
 		line := &c.Lines[i]
 		unit := map[string]string{"percent": "%", "per_hour": "/h", "per_second": "/s"}[line.Unit]
-		value := func(v *float64, sign string) string {
-			if v == nil {
-				return l.dash
+		value := func(v snapshot.Float, sign string) string {
+			if v.Or(0) <= 0 {
+				sign = ""
 			}
-			if *v > 0 {
-				return sign + Figure(*v) + unit
-			}
-			return Figure(*v) + unit
+			return known(l, v, func(v float64) string { return sign + Figure(v) + unit })
 		}
 		beyond := "too few hours to tell"
 		if line.BeyondNoise != nil {
@@ -167,10 +164,10 @@ func (l *layouter) forecaster() List {
 	add("acted on, or the process ended", f.ActedOn)
 	add("undecided: the recording does not show it", f.Undecided)
 	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", counted(l, f.Fills)})
-	add("missed: no alert before", valueOf(f.Missed))
-	add("sudden: within 1 min of a start", valueOf(f.Sudden))
-	if f.MedianLead != nil {
-		list.Items = append(list.Items, Item{"median lead", l.seconds(*f.MedianLead)})
+	add("missed: no alert before", f.Missed.Or(0))
+	add("sudden: within 1 min of a start", f.Sudden.Or(0))
+	if lead, known := f.MedianLead.Value(); known {
+		list.Items = append(list.Items, Item{"median lead", l.seconds(lead)})
 	}
 	if f.IntervalOf > 0 {
 		list.Items = append(list.Items, Item{"time to full: median error", l.percent(f.MedianError)},
@@ -201,8 +198,7 @@ func (l *layouter) flushes() List {
 		s := &f.StayedFree[i]
 		value := l.dash
 		if s.FreedBytes > 0 {
-			percent := 100 * float64(s.StayedBytes) / float64(s.FreedBytes)
-			value = fmt.Sprintf("%s, %s (%d)", l.percent(&percent), s.StayedBytes, s.Flushes)
+			value = fmt.Sprintf("%s, %s (%d)", l.percent(share(float64(s.StayedBytes), float64(s.FreedBytes))), s.StayedBytes, s.Flushes)
 		}
 		list.Items = append(list.Items, Item{"still free after " + spell(s.AfterSeconds), value})
 	}

@@ -24,7 +24,7 @@ type processSums struct {
 	peak     snapshot.Bytes
 
 	retries, steps counter
-	ooms           *int64 // nil where nothing watched for them
+	ooms           Count // unknown where nothing watched for them
 	use            use
 
 	rescued, notRescued int
@@ -34,12 +34,12 @@ type processSums struct {
 // the time only, it covers that part. Held is different: every recorder of this version knows it,
 // so all figures are unknown without it.
 type use struct {
-	held, busy, idle, energy *float64
+	held, busy, idle, energy snapshot.Float
 	unknown                  bool
 }
 
 func (u *use) join(o *use) {
-	u.held, u.busy, u.idle, u.energy = sumOf(u.held, o.held), sumOf(u.busy, o.busy), sumOf(u.idle, o.idle), sumOf(u.energy, o.energy)
+	u.held, u.busy, u.idle, u.energy = quantity.Sum(u.held, o.held), quantity.Sum(u.busy, o.busy), quantity.Sum(u.idle, o.idle), quantity.Sum(u.energy, o.energy)
 	u.unknown = u.unknown || o.unknown
 }
 
@@ -51,19 +51,17 @@ func (u *use) document(g *schema.ReportGroup) {
 
 // useOf returns the use in five minutes, of which a share is in the period.
 func useOf(f *recording.Process5Min, share float64) use {
-	scaled := func(count Count, unit float64) *float64 {
-		v, ok := count.Value()
-		if !ok {
-			return nil
-		}
-		return new(float64(v) * share / unit)
+	scaled := func(count Count, unit float64) snapshot.Float {
+		return figure(float64(count.Or(0))*share/unit, count.Known())
 	}
 	hour, kilowattHour := float64(time.Hour), 3.6e6
 	return use{scaled(f.Held, hour), scaled(f.Busy, hour), scaled(f.Idle, hour), scaled(f.Energy, kilowattHour), !f.Held.Known()}
 }
 
-// Count is a probe's counter since its process began.
+// Count is a number of things: a probe's counter since its process began, for instance.
 type Count = quantity.Optional[int64]
+
+func number(n int64) Count { return quantity.From(n, quantity.Computed) }
 
 // counter follows a probe's count, which restarts with the probe.
 type counter struct {

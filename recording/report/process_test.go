@@ -45,7 +45,7 @@ func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 		about(t, g.Name+": idle", g.IdleGiBHours, want.idle)
 		about(t, g.Name+": cached", g.CachedGiBHours, want.cached)
 	}
-	if first := r.Groups[0]; first.PID == nil || *first.PID != 2 || first.User != "bob" || first.Processes != 1 || first.RecordedSeconds != 3600 {
+	if first := r.Groups[0]; !first.PID.Known() || first.PID.Or(0) != 2 || first.User != "bob" || first.Processes != 1 || first.RecordedSeconds != 3600 {
 		t.Errorf("%+v", first)
 	}
 }
@@ -68,8 +68,8 @@ func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.AddMinute(&recording.GPUMinute{Time: at(0), GPUUUID: gpuA, Covered: time.Minute, Used: level80(8)})
 	b.five(b.started(1, 0, "alice", "train.py"), 0, 8, 2, recording.Utilization{})
-	if g := b.report().Groups[0]; g.IdleGiBHours != nil {
-		t.Errorf("%v GiB·h are idle", *g.IdleGiBHours)
+	if g := b.report().Groups[0]; g.IdleGiBHours.Known() {
+		t.Errorf("%v GiB·h are idle", g.IdleGiBHours.Or(0))
 	}
 }
 
@@ -98,7 +98,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 			t.Fatalf("by %s: %+v", by, r.Groups)
 		}
 		first := r.Groups[0]
-		if first.Processes != 2 || len(first.GPUs) != 2 || *first.Failures.OutOfMemory != 2 || first.PID != nil || *first.Failures.Retries != 10 {
+		if first.Processes != 2 || len(first.GPUs) != 2 || first.Failures.OutOfMemory.Or(0) != 2 || first.PID.Known() || first.Failures.Retries.Or(0) != 10 {
 			t.Errorf("by %s: %+v", by, first)
 		}
 		about(t, "used", first.UsedGiBHours, 5)
@@ -115,8 +115,8 @@ func TestStepsOfAGapAreNotCounted(t *testing.T) {
 	b.AddFiveMinutes(&recording.Process5Min{Time: at(40), Row: id, Covered: time.Second, Used: level80(8), AllocRetries: count(40)}, count(4000))
 	g := b.report().Groups[0]
 	about(t, "steps per second", g.StepsPerSecond, 100./60)
-	if *g.Failures.Retries != 5+5+5+5 {
-		t.Errorf("%d retries", *g.Failures.Retries)
+	if g.Failures.Retries.Or(0) != 5+5+5+5 {
+		t.Errorf("%d retries", g.Failures.Retries.Or(0))
 	}
 }
 
@@ -147,17 +147,17 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	b.five(watched, 0, 24, 0, recording.Utilization{})
 	r := b.report()
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[0].Failures, "process": r.Groups[0].Failures} {
-		if f.OutOfMemory != nil || f.OutOfMemoryPerHour != nil {
-			t.Errorf("%s: %d errors, which were not watched for", what, *f.OutOfMemory)
+		if f.OutOfMemory.Known() || f.OutOfMemoryPerHour.Known() {
+			t.Errorf("%s: %d errors, which were not watched for", what, f.OutOfMemory.Or(0))
 		}
 	}
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[1].Failures, "process": r.Groups[1].Failures, "total": r.Total.Failures} {
-		if f.OutOfMemory == nil || *f.OutOfMemory != 0 {
+		if !f.OutOfMemory.Known() || f.OutOfMemory.Or(0) != 0 {
 			t.Errorf("%s: errors of a process that was watched are unknown", what)
 		}
 	}
 	b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(1), GPUUUID: gpuA, Row: row(1, gpuA)}, Stayed{})
-	if n := b.report().GPUs[0].Failures.OutOfMemory; n == nil || *n != 1 {
+	if n := b.report().GPUs[0].Failures.OutOfMemory; n.Or(0) != 1 {
 		t.Error("an error that was seen is not counted")
 	}
 }
@@ -177,16 +177,16 @@ func TestUnknownIsNoZero(t *testing.T) {
 		return b, b.report()
 	}
 	b, r := unprobed(busy(90), level80(60))
-	if g := &r.Groups[0]; r.Total.WastedGiBHours != nil || g.WastedGiBHours != nil || g.Failures.Retries != nil {
+	if g := &r.Groups[0]; r.Total.WastedGiBHours.Known() || g.WastedGiBHours.Known() || g.Failures.Retries.Known() {
 		t.Errorf("without probes: %+v", r.Total)
 	}
 	for _, line := range b.Compare(b.Builder).Lines {
-		if line.Name == "alloc retries" || line.First != nil && *line.First == 0 {
+		if line.Name == "alloc retries" || line.First.Known() && line.First.Or(0) == 0 {
 			t.Errorf("without probes there is a line %+v", line)
 		}
 	}
 	about(t, "idle", r.Total.IdleHours, 0)
-	if r.Forecaster.Fills == nil {
+	if !r.Forecaster.Fills.Known() {
 		t.Error("used memory shows when it ran out")
 	}
 	b.AddEvent(&snapshot.Event{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA}, Stayed{})
@@ -199,7 +199,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 
 	_, r = unprobed(busy(0), recording.Sum{})
 	g, f := &r.Groups[0], &r.Forecaster
-	if r.Total.IdleHours != nil || g.IdleGiBHours != nil || g.WastedGiBHours != nil || f.Fills != nil || f.Missed != nil || f.Sudden != nil {
+	if r.Total.IdleHours.Known() || g.IdleGiBHours.Known() || g.WastedGiBHours.Known() || f.Fills.Known() || f.Missed.Known() || f.Sudden.Known() {
 		t.Errorf("without memory: %+v, %+v, %+v", r.Total, g, f)
 	}
 	for _, table := range Lay(&r, "–", 10).Tables {

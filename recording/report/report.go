@@ -45,7 +45,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	for _, p := range b.processes {
 		wasted = quantity.Sum(wasted, p.wasted)
 	}
-	out.Total.WastedGiBHours, out.Total.EnergyKWh = orNil(wasted), all.energy
+	out.Total.WastedGiBHours, out.Total.EnergyKWh = wasted, all.energy
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.shownEvents())
 	sorted.Stable(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
@@ -66,9 +66,9 @@ func (b *Builder) period() schema.ReportPeriod {
 // countOutOfMemory counts each process's errors and rescues.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
-		p.ooms, p.rescued, p.notRescued = nil, 0, 0
+		p.ooms, p.rescued, p.notRescued = Count{}, 0, 0
 		if p.OutOfMemoryCount.Known() {
-			p.ooms = new(int64)
+			p.ooms = number(0)
 		}
 	}
 	for i := range b.events {
@@ -78,7 +78,7 @@ func (b *Builder) countOutOfMemory() {
 		}
 		switch b.events[i].Kind {
 		case snapshot.EventOutOfMemory:
-			p.ooms = sumOf(p.ooms, new(int64(1)))
+			p.ooms = quantity.Sum(p.ooms, number(1))
 		case snapshot.EventRescued:
 			p.rescued++
 		case snapshot.EventNotRescued:
@@ -93,17 +93,17 @@ func (b *Builder) failures(uuid string, over time.Duration) (f schema.ReportFail
 	on := func(gpu string) bool { return uuid == "" || gpu == uuid }
 	for id, p := range b.processes {
 		if on(id.GPUUUID) && p.OutOfMemoryCount.Known() {
-			f.OutOfMemory = sumOf(f.OutOfMemory, new(int64))
+			f.OutOfMemory = quantity.Sum(f.OutOfMemory, number(0))
 		}
 		if on(id.GPUUUID) && p.retries.known {
-			f.Retries = sumOf(f.Retries, &p.retries.sum)
+			f.Retries = quantity.Sum(f.Retries, number(p.retries.sum))
 		}
 	}
 	for i := range b.events {
 		switch e := &b.events[i]; {
 		case !on(e.GPUUUID):
 		case e.Kind == snapshot.EventOutOfMemory:
-			f.OutOfMemory = sumOf(f.OutOfMemory, new(int64(1)))
+			f.OutOfMemory = quantity.Sum(f.OutOfMemory, number(1))
 		case e.Kind == snapshot.EventRescued:
 			f.Rescued++
 		case e.Kind == snapshot.EventNotRescued:
@@ -118,15 +118,7 @@ func setRates(f *schema.ReportFailures, over time.Duration) {
 	f.OutOfMemoryPerHour, f.RetriesPerHour = perHour(f.OutOfMemory, over), perHour(f.Retries, over)
 }
 
-func (b *Builder) allOOMs() *int64 { return b.failures("", 0).OutOfMemory }
-
-// sumOf adds figures; nil is an unknown one.
-func sumOf[T int64 | float64](a, b *T) *T {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	return new(*a + *b)
-}
+func (b *Builder) allOOMs() Count { return b.failures("", 0).OutOfMemory }
 
 // shownEvents returns the events in the timeline, without alerts.
 func (b *Builder) shownEvents() []schema.ReportEvent {
@@ -158,7 +150,7 @@ type group struct {
 	schema.ReportGroup
 	identities map[any]bool
 	recorded   time.Duration
-	retries    *int64
+	retries    Count
 	steps      float64
 	stepping   int
 
@@ -172,7 +164,7 @@ type group struct {
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {
-		if p.recorded == 0 && valueOf(p.ooms) == 0 {
+		if p.recorded == 0 && p.ooms.Or(0) == 0 {
 			continue
 		}
 		key, name := b.groupOf(p)
@@ -189,8 +181,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 			g.GPUs = append(g.GPUs, gpu.Index)
 		}
 		if b.question.By == "gpu" {
-			pid := id.Process.PID
-			g.PID, g.StartTime, g.User, g.Job = &pid, schema.Time(p.Started), schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.job))
+			g.PID, g.StartTime, g.User, g.Job = quantity.From(id.Process.PID, quantity.System), schema.Time(p.Started), schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.job))
 		}
 	}
 	out = []schema.ReportGroup{}
@@ -198,21 +189,13 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		out = append(out, g.document())
 	}
 	sorted.Stable(out, func(x, y schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(valueOf(y.WastedGiBHours), valueOf(x.WastedGiBHours)), cmp.Compare(valueOf(y.UsedGiBHours), valueOf(x.UsedGiBHours)),
-			cmp.Compare(x.Name, y.Name), cmp.Compare(valueOf(x.PID), valueOf(y.PID)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
+		return cmp.Or(cmp.Compare(y.WastedGiBHours.Or(0), x.WastedGiBHours.Or(0)), cmp.Compare(y.UsedGiBHours.Or(0), x.UsedGiBHours.Or(0)),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(x.PID.Or(0), y.PID.Or(0)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
 	})
 	if leftOut = max(len(out)-mostGroups, 0); leftOut > 0 {
 		out = out[:mostGroups]
 	}
 	return out, leftOut
-}
-
-// valueOf returns a figure, zero if unknown.
-func valueOf[T any](figure *T) (v T) {
-	if figure != nil {
-		v = *figure
-	}
-	return v
 }
 
 // groupOf returns a process's group: its key and its name.
@@ -249,9 +232,9 @@ func (g *group) add(p *processSums) {
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {
 		g.PeakBytes = p.peak
 	}
-	g.Failures.OutOfMemory = sumOf(g.Failures.OutOfMemory, p.ooms)
+	g.Failures.OutOfMemory = quantity.Sum(g.Failures.OutOfMemory, p.ooms)
 	if p.retries.known {
-		g.retries = sumOf(g.retries, &p.retries.sum)
+		g.retries = quantity.Sum(g.retries, number(p.retries.sum))
 	}
 	// A process counts its steps once, even on several GPUs.
 	if p.steps.since > 0 && !g.identities[p.ID.Process] {
@@ -265,17 +248,15 @@ func (g *group) document() schema.ReportGroup {
 	out.Processes = len(g.identities)
 	slices.Sort(out.GPUs)
 	out.RecordedSeconds = g.recorded.Seconds()
-	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = orNil(g.parts[used]), orNil(g.parts[allocated]), orNil(g.parts[cached])
-	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = orNil(g.parts[fragmented]), orNil(g.parts[other]), orNil(g.idling)
-	out.WastedGiBHours = orNil(g.wasted)
+	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.parts[used], g.parts[allocated], g.parts[cached]
+	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.parts[fragmented], g.parts[other], g.idling
+	out.WastedGiBHours = g.wasted
 	out.Failures.Retries = g.retries
 	setRates(&out.Failures, g.recorded)
 	g.use.document(&out)
 	if len(g.jobs) > 0 {
-		out.Jobs = new(len(g.jobs))
+		out.Jobs = quantity.From(len(g.jobs), quantity.Computed)
 	}
-	if g.stepping > 0 {
-		out.StepsPerSecond = new(g.steps / float64(g.stepping))
-	}
+	out.StepsPerSecond = figure(g.steps/float64(g.stepping), g.stepping > 0)
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording/report"
 	"vramscope/schema"
@@ -116,23 +117,26 @@ func tiles(r *schema.Report) []tile {
 	all := &r.Total
 	used := tile{"–", "of memory used"}
 	wasted := tile{"–", "wasted"}
-	if all.WastedGiBHours != nil {
-		wasted.Value = report.Figure(*all.WastedGiBHours) + " GiB·h"
+	hours, known := all.WastedGiBHours.Value()
+	if known {
+		wasted.Value = report.Figure(hours) + " GiB·h"
 	}
 	if m := all.Memory.Used; m != nil {
 		used = tile{formatted(m.Percent, "%.0f%%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
-		if m.GiBHours > 0 && all.WastedGiBHours != nil {
-			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100**all.WastedGiBHours/m.GiBHours)
+		if m.GiBHours > 0 && known {
+			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100*hours/m.GiBHours)
 		}
 	}
 	f := &r.Forecaster
+	fills, judged := f.Fills.Value()
+	fills -= f.Sudden.Or(0)
 	alerts := tile{"–", "times that memory ran out had an alert"}
 	switch {
-	case f.Fills == nil:
-	case *f.Fills == *f.Sudden:
+	case !judged:
+	case fills == 0:
 		alerts = tile{"0", "times that memory ran out and could be forecast"}
 	default:
-		alerts.Value = fmt.Sprintf("%d of %d", *f.Fills-*f.Missed-*f.Sudden, *f.Fills-*f.Sudden)
+		alerts.Value = fmt.Sprintf("%d of %d", fills-f.Missed.Or(0), fills)
 	}
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)
@@ -147,20 +151,20 @@ func tiles(r *schema.Report) []tile {
 }
 
 // formatted writes a figure that may be unknown.
-func formatted[T int64 | float64](v *T, format string) string {
-	if v == nil {
-		return "–"
+func formatted[T int64 | float64](v quantity.Optional[T], format string) string {
+	if value, known := v.Value(); known {
+		return fmt.Sprintf(format, value)
 	}
-	return fmt.Sprintf(format, *v)
+	return "–"
 }
 
 func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
 	name, caption := fmt.Sprintf("GPU %d", g.GPU), ""
-	if m := g.Memory.Used; m != nil && m.Percent != nil {
-		caption = fmt.Sprintf("used %.0f%%", *m.Percent)
+	if m := g.Memory.Used; m != nil && m.Percent.Known() {
+		caption = formatted(m.Percent, "used %.0f%%")
 	}
-	if g.UtilizationPercent != nil {
-		caption += fmt.Sprintf(" · util %.0f%%", *g.UtilizationPercent)
+	if g.UtilizationPercent.Known() {
+		caption += formatted(g.UtilizationPercent, " · util %.0f%%")
 	}
 	if peak, ok := g.PeakBytes.Value(); ok {
 		caption += " · peak " + peak.String()

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func known(n float64) *float64 { return &n }
+func known(n float64) snapshot.Float { return quantity.From(n, quantity.Computed) }
 
 func size(n quantity.Bytes) snapshot.Bytes { return quantity.From(n*quantity.GiB, quantity.Driver) }
 
@@ -25,7 +25,7 @@ func small(name string) *schema.Report {
 	r := &schema.Report{
 		Schema: schema.ReportVersion, Time: schema.Time(noon), Host: schema.Text(name), By: "gpu",
 		Period: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon.Add(time.Hour)), Seconds: 3600, RecordedSeconds: 3000},
-		Groups: []schema.ReportGroup{{Name: name, Processes: 1, GPUs: []int{0}, User: schema.Text(name), Job: schema.Text(name), WastedGiBHours: new(float64(3))}},
+		Groups: []schema.ReportGroup{{Name: name, Processes: 1, GPUs: []int{0}, User: schema.Text(name), Job: schema.Text(name), WastedGiBHours: known(3)}},
 		Comparison: &schema.ReportComparison{First: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon)},
 			Lines: []schema.ReportCompared{{Name: "steps of " + name, Unit: "per_second", First: known(1)}}},
 		Forecaster: schema.ReportForecaster{OtherAlerts: []schema.ReportAlertKind{{Kind: name, Count: 1}}},
