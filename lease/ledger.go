@@ -82,8 +82,9 @@ func (l *Ledger) Lease(id string) *Lease {
 	return nil
 }
 
-// Claim grants a claim at once, or lets it wait, or fails with a *Refusal.
-func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
+// Claim grants a claim at once, or lets it wait, or fails with a *Refusal. A claim that does not
+// wait is refused for the reason that refusal returns; it is nil for one that does.
+func (l *Ledger) Claim(now time.Time, c Claim, refusal func(*Lease) string) (*Lease, error) {
 	l.expire(now)
 	if parent := l.Lease(c.Parent); parent == nil || parent.State != Held || parent.UID != c.UID {
 		c.Parent = ""
@@ -95,10 +96,10 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 	l.queue = append(l.queue, le)
 	slices.SortStableFunc(l.queue, func(a, b *Lease) int { return a.turn().Compare(b.turn()) })
 	l.serve(now)
-	if le.State == Waiting && !wait {
-		standing := l.Standing(le)
+	if le.State == Waiting && refusal != nil {
+		reason := refusal(le)
 		l.queue = slices.DeleteFunc(l.queue, func(other *Lease) bool { return other == le })
-		return nil, &Refusal{Reason: standing.Words(&c)}
+		return nil, &Refusal{Reason: reason}
 	}
 	if le.State == Waiting {
 		l.change(le)
@@ -271,6 +272,9 @@ func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	}
 	return free, count
 }
+
+// Words returns how far a waiting claim is, in words.
+func (l *Ledger) Words(le *Lease) string { return l.Standing(le).Words(&le.Claim) }
 
 // Standing returns how far a waiting claim is.
 func (l *Ledger) Standing(le *Lease) (s Standing) {

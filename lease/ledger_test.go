@@ -53,7 +53,7 @@ func (b *box) sample() {
 func (b *box) claim(c Claim) *Lease {
 	b.Helper()
 	c.Count = max(c.Count, 1)
-	le, err := b.Claim(b.now, c, true)
+	le, err := b.Claim(b.now, c, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,13 +90,13 @@ func TestUseOfOthersIsUsed(t *testing.T) {
 	b.devices[0].Free = 30 * gib
 	b.devices[1].Free = 17 * gib
 	b.sample()
-	_, err := b.Claim(b.now, Claim{Need: 40 * gib, Count: 1}, false)
+	_, err := b.Claim(b.now, Claim{Need: 40 * gib, Count: 1}, b.Words)
 	if want := "needs 40.0G, most free is GPU 0 with 29.5G"; err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %s", err, want)
 	}
 	le := b.claim(Claim{Need: 16 * gib, Count: 2})
 	b.is(le, Held, "GPU-0", "GPU-1")
-	_, err = b.Claim(b.now, Claim{Need: 10 * gib, Count: 2}, false)
+	_, err = b.Claim(b.now, Claim{Need: 10 * gib, Count: 2}, b.Words)
 	if want := "needs 2x10.0G, room for 1 of them, most free is GPU 1 with 512M"; err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %s", err, want)
 	}
@@ -109,7 +109,7 @@ func TestWhatNeverFitsIsRefused(t *testing.T) {
 		"needs 3 GPUs, and there are 2":                           {Need: gib, Count: 3},
 		"needs 1 GPUs, and there are 0":                           {Need: gib, Count: 1, Among: []string{"GPU-7"}},
 	} {
-		if _, err := b.Claim(b.now, c, true); err == nil || err.Error() != want {
+		if _, err := b.Claim(b.now, c, nil); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", c, err, want)
 		}
 	}
@@ -248,7 +248,7 @@ func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b.sample()
 	first := b.claim(Claim{Need: 10 * gib})
 	b.is(first, Held)
-	_, err := b.Claim(b.now, Claim{Need: gib, Count: 1}, false)
+	_, err := b.Claim(b.now, Claim{Need: gib, Count: 1}, b.Words)
 	if err == nil || !strings.Contains(err.Error(), "use per process is not known there, and another lease stands") {
 		t.Errorf("refused with %v", err)
 	}
@@ -271,7 +271,7 @@ func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	more := b.claim(Claim{Need: 30 * gib, Parent: outer.ID})
 	b.is(more, Waiting)
 	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60: the inner one takes nothing of it
-	if _, err := b.Claim(b.now, Claim{Need: 61 * gib, Count: 1, Parent: outer.ID}, true); err == nil || !strings.Contains(err.Error(), "do not fit into lease L1, which has 1x60.0G") {
+	if _, err := b.Claim(b.now, Claim{Need: 61 * gib, Count: 1, Parent: outer.ID}, nil); err == nil || !strings.Contains(err.Error(), "do not fit into lease L1, which has 1x60.0G") {
 		t.Errorf("refused with %v", err)
 	}
 	// Somebody else's lease is no parent.

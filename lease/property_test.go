@@ -233,7 +233,11 @@ func (c *course) step() {
 		if held != nil && c.random.IntN(3) == 0 && slices.Max(c.jobs[held.ID]) == 0 {
 			claim.Parent, claim.UID = held.ID, held.UID
 		}
-		_, _ = c.Claim(c.now, claim, c.random.IntN(3) > 0) // a refusal is an answer
+		refusal := c.Words
+		if c.random.IntN(3) > 0 {
+			refusal = nil
+		}
+		_, _ = c.Claim(c.now, claim, refusal) // a refusal is an answer
 	case what < 10 && held != nil && !c.isParent(held, Held, Waiting): // it takes memory, or frees some
 		most := held.Need
 		if !c.honest && c.random.IntN(4) == 0 {
@@ -278,7 +282,7 @@ func (c *course) finish() {
 		clear(c.others) // what went on without its lease
 		if c.now = c.now.Add(10 * time.Minute); stream {
 			for range 2 {
-				_, _ = c.Claim(c.now, Claim{Need: 79 * gib, Count: len(c.devices), Importance: 1000}, true) // a refusal is an answer
+				_, _ = c.Claim(c.now, Claim{Need: 79 * gib, Count: len(c.devices), Importance: 1000}, nil) // a refusal is an answer
 			}
 			c.after()
 		}
@@ -372,12 +376,12 @@ func BenchmarkClaim(b *testing.B) {
 	l.Observe(r)
 	now := time.Unix(1, 0)
 	for range 1000 {
-		if _, err := l.Claim(now, Claim{Need: gib * 5 / 4, Count: 1, Length: time.Hour}, true); err != nil {
+		if _, err := l.Claim(now, Claim{Need: gib * 5 / 4, Count: 1, Length: time.Hour}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		le, err := l.Claim(now, Claim{Need: gib, Count: 1, Length: time.Hour}, true)
+		le, err := l.Claim(now, Claim{Need: gib, Count: 1, Length: time.Hour}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (s *sharing) sample(context.Context) *snapshot.Snapshot {
 // claim asks the ledger for a lease, and returns it with the answer in words.
 func (s *sharing) claim(need quantity.Bytes, parent string) (*lease.Lease, string) {
 	s.sample(context.Background())
-	given, err := s.ledger.Claim(time.Now(), lease.Claim{Need: need, Count: 1, Parent: parent}, false)
+	given, err := s.ledger.Claim(time.Now(), lease.Claim{Need: need, Count: 1, Parent: parent}, s.ledger.Words)
 	if err != nil {
 		return nil, "no lease: it " + err.Error()
 	}

@@ -190,8 +190,12 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 			return schema.Lease{}, lease.ErrMany
 		}
 		ask.Importance = k.Importance(k.Table.UserName(ask.UID), ask.UID == uint32(os.Geteuid()), strings.Fields(ask.Command))
+		refusal := func(le *lease.Lease) string { return k.standing(le, ask.UID).Words(&le.Claim) }
+		if ask.Wait > 0 {
+			refusal = nil
+		}
 		var err error
-		le, err = k.ledger.Claim(k.Now(), ask.Claim, ask.Wait > 0)
+		le, err = k.ledger.Claim(k.Now(), ask.Claim, refusal)
 		if err != nil {
 			_ = k.settle() // others may have changed
 			return schema.Lease{}, err

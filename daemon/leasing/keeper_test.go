@@ -259,7 +259,7 @@ func TestLeavingEndsAWait(t *testing.T) {
 	w.claim(lease.Claim{Need: 60 * quantity.GiB, TTL: time.Hour}, 0)
 	left := make(chan struct{})
 	close(left)
-	for what, ask := range map[string]lease.Ask{"left": {Wait: time.Hour}, "in time": {Wait: time.Nanosecond}} {
+	for what, ask := range map[string]lease.Ask{"left": {Wait: time.Hour}, "in time": {Wait: time.Nanosecond}, "at once": {}} {
 		ask.Claim = lease.Claim{Need: 30 * quantity.GiB, Count: 1}
 		gone := left
 		if what != "left" {
@@ -340,7 +340,7 @@ func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	w.rows[0].UID, w.rows[0].User, w.rows[0].Command = quantity.From(uint32(12345), quantity.System), "dave", []string{"python3", "/home/dave/dlrm.py", "--secret"}
 	w.rows[1].Command = []string{"train.py", "--key=1"}
 	w.sample()
-	le, err := w.ledger.Claim(time.Now(), lease.Claim{Need: 20 * quantity.GiB, Count: 1, UID: 12346}, true)
+	le, err := w.ledger.Claim(time.Now(), lease.Claim{Need: 20 * quantity.GiB, Count: 1, UID: 12346}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
