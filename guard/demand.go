@@ -21,21 +21,21 @@ const nextPart = 16
 // program identifies a command and its user on a device. The next run is expected to need
 // what the last one needed.
 type program struct {
-	device
-	user, name string
+	snapshot.Place
+	User, Name string
 }
 
 // runs records the runs of a program.
 type runs struct {
-	needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
+	Needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
 	holds      quantity.Bytes // by those that run now
-	importance int
-	owner      uint32
-	seen       time.Time
+	Importance int
+	Owner      uint32
+	Seen       time.Time
 }
 
 func programOf(p *snapshot.Process) program {
-	return program{device{p.ID.GPUUUID, p.ID.Instance}, p.User, p.ProgramName()}
+	return program{snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}, p.User, p.ProgramName()}
 }
 
 // watchRuns records what each program has needed in this snapshot, including an allocation
@@ -53,15 +53,15 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 		t := e.traces[p.ID]
 		t.outside = max(p.Other.Or(t.outside), 0) // unknown while driver and probe were read at different moments
 		r := e.runsOf(programOf(p))
-		r.needs, r.holds = max(r.needs, t.outside+allocated+p.Demand.Ever), r.holds+usedOf(p).Or(0)
-		r.importance, r.owner, r.seen = e.standing[p.ID].Importance, t.owner, e.now
+		r.Needs, r.holds = max(r.Needs, t.outside+allocated+p.Demand.Ever), r.holds+usedOf(p).Or(0)
+		r.Importance, r.Owner, r.Seen = e.standing[p.ID].Importance, t.owner, e.now
 	}
 	for i := range snap.Failures {
 		f := &snap.Failures[i]
-		key := program{device{f.GPUUUID, f.Row.Instance}, f.User, f.Name}
+		key := program{snapshot.Place{GPUUUID: f.GPUUUID, Instance: f.Row.Instance}, f.User, f.Name}
 		if e.runs[key] == nil { // it failed before it was seen
 			p := snapshot.Process{ID: f.Row, User: f.User, Name: f.Name, Command: []string{f.Name}}
-			*e.runsOf(key) = runs{importance: e.importanceOf(&p).value, owner: noUser, seen: f.Time}
+			*e.runsOf(key) = runs{Importance: e.importanceOf(&p).value, Owner: noUser, Seen: f.Time}
 		}
 		var outside quantity.Bytes
 		if t := e.traces[f.Row]; t != nil {
@@ -71,13 +71,13 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 		if g := snap.GPU(f.GPUUUID); g != nil {
 			asked += min(asked, g.Memory.Capacity().Or(0)/nextPart)
 		}
-		r.needs = max(r.needs, outside+f.OutOfMemory.Allocated.Or(0)+asked)
-		if f.Time.After(r.seen) {
-			r.seen = f.Time
+		r.Needs = max(r.Needs, outside+f.OutOfMemory.Allocated.Or(0)+asked)
+		if f.Time.After(r.Seen) {
+			r.Seen = f.Time
 		}
 	}
 	for key, r := range e.runs {
-		if e.now.Sub(r.seen) > absentTime {
+		if e.now.Sub(r.Seen) > absentTime {
 			delete(e.runs, key)
 		}
 	}
@@ -108,17 +108,17 @@ type demand struct {
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
-		missing := r.needs - r.holds
-		if key.device != v.device || missing <= 0 || !e.forAll(rule) && r.owner != e.owner.UID && !v.snap.Simulated {
+		missing := r.Needs - r.holds
+		if key.Place != v.Place || missing <= 0 || !e.forAll(rule) && r.Owner != e.owner.UID && !v.snap.Simulated {
 			continue
 		}
-		d := demand{missing, r.importance > 0, key, r.importance, r.owner, false}
+		d := demand{missing, r.Importance > 0, key, r.Importance, r.Owner, false}
 		if each = append(each, d); d.important {
 			all.bytes += missing
 		}
 	}
 	sorted.Stable(each, func(a, b demand) int {
-		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.user+a.whose.name, b.whose.user+b.whose.name))
+		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.User+a.whose.Name, b.whose.User+b.whose.Name))
 	})
 	for _, d := range slices.Insert(each, 0, all) {
 		if d.bytes > v.free && d.bytes <= e.spare(rule, v, &d) {
@@ -131,9 +131,9 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 // spare returns how much could be free on a device for a demand.
 func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
 	spare := v.free
-	for p := range v.snap.GPURows(v.uuid) {
+	for p := range v.snap.GPURows(v.GPUUUID) {
 		switch {
-		case p.ID.Instance != v.instance || !e.givesFor(d, p, Gradual):
+		case p.ID.Instance != v.Instance || !e.givesFor(d, p, Gradual):
 		case e.stayAwake(rule, v.snap, p) == "":
 			spare += expected(p, Sleep)
 		case !d.lease || e.allowed(v.snap, p, rule) && e.exclusion(v.snap, p, e.importanceOf(p)) == "" && e.policy.Rules[rule].Steps[0] != Sleep:
@@ -148,10 +148,10 @@ func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
 func (e *Engine) leaseOn(rule int, views []*view) {
 	var can []*view
 	for _, v := range views {
-		d := demand{lease: true, bytes: e.wanted[v.snap.DeviceUUID(snapshot.RowID{GPUUUID: v.uuid, Instance: v.instance})]}
+		d := demand{lease: true, bytes: e.wanted[v.snap.DeviceUUID(snapshot.RowID{GPUUUID: v.GPUUUID, Instance: v.Instance})]}
 		switch {
 		case e.now.Before(e.picked): // the release there, and the next reading of the leases, are waited for
-			if v.device == e.pick {
+			if v.Place == e.pick {
 				v.demand = d
 			}
 		case d.bytes > v.free && d.bytes <= e.spare(rule, v, &d):
@@ -203,7 +203,7 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 	}
 	if !f.began.IsZero() && e.now.Sub(f.began) >= returnTime {
 		failed := slices.ContainsFunc(v.snap.Failures, func(x snapshot.Event) bool {
-			return x.GPUUUID == v.uuid && x.Row.Instance == v.instance && x.Time.After(f.began)
+			return x.GPUUUID == v.GPUUUID && x.Row.Instance == v.Instance && x.Time.After(f.began)
 		})
 		if f.began = (time.Time{}); failed || v.free < f.free {
 			f.until = e.now.Add(goalRests)

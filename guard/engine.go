@@ -39,7 +39,7 @@ type Engine struct {
 
 	wanted  map[string]quantity.Bytes // how much the first claim for a lease wants to be free, by UUID
 	devices int                       // on how many of these
-	pick    device                    // where memory is freed for it
+	pick    snapshot.Place            // where memory is freed for it
 	picked  time.Time                 // until then nowhere else
 	paused  time.Time
 	cannot  string // why it only reports, though it is to act
@@ -56,12 +56,6 @@ type Engine struct {
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard
 	recent   []Decision // newest first
-}
-
-// device is a GPU or, where it is divided, one of its MIG instances.
-type device struct {
-	uuid     string
-	instance snapshot.InstanceID
 }
 
 // New makes an Engine that has seen nothing.

@@ -12,7 +12,7 @@ import (
 
 type episodeKey struct {
 	rule  int
-	where device
+	where snapshot.Place
 }
 
 // episode is the time from when a rule's condition holds on a device until its goal is reached.
@@ -42,7 +42,7 @@ const (
 
 // view is a device in a snapshot, with the figures that a rule asks for.
 type view struct {
-	device
+	snapshot.Place
 	snap           *snapshot.Snapshot
 	gpu            *snapshot.GPU
 	free, capacity quantity.Bytes
@@ -58,8 +58,8 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	var views []*view
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		add := func(where device, m *snapshot.Memory) {
-			v := &view{device: where, snap: snap, gpu: g}
+		add := func(where snapshot.Place, m *snapshot.Memory) {
+			v := &view{Place: where, snap: snap, gpu: g}
 			if free, known := snapshot.FreeOf(m).Value(); known && g.State == snapshot.GPUOK {
 				v.free, v.capacity = free, m.Capacity().Or(0)
 			}
@@ -69,10 +69,10 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 			continue
 		}
 		if len(g.Instances) == 0 && !g.MIG {
-			add(device{uuid: g.UUID}, &g.Memory)
+			add(snapshot.Place{GPUUUID: g.UUID}, &g.Memory)
 		}
 		for j := range g.Instances {
-			add(device{g.UUID, g.Instances[j].ID}, &g.Instances[j].Memory)
+			add(snapshot.Place{GPUUUID: g.UUID, Instance: g.Instances[j].ID}, &g.Instances[j].Memory)
 		}
 	}
 	if r.When.Lease {
@@ -85,7 +85,7 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 }
 
 func (e *Engine) applyAt(rule int, v *view) []Decision {
-	key := episodeKey{rule, v.device}
+	key := episodeKey{rule, v.Place}
 	ep := e.episodes[key]
 	if ep == nil {
 		ep = &episode{}
@@ -155,7 +155,7 @@ func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 // newDecision begins a decision about a device.
 func (e *Engine) newDecision(r *Rule, v *view) Decision {
 	return Decision{
-		Time: e.now, Rule: r.Name, GPU: v.gpu.Index, GPUUUID: v.uuid, Instance: v.instance,
+		Time: e.now, Rule: r.Name, GPU: v.gpu.Index, GPUUUID: v.GPUUUID, Instance: v.Instance,
 		Free: quantity.From(v.free, quantity.Driver), Goal: quantity.From(r.goal(v), quantity.Computed),
 	}
 }
@@ -164,7 +164,7 @@ func (e *Engine) newDecision(r *Rule, v *view) Decision {
 func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
 	r := &e.policy.Rules[rule]
 	goal := r.goal(v)
-	waiting, all := e.waiting(v.device)
+	waiting, all := e.waiting(v.Place)
 	switch {
 	case all, e.now.Before(ep.quietUntil):
 		return nil
@@ -175,7 +175,7 @@ func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
 	limit := ""
 	for i := ep.step; i < len(r.Steps); i++ {
 		for candidate := e.next(rule, ep, v, r.Steps[i], waiting); candidate != nil; candidate = e.next(rule, ep, v, r.Steps[i], waiting) {
-			why := e.limited(v.device, e.traces[candidate.ID])
+			why := e.limited(v.Place, e.traces[candidate.ID])
 			if why == "" {
 				return []Decision{e.flush(rule, ep, v, candidate, r.Steps[i])}
 			}
@@ -210,8 +210,8 @@ func (ep *episode) restart(now time.Time) {
 // of users who wait.
 func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
-	for p := range v.snap.GPURows(v.uuid) {
-		if p.ID.Instance != v.instance || waiting[ownerOf(p)] || !e.gives(rule, ep, v, p, step) {
+	for p := range v.snap.GPURows(v.GPUUUID) {
+		if p.ID.Instance != v.Instance || waiting[ownerOf(p)] || !e.gives(rule, ep, v, p, step) {
 			continue
 		}
 		if best == nil || firstToGive(e.standing[p.ID], e.standing[best.ID]) < 0 {
@@ -276,7 +276,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	ep.acted++
 	if v.demand.lease {
-		e.pick, e.picked = v.device, e.now.Add(actionTimeout)
+		e.pick, e.picked = v.Place, e.now.Add(actionTimeout)
 	}
 	if e.mode() == DryRun {
 		d.Kind = snapshot.GuardWould
@@ -285,7 +285,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	e.begin(&d, ownerOf(p))
 	if r.When.Demand && v.demand.bytes == 0 {
-		e.vain[episodeKey{rule, v.device}] = &vain{began: e.now, free: v.free + amount/2, until: e.now.Add(returnTime)}
+		e.vain[episodeKey{rule, v.Place}] = &vain{began: e.now, free: v.free + amount/2, until: e.now.Add(returnTime)}
 	}
 	return d
 }
@@ -302,7 +302,7 @@ func (r *Rule) condition(v *view) string {
 	case d.lease:
 		parts = append(parts, fmt.Sprintf("%s free, %s would have to be for a lease that waits", v.free, d.bytes))
 	case d.bytes > 0:
-		parts = append(parts, fmt.Sprintf("%s free, %s will need %s", v.free, text.Clean(d.whose.name), d.bytes))
+		parts = append(parts, fmt.Sprintf("%s free, %s will need %s", v.free, text.Clean(d.whose.Name), d.bytes))
 	case r.When.Demand:
 		parts = append(parts, fmt.Sprintf("%s free of %s, the rule keeps %s", v.free, v.capacity, r.Goal))
 	}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -22,13 +21,8 @@ type Kept struct {
 
 // KeptRun is what a program has needed on a device.
 type KeptRun struct {
-	GPUUUID    string
-	Instance   snapshot.InstanceID
-	User, Name string
-	Needs      quantity.Bytes
-	Importance int
-	Owner      uint32
-	Seen       time.Time
+	program
+	runs
 }
 
 // KeptAction is an action.
@@ -64,7 +58,7 @@ func (e *Engine) Keep() Kept {
 		}
 	}
 	for key, r := range e.runs {
-		k.Runs = append(k.Runs, KeptRun{key.uuid, key.instance, key.user, key.name, r.needs, r.importance, r.owner, r.seen})
+		k.Runs = append(k.Runs, KeptRun{key, *r})
 	}
 	for i := range e.rules {
 		k.Rules[e.policy.Rules[i].Name] = e.rules[i]
@@ -81,7 +75,7 @@ func (e *Engine) TakeOver(k Kept, now time.Time) {
 		e.traces[row.ID] = &trace{seen: now, until: row.Until, why: row.Why, stage: row.Stage, flushes: row.Flushes}
 	}
 	for _, r := range k.Runs {
-		*e.runsOf(program{device{r.GPUUUID, r.Instance}, r.User, r.Name}) = runs{needs: r.Needs, importance: r.Importance, owner: r.Owner, seen: r.Seen}
+		*e.runsOf(r.program) = r.runs
 	}
 	for i := range e.rules {
 		maps.Copy(e.rules[i], k.Rules[e.policy.Rules[i].Name])

@@ -31,6 +31,14 @@ func TestKeptOverARestart(t *testing.T) {
 	if !next.State().Paused.Equal(old.paused) || next.rules[0][alice.UID].Failures != 2 || len(next.rules[0]) != 1 || !next.failing[7].Equal(old.failing[7]) {
 		t.Errorf("%+v", next.State())
 	}
+	for key, was := range old.runs {
+		if is := next.runs[key]; is == nil || is.Needs != was.Needs || is.Owner != was.Owner || !is.Seen.Equal(was.Seen) {
+			t.Errorf("of %+v it knows %+v, before %+v", key, is, was)
+		}
+	}
+	if len(old.runs) == 0 || len(next.runs) != len(old.runs) {
+		t.Errorf("%d programs are known, before %d", len(next.runs), len(old.runs))
+	}
 	until := old.traces[b.rows[0].id()].until
 	for _, d := range b.run(next, 600, func(int) { b.rows[0].cached = 15 * gib }) {
 		if d.Kind == snapshot.GuardActs && d.Time.Before(until) {

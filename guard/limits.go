@@ -31,7 +31,7 @@ const (
 )
 
 // limited returns why a rule can do nothing to a row of a device now, "" if it can.
-func (e *Engine) limited(where device, t *trace) string {
+func (e *Engine) limited(where snapshot.Place, t *trace) string {
 	if limit := e.tooMany(t.owner); limit != "" {
 		return limit
 	}
@@ -70,8 +70,8 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	}
 	t.flight = nil
 	e.setBusy(d.Row.Process, false)
-	e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner}).until = o.Time.Add(settleTime)
-	if e.pick == (device{d.GPUUUID, d.Instance}) {
+	e.stateOf(slot{snapshot.Place{GPUUUID: d.GPUUUID, Instance: d.Instance}, t.owner}).until = o.Time.Add(settleTime)
+	if e.pick == (snapshot.Place{GPUUUID: d.GPUUUID, Instance: d.Instance}) {
 		e.picked = o.Time.Add(settleTime)
 	}
 	if o.Refused != "" {

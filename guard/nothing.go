@@ -55,8 +55,8 @@ func WithoutDigits(r rune) rune {
 // whyNone returns why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
 	var reasons, named []string // each once, with the first process that it holds for
-	for p := range v.snap.GPURows(v.uuid) {
-		if p.ID.Instance != v.instance {
+	for p := range v.snap.GPURows(v.GPUUUID) {
+		if p.ID.Instance != v.Instance {
 			continue
 		}
 		why := e.standing[p.ID].Reason

@@ -28,7 +28,7 @@ const (
 
 // slot is a user's processes on a device. One of them is flushed at a time.
 type slot struct {
-	device
+	snapshot.Place
 	owner uint32
 }
 
@@ -56,16 +56,16 @@ func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[ow
 // waiting returns the users whose processes cannot be flushed on a device at present, because one
 // of them is being flushed or the figures after it settle. At first all users wait, since that
 // flush may free enough.
-func (e *Engine) waiting(where device) (owners map[uint32]bool, all bool) {
+func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool) {
 	owners = make(map[uint32]bool)
 	for id, t := range e.traces {
-		if t.flight != nil && where == (device{id.GPUUUID, id.Instance}) {
+		if t.flight != nil && where == (snapshot.Place{GPUUUID: id.GPUUUID, Instance: id.Instance}) {
 			owners[t.owner] = true
 			all = all || !e.isFailing(t.owner)
 		}
 	}
 	for s, state := range e.slots {
-		if s.device == where && e.now.Before(state.until) {
+		if s.Place == where && e.now.Before(state.until) {
 			owners[s.owner] = true
 			all = all || !e.isFailing(s.owner)
 		}
@@ -127,7 +127,7 @@ func (e *Engine) tooMany(owner uint32) string {
 func (e *Engine) begin(d *Decision, owner uint32) {
 	t := e.traces[d.Row]
 	if t.flushes > 0 {
-		state := e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner})
+		state := e.stateOf(slot{snapshot.Place{GPUUUID: d.GPUUUID, Instance: d.Instance}, t.owner})
 		state.tokens = max(state.tokens-1, 0) // a rescue needs no token, but uses one
 	}
 	t.flushes++

@@ -75,7 +75,7 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 		for _, r := range b.rows {
 			e.traces[r.id()].flushes = 1
 		}
-		e.stateOf(slot{device{uuid: uuid}, 1001}).tokens = -1 // a minute and a half of tokens are used up
+		e.stateOf(slot{snapshot.Place{GPUUUID: uuid}, 1001}).tokens = -1 // a minute and a half of tokens are used up
 		if got := pids(of(b.run(e, 60, nil), snapshot.GuardFlushed)); got != want {
 			t.Errorf("beside user %d's: flushed %q, want %q", uid, got, want)
 		}

@@ -69,14 +69,14 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		return refuse("the GPU is not known, or does not answer")
 	}
 	d.GPU = g.Index
-	where := device{uuid: g.UUID}
+	where := snapshot.Place{GPUUUID: g.UUID}
 	var asker *snapshot.Process
 	for p := range snap.ProcessRows(ask.Process) {
 		if p.ID.GPUUUID == g.UUID {
-			asker, where.instance = p, p.ID.Instance
+			asker, where.Instance = p, p.ID.Instance
 		}
 	}
-	d.Instance, d.Free = where.instance, snapshot.FreeOf(g.MemoryOf(where.instance))
+	d.Instance, d.Free = where.Instance, snapshot.FreeOf(g.MemoryOf(where.Instance))
 	free, known := d.Free.Value()
 	switch {
 	case e.mode() != Act:
@@ -94,7 +94,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	var givers []*snapshot.Process
 	var all quantity.Bytes
 	for p := range snap.GPURows(g.UUID) {
-		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, asker, ask.UID) {
+		if p.ID.Instance == where.Instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, asker, ask.UID) {
 			givers = append(givers, p)
 			all += given(p, Selective)
 		}

@@ -157,17 +157,17 @@ func evictable(p *snapshot.Process) quantity.Bytes { return max(p.EvictableBytes
 func (e *Engine) judge(snap *snapshot.Snapshot) {
 	clear(e.standing)
 	e.sharing = make(map[uint32]bool)
-	inOrder := make(map[device][]*snapshot.GuardStanding)
+	inOrder := make(map[snapshot.Place][]*snapshot.GuardStanding)
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
 		t := e.traces[p.ID]
 		imp := e.importanceOf(p)
 		s := &snapshot.GuardStanding{Row: p.ID, Importance: imp.value, Frees: expected(p, Gradual), Stays: spare(p, p.Demand.Needs())}
 		e.standing[p.ID] = s
-		where := device{p.ID.GPUUUID, p.ID.Instance}
+		where := snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}
 		minimum := minFlush
-		if g := snap.GPU(where.uuid); g != nil {
-			minimum = minFlushOn(g.MemoryOf(where.instance).Capacity().Or(0))
+		if g := snap.GPU(where.GPUUUID); g != nil {
+			minimum = minFlushOn(g.MemoryOf(where.Instance).Capacity().Or(0))
 		}
 		excluded := e.exclusion(snap, p, imp)
 		if excluded == "" && expected(p, Urgent) >= minimum && e.permitted(snap, p, imp) {

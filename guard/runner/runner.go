@@ -227,15 +227,9 @@ func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	}
 	e := action.NewEntry("guard", d.Row.Process, action.Policy(d.Rule))
 	e.About(snap, d.Row.Process)
-	e.Outcome, e.Reason, e.Level = string(d.Kind), d.Reason, d.Level
+	e.Outcome, e.Reason, e.Level, e.Expected, e.DriverBytes = string(d.Kind), d.Reason, d.Level, d.Expected, d.Measured
 	if d.GPUUUID != "" {
 		e.GPUs, e.Devices = []int{d.GPU}, []string{d.GPUUUID}
-	}
-	if amount, ok := d.Expected.Value(); ok {
-		e.Expected = &amount
-	}
-	if amount, ok := d.Measured.Value(); ok {
-		e.DriverBytes = &amount
 	}
 	return r.Log.Record(e)
 }
