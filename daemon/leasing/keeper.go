@@ -62,7 +62,7 @@ const (
 func Open(o Options) (*Keeper, error) {
 	k := &Keeper{
 		Options: o, journal: journal{path: filepath.Join(o.Directory, "leases")}, latest: make(chan *snapshot.Snapshot, 1), waits: map[string]chan struct{}{}, labels: map[string]string{}, exact: map[string]bool{},
-		troubles: map[trouble]standing{}, member: members{table: o.Table, leaseOf: map[known]string{}, named: map[known]string{}},
+		troubles: map[trouble]standing{}, member: members{table: o.Table, leaseOf: map[process.Key]string{}, named: map[process.Key]string{}},
 	}
 	leases, err := k.journal.read()
 	if err != nil {

@@ -10,18 +10,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// known is a process by pid and start time.
-type known struct {
-	pid   int
-	start uint64
-}
-
 // members finds out which processes belong to which lease: those that are or were in the tree below
 // the lease's process, and those whose environment names the lease.
 type members struct {
 	table   *process.Table
-	leaseOf map[known]string // leases by the processes that were seen in their trees
-	named   map[known]string // by the environment of processes on GPUs; "": it names none
+	leaseOf map[process.Key]string // leases by the processes that were seen in their trees
+	named   map[process.Key]string // by the environment of processes on GPUs; "": it names none
 }
 
 // update looks at all processes. It returns the leases whose last process has ended.
@@ -30,18 +24,18 @@ func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []s
 	if err != nil || len(links) == 0 {
 		return nil // it is not known which have ended
 	}
-	roots, owners, kept := map[known]string{}, map[string]uint32{}, map[known]string{}
+	roots, owners, kept := map[process.Key]string{}, map[string]uint32{}, map[process.Key]string{}
 	for i := range held {
 		owners[held[i].ID] = held[i].UID
 		if id := held[i].Process; id.PID > 0 {
-			roots[known{id.PID, id.StartTime}] = held[i].ID
+			roots[id.Key()] = held[i].ID
 		}
 	}
 	named := m.readNames(snap, links, owners)
 	var find func(pid, depth int) string
 	find = func(pid, depth int) string {
 		link, there := links[pid]
-		p := known{pid, link.Start}
+		p := process.Identity{PID: pid, StartTime: link.Start}.Key()
 		if !there || depth > len(links) {
 			return ""
 		}
@@ -80,13 +74,13 @@ func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []s
 }
 
 // readNames reads the environment of each process on a GPU once.
-func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link, owners map[string]uint32) map[known]string {
-	named := map[known]string{}
+func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link, owners map[string]uint32) map[process.Key]string {
+	named := map[process.Key]string{}
 	for i := range snap.Rows {
 		row := &snap.Rows[i]
-		p := known{row.ID.Process.PID, row.ID.Process.StartTime}
+		p := row.ID.Process.Key()
 		uid, isKnown := row.UID.Value()
-		if links[p.pid].Start != p.start || !isKnown {
+		if links[row.ID.Process.PID].Start != row.ID.Process.StartTime || !isKnown {
 			continue
 		}
 		id, read := m.named[p]
@@ -121,7 +115,7 @@ func (m *members) adopt(le *lease.Lease, links map[int]process.Link) bool {
 		if err != nil || m.table.Owner(pid).Or(^le.UID) != le.UID || m.nameIn(id) != le.ID {
 			continue
 		}
-		m.leaseOf[known{pid, link.Start}] = le.ID
+		m.leaseOf[id.Key()] = le.ID
 		return true
 	}
 	return false

@@ -21,7 +21,7 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 		if !isKnown || id.Foreign() {
 			inexact[device] = true
 		}
-		if owner := k.member.leaseOf[known{id.PID, id.StartTime}]; owner != "" {
+		if owner := k.member.leaseOf[id.Key()]; owner != "" {
 			r.Used[lease.Use{Lease: owner, Device: device}] += used
 		}
 	}
@@ -86,7 +86,7 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	}
 	message := fmt.Sprintf("%s of what leases were promised on %s was taken without a lease", t.Bytes, gpu)
 	largest := mostOn(snap, t.Device, func(p *snapshot.Process) quantity.Bytes {
-		if k.member.leaseOf[known{p.ID.Process.PID, p.ID.Process.StartTime}] != "" {
+		if k.member.leaseOf[p.ID.Process.Key()] != "" {
 			return 0
 		}
 		return p.Used.Or(0)
