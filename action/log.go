@@ -12,6 +12,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/probe"
+	"vramscope/sampler/snapshot"
 )
 
 // LogName is the log's name in its directory.
@@ -62,19 +63,18 @@ type Entry struct {
 	Version     string   `json:"version,omitempty"`
 
 	// What came of it.
-	Expected       *quantity.Bytes `json:"expected_bytes,omitempty"`     // of a flush
-	FreedBytes     *quantity.Bytes `json:"freed_bytes,omitempty"`        // by the probe
-	CollectedBytes *quantity.Bytes `json:"collected_bytes,omitempty"`    // of reference cycles, by the probe
-	DriverBytes    *quantity.Bytes `json:"driver_freed_bytes,omitempty"` // by how much the driver's figure fell
-	StandstillMS   *float64        `json:"standstill_ms,omitempty"`
-	DurationMS     *float64        `json:"duration_ms,omitempty"`
-	Reason         string          `json:"reason,omitempty"`
+	Expected       snapshot.Bytes `json:"expected_bytes,omitzero"`     // of a flush
+	FreedBytes     snapshot.Bytes `json:"freed_bytes,omitzero"`        // by the probe
+	CollectedBytes snapshot.Bytes `json:"collected_bytes,omitzero"`    // of reference cycles, by the probe
+	DriverBytes    snapshot.Bytes `json:"driver_freed_bytes,omitzero"` // by how much the driver's figure fell
+	StandstillMS   snapshot.Float `json:"standstill_ms,omitzero"`
+	DurationMS     snapshot.Float `json:"duration_ms,omitzero"`
+	Reason         string         `json:"reason,omitempty"`
 }
 
 // Milliseconds returns a duration as the log writes it.
-func Milliseconds(d time.Duration) *float64 {
-	ms := float64(d.Round(100*time.Microsecond)) / float64(time.Millisecond)
-	return &ms
+func Milliseconds(d time.Duration) snapshot.Float {
+	return quantity.From(float64(d.Round(100*time.Microsecond))/float64(time.Millisecond), quantity.System)
 }
 
 // Do acts between two lines of the log: one before, without which nothing is done, and one after,

@@ -74,7 +74,7 @@ func TestLineBeforeAndAfter(t *testing.T) {
 			t.Errorf("while it is done the log is %q", lines)
 		}
 		freed := quantity.Bytes(42)
-		e.Outcome, e.FreedBytes = "flushed", &freed
+		e.Outcome, e.FreedBytes = "flushed", quantity.From(freed, quantity.Probe)
 		return nil
 	})
 	if err != nil {
@@ -83,10 +83,10 @@ func TestLineBeforeAndAfter(t *testing.T) {
 	lines := readLines(t, directory)
 	before, after := readEntry(t, lines[0]), readEntry(t, lines[1])
 	if before.Outcome != "begin" || before.User != "alice" || before.UID != os.Geteuid() || before.By != "command" ||
-		before.Why != "vramscope flush" || before.PID != 7 || before.StartTime != 8 || before.Target != "carol" || before.DurationMS != nil {
+		before.Why != "vramscope flush" || before.PID != 7 || before.StartTime != 8 || before.Target != "carol" || before.DurationMS.Known() {
 		t.Errorf("before: %s", lines[0])
 	}
-	if after.Outcome != "flushed" || *after.FreedBytes != 42 || *after.DurationMS != 1000 || after.Time != "2026-11-20T12:00:04.000Z" {
+	if after.Outcome != "flushed" || after.FreedBytes.Or(0) != 42 || after.DurationMS.Or(0) != 1000 || after.Time != "2026-11-20T12:00:04.000Z" {
 		t.Errorf("after: %s", lines[1])
 	}
 	if info, err := os.Stat(filepath.Join(directory, LogName)); err != nil || info.Mode().Perm() != 0o600 {
@@ -222,7 +222,7 @@ func TestEntryAboutAProcessOnTwoGPUs(t *testing.T) {
 
 func TestMillisecondsAreOfTenths(t *testing.T) {
 	for d, want := range map[time.Duration]float64{0: 0, 149 * time.Microsecond: 0.1, 150 * time.Microsecond: 0.2, 2345678 * time.Nanosecond: 2.3, time.Minute: 60000} {
-		if got := *Milliseconds(d); got != want {
+		if got := Milliseconds(d).Or(-1); got != want {
 			t.Errorf("%v: %v, want %v", d, got, want)
 		}
 	}

@@ -35,7 +35,7 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 		freed := p.Used.Or(0) / 2
 		e := action.Entry{
 			Time: then.Format("2006-01-02T15:04:05.000Z07:00"), Action: "flush", Outcome: "flushed", Origin: action.Command("flush"), Level: "gradual",
-			PID: p.ID.Process.PID, StartTime: p.ID.Process.StartTime, GPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}, DriverBytes: &freed,
+			PID: p.ID.Process.PID, StartTime: p.ID.Process.StartTime, GPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}, DriverBytes: quantity.From(freed, quantity.Driver),
 		}
 		change(&e)
 		written, err := json.Marshal(e)

@@ -68,7 +68,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 			return Result{}, err
 		}
 	}
-	entry.Expected = &expected
+	entry.Expected = quantity.From(expected, quantity.Probe)
 	if refusal != nil {
 		if r.DryRun {
 			return Result{}, refusal
@@ -83,14 +83,8 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	err := f.Log.Do(entry, func(e *action.Entry) (err error) {
 		if result, err = act(ctx, r, before); err == nil {
 			flushed = true
-			freed := result.Freed()
-			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
-			if collected, ok := result.Collected().Value(); ok {
-				e.CollectedBytes = &collected
-			}
-			if dropped, ok := result.DriverFreed().Value(); ok {
-				e.DriverBytes = &dropped
-			}
+			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, quantity.From(result.Freed(), quantity.Probe)
+			e.CollectedBytes, e.DriverBytes = result.Collected(), result.DriverFreed()
 		}
 		return err
 	})

@@ -1,12 +1,12 @@
 package gather
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"vramscope/action"
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
 	"vramscope/sampler/snapshot"
@@ -28,17 +28,11 @@ func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDe
 
 func decisionOf(e *action.Entry) snapshot.GuardDecision {
 	d := snapshot.GuardDecision{
-		Time: e.At(), Kind: snapshot.GuardDecisionKind(e.Outcome), Rule: e.Why, User: e.Target, Level: e.Level, Reason: e.Reason,
+		Time: e.At(), Kind: snapshot.GuardDecisionKind(e.Outcome), Rule: e.Why, User: e.Target, Level: e.Level, Reason: e.Reason, Expected: e.Expected, Measured: e.DriverBytes,
 		Row: snapshot.RowID{Process: process.Identity{PID: e.PID, StartTime: e.StartTime}},
 	}
 	if len(e.GPUs) > 0 && len(e.Devices) > 0 {
 		d.GPU, d.GPUUUID, d.Row.GPUUUID = e.GPUs[0], e.Devices[0], e.Devices[0]
-	}
-	if e.Expected != nil {
-		d.Expected = quantity.From(*e.Expected, quantity.Probe)
-	}
-	if e.DriverBytes != nil {
-		d.Measured = quantity.From(*e.DriverBytes, quantity.Driver)
 	}
 	if e.Action == "flush" {
 		switch e.Outcome {
@@ -72,13 +66,7 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 			return
 		}
 		row := &processes[place]
-		a := snapshot.Event{Time: at, GPUUUID: row.ID.GPUUUID, Row: row.ID, Kind: snapshot.EventFlush, Message: e.Level + " flush"}
-		switch {
-		case e.DriverBytes != nil:
-			a.Bytes = quantity.From(*e.DriverBytes, quantity.Driver)
-		case e.FreedBytes != nil:
-			a.Bytes = quantity.From(*e.FreedBytes, quantity.Probe)
-		}
+		a := snapshot.Event{Time: at, GPUUUID: row.ID.GPUUUID, Row: row.ID, Kind: snapshot.EventFlush, Message: e.Level + " flush", Bytes: cmp.Or(e.DriverBytes, e.FreedBytes)}
 		b.AddEvent(&a, stayed(r, &a))
 	})
 }
