@@ -7,9 +7,10 @@
 //
 //	room = the driver's free memory − Σ over leases max(promised − used, 0) − Reserve
 //
-// First come, first served, but for what is important (turn): a claim that does not fit keeps the GPUs that are nearest to it, and
-// after gatherTime all that would do. Later claims pass it on other GPUs, or where they say that
-// they end before it can begin. A claim gets all of its GPUs at once, or none.
+// First come, first served, except that important claims come earlier (turn). A claim that does not
+// fit keeps the GPUs that are nearest to it, and after gatherTime all that it could use. Later
+// claims pass it on other GPUs, or if they say that they end before it can begin. A claim gets all
+// its GPUs at once, or none.
 //
 // A lease is a promise among those who ask, not a limit. docs/sharing.md has the rules.
 //

@@ -12,7 +12,7 @@ import (
 // Variable is the environment variable that has the ID of a process's lease.
 const Variable = "VRAMSCOPE_LEASE"
 
-// Claim is what is asked for.
+// Claim is a request for memory.
 type Claim struct {
 	Need  quantity.Bytes `json:"need"` // on each of Count devices
 	Count int            `json:"count"`
@@ -53,7 +53,7 @@ const (
 	Ended   State = "ended"
 )
 
-// Lease is a claim and what came of it. The journal of a daemon has it as JSON.
+// Lease is a claim and its state. A daemon's journal keeps it as JSON.
 type Lease struct {
 	ID string `json:"id"`
 	Claim
@@ -88,7 +88,7 @@ type Device struct {
 	Label    string // "4", "5:1"
 	Capacity quantity.Bytes
 	Free     quantity.Bytes
-	Known    bool // the driver answers and reports what is free
+	Known    bool // the driver answers and reports the free memory
 	Exact    bool // the use of each process there is known
 }
 
@@ -99,12 +99,12 @@ type Use struct{ Lease, Device string }
 type Reading struct {
 	At      time.Time // before the first figure was read
 	Devices []Device
-	// Used has the use of each lease that has a process on a device, 0 where it is not known.
-	// Leases that take from the lease are not counted.
+	// Used is the use of each lease that has a process on a device, 0 if it is not known. Leases
+	// that take from the lease are not counted.
 	Used map[Use]quantity.Bytes
 }
 
-// Standing says how far a claim is from its memory.
+// Standing says how far a claim is from getting its memory.
 type Standing struct {
 	Before int // claims that come first
 	Fits   int // devices with enough room

@@ -20,7 +20,7 @@ const (
 	wantedAfter = 6 * time.Second
 )
 
-// Ledger has all leases and claims of a box. One goroutine at a time may use it.
+// Ledger holds all leases and claims of a box. Only one goroutine at a time may use it.
 type Ledger struct {
 	Reserve quantity.Bytes // kept free on each device, for contexts
 	NewID   func() string
@@ -156,7 +156,7 @@ func (l *Ledger) Observe(r Reading) {
 	}
 }
 
-// Renew has a lease expire later.
+// Renew makes a lease expire at ttl from now.
 func (l *Ledger) Renew(now time.Time, le *Lease, ttl time.Duration) {
 	le.TTL, le.Expires = ttl, now.Add(ttl)
 	l.change(le)

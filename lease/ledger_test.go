@@ -115,7 +115,8 @@ func TestWhatNeverFitsIsRefused(t *testing.T) {
 	}
 }
 
-// TestHeadKeepsWhatItGathers: later claims take other GPUs, after a while none that would do.
+// TestHeadKeepsWhatItGathers: later claims take other GPUs, and after a while none that the first
+// claim could use.
 func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -130,7 +131,8 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b.is(head, Held, "GPU-1")
 }
 
-// TestWantedIsWhatTheHeadLacks: of free memory, with what others were promised, and on those that could have it.
+// TestWantedIsWhatTheHeadLacks: it counts free memory, less what others were promised, only on GPUs
+// that the claim could get.
 func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b := newBox(t, 3)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -188,7 +190,7 @@ func TestImportantClaimPasses(t *testing.T) {
 	}
 }
 
-// TestShortClaimPasses: where it ends before the head can begin.
+// TestShortClaimPasses: if it ends before the head can begin.
 func TestShortClaimPasses(t *testing.T) {
 	b := newBox(t, 1)
 	b.is(b.claim(Claim{Need: 50 * gib, Length: time.Hour}), Held)
@@ -201,7 +203,7 @@ func TestShortClaimPasses(t *testing.T) {
 	}
 }
 
-// TestReleaseCountsUntilTheNextReading: its process may have taken memory since the last one.
+// TestReleaseCountsUntilTheNextReading: a process may have taken memory since the last reading.
 func TestReleaseCountsUntilTheNextReading(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})
@@ -213,8 +215,8 @@ func TestReleaseCountsUntilTheNextReading(t *testing.T) {
 	b.is(second, Held)
 }
 
-// TestTimeOfSkewIsNotRoom: memory that was taken between the readings of what is free and of what
-// is used is in the second alone.
+// TestTimeOfSkewIsNotRoom: memory taken between the reading of free memory and that of use is
+// counted only in the second.
 func TestTimeOfSkewIsNotRoom(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})
@@ -241,7 +243,7 @@ func TestUnusedLeaseEndsByItsTTL(t *testing.T) {
 	b.is(again, Held)
 }
 
-// TestUnknownUseAllowsOneLease: nothing is subtracted twice, and nothing is promised twice.
+// TestUnknownUseAllowsOneLease: then nothing is subtracted twice, and nothing is promised twice.
 func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b := newBox(t, 1)
 	b.devices[0].Exact = false
@@ -260,7 +262,7 @@ func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b.is(third, Waiting)
 }
 
-// TestNestedClaimTakesFromItsParent, which stays as large.
+// TestNestedClaimTakesFromItsParent: the parent stays as large.
 func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[1].Free = 10 * gib

@@ -44,7 +44,7 @@ func newCourse(t *testing.T, seed uint64) *course {
 	return c
 }
 
-// open starts a daemon with what the one before has written down.
+// open starts a daemon with what the previous one has written.
 func (c *course) open() {
 	c.Ledger = &Ledger{Reserve: gib / 2, NewID: func() string { c.ids++; return "L" + strconv.Itoa(c.ids) }}
 	var restored []*Lease
@@ -110,7 +110,7 @@ func (c *course) after() {
 	}
 }
 
-// goOn has the processes of a lease that has ended use their memory as its parent's, or as others.
+// goOn makes the processes of a lease that has ended use their memory for its parent, or as others.
 func (c *course) goOn(le *Lease) {
 	whose := c.others
 	if parent := c.jobs[le.Parent]; parent != nil {
@@ -154,7 +154,7 @@ func (c *course) free(i int) quantity.Bytes {
 	return free
 }
 
-// uses is what a lease's processes use, with those of leases that take from it.
+// uses returns what a lease's processes use, with those of leases that take from it.
 func (c *course) uses(le *Lease, i int) quantity.Bytes {
 	sum := quantity.Bytes(0)
 	if used := c.jobs[le.ID]; used != nil {
@@ -304,7 +304,7 @@ func (c *course) finish() {
 	}
 }
 
-// TestRandomSequences: nothing is overcommitted, no lease is lost, no claim starves.
+// TestRandomSequences: nothing is overcommitted, no lease is lost, and no claim starves.
 func TestRandomSequences(t *testing.T) {
 	sequences := uint64(10_000)
 	if testing.Short() {
@@ -327,7 +327,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// TestStreamOfSmallClaimsStarvesNobody: they come every second, and fill what is free.
+// TestStreamOfSmallClaimsStarvesNobody: small claims come every second, and fill the free memory.
 func TestStreamOfSmallClaimsStarvesNobody(t *testing.T) {
 	for seed := range uint64(50) {
 		random, b := rand.New(rand.NewPCG(seed, 1)), newBox(t, 2)

@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// family has leases, and for each lease those that take from it.
+// family holds leases, and for each lease those that take from it.
 type family struct {
 	all      []*Lease
 	children map[string][]*Lease
@@ -182,12 +182,13 @@ func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	return free[:le.Count]
 }
 
-// keep has a claim keep devices until it begins: at first the nearest, later all that would do.
+// keep makes a claim keep devices until it begins: at first the nearest, later all that it could
+// use.
 func (s *share) keep(le *Lease, now time.Time, set []int) {
 	begins, nearest := s.begins(le, now, set), slices.Clone(set)
 	if now.Sub(le.Asked) < gatherTime {
 		slices.SortStableFunc(nearest, func(a, b int) int {
-			switch { // those of others only where there are no others
+			switch { // devices that another claim keeps come last
 			case s.kept[a] == s.kept[b]:
 				return cmp.Compare(s.room[b], s.room[a])
 			case s.kept[a]:

@@ -5,5 +5,6 @@
 //	 (no code of a pickle runs)                 ├─ Growth ─→ what another snapshot has more of, by line or size
 //	                                            └─ Profile ─→ pprof
 //
-// A file may be hostile: it costs a few times its size, whatever is in it. Start with Read.
+// A file may be hostile: reading it takes at most a few times its size in memory, whatever it
+// contains. Start with Read.
 package memoryviz

@@ -30,7 +30,7 @@ p.own { background: var(--own); }
 <footer>Each call is as wide as its share, the outermost on top. Orange: the innermost line of the program.</footer>
 <main>`
 
-// flame is a call, with what it and the calls below it have live.
+// flame is a call, with the live memory of it and the calls below it.
 type flame struct {
 	at    Frame
 	own   bool // the program's innermost line for some of it
@@ -46,8 +46,8 @@ func (f *flame) call(at Frame) *flame {
 	return f.calls[len(f.calls)-1]
 }
 
-// Flames writes what is live as a flame graph, a page without scripts: the outermost calls on top,
-// each as wide as its share.
+// Flames writes the live memory as a flame graph, a page without scripts: the outermost calls are
+// at the top, each as wide as its share.
 func (s *Snapshot) Flames(out io.Writer, title string) error {
 	var all flame
 	for _, b := range s.Blocks {

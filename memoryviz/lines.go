@@ -43,7 +43,7 @@ type GrowthDocument struct {
 	Lines  []Grown        `json:"lines"`
 }
 
-// Grown is what grew between two snapshots: a line's blocks or, where no line was recorded, those
+// Grown is what grew between two snapshots: the blocks of a line or, if no line was recorded, those
 // of one size.
 type Grown struct {
 	At     Frame                             `json:"at"`

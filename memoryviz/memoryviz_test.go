@@ -43,7 +43,8 @@ func leaks(t *testing.T) (lines []int) {
 	return lines
 }
 
-// TestLinesOfRealPyTorch: its Python and its C++ write the same, and the program's own lines are found.
+// TestLinesOfRealPyTorch: snapshots written by its Python and by its C++ have the same lines, and
+// the program's own lines are found.
 func TestLinesOfRealPyTorch(t *testing.T) {
 	for _, release := range []string{"2.15.0", "2.4.1"} {
 		native, python := read(t, "native-"+release+".pickle"), read(t, "python-"+release+".pickle")
@@ -170,8 +171,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestFlamesShowWhatIsLive: each call as wide as its share of the one above, the largest first, and
-// hostile names as text.
+// TestFlamesShowWhatIsLive: each call is as wide as its share of the one above, the largest comes
+// first, and hostile names are plain text.
 func TestFlamesShowWhatIsLive(t *testing.T) {
 	outer, hostile := Frame{File: "a.py", Function: "main"}, Frame{File: "<script>.py", Function: "f"}
 	inner := Frame{File: "a.py", Function: "loss"}

@@ -82,7 +82,7 @@ func (m *machine) extend(items []any) {
 	}
 }
 
-// widths has the length in bytes of the number that follows each operation.
+// widths gives the length in bytes of the number that follows each operation.
 var widths = [256]uint64{0x80: 1, 0x95: 8, 'q': 1, 'r': 4, 'h': 1, 'j': 4, 'K': 1, 'M': 2, 'J': 4, 0x8a: 1, 'G': 8, 0x8c: 1, 'X': 4, 0x8d: 8}
 
 func (m *machine) execute(op byte) {

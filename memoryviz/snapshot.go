@@ -31,8 +31,7 @@ func (f Frame) String() string {
 	return fmt.Sprintf("%s:%d %s", f.File, f.Line.Or(0), f.Function)
 }
 
-// Stack has the lines that an allocation comes from, the innermost first. Equal stacks are
-// shared.
+// Stack lists the lines that led to an allocation, the innermost first. Equal stacks are shared.
 type Stack struct {
 	Frames []Frame
 	own    Frame // the innermost line that is the program's own: no part of PyTorch or of Python's library
@@ -55,7 +54,8 @@ type Block struct {
 
 type place struct{ device, address int64 }
 
-// Snapshot is the memory of a process at one moment, and what it allocated before, as far as the history has it.
+// Snapshot is the memory of a process at one moment, and what it allocated before, as far back as
+// the history goes.
 type Snapshot struct {
 	Blocks, Allocated []Block
 	Span              time.Duration // from the history's oldest entry to its newest

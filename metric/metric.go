@@ -42,7 +42,7 @@ const (
 	State          Unit = "state" // a number that is no amount
 )
 
-// Subject is what a metric is measured of, as a set.
+// Subject is a set of what a metric is measured for.
 type Subject uint8
 
 // The subjects.
@@ -55,7 +55,7 @@ const (
 // History is what the history keeps of a metric.
 type History uint8
 
-// What is kept: nothing; a series; or, as it does not change, the last value.
+// What the history keeps: nothing; a series; or only the last value, because it does not change.
 const (
 	Forgotten History = iota
 	Recorded

@@ -16,7 +16,7 @@ type ECC struct {
 	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
 }
 
-// NVLink is one link of a GPU to another one or to a switch.
+// NVLink is one of a GPU's links to another GPU or to a switch.
 type NVLink struct {
 	Link       int                       `json:"link"` // the driver's number
 	Active     bool                      `json:"active"`

@@ -16,8 +16,8 @@ import (
 // one is a gauge. https://prometheus.io/docs/practices/naming/
 
 // ExportedAs returns the metric's name in the exporter for a subject; "" if the metric is not
-// exported. What is measured of processes is also exported of a GPU and of an instance, as the
-// sum of their processes.
+// exported. A metric of processes is also exported for a GPU and for an instance, as the sum over
+// their processes.
 func (m *Metric) ExportedAs(of Subject) string {
 	switch {
 	case m.Prometheus == "":
@@ -56,11 +56,11 @@ func (u Unit) Base(value float64) float64 {
 	}
 }
 
-// Exported is a metric of the exporter alone: a state, an event or a forecast, which
-// no row of Table has.
+// Exported is a metric that only the exporter has: a state, an event or a forecast without a row in
+// Table.
 type Exported struct {
 	Name   string
-	Labels []string // beside those of its subject
+	Labels []string // in addition to its subject's labels
 	Of     Subject  // 0: of the whole box
 	Help   string
 }
@@ -71,7 +71,7 @@ type Recorder struct {
 	Reason  string    // why it is paused
 	Errors  int64     // writes that failed
 	Lost    int64     // samples that are gaps
-	Written time.Time // when the last commit was; zero before the first
+	Written time.Time // the time of the last commit; zero before the first one
 }
 
 // ExportedID names a metric of the exporter.
@@ -121,7 +121,7 @@ const (
 	ExportedCount // how many there are
 )
 
-// ExportTable describes what is exported beside Table.
+// ExportTable describes what is exported in addition to Table.
 var ExportTable = [ExportedCount]Exported{
 	HostInfo: {Name: "vramscope_host_info", Labels: []string{"host", "version", "driver_version", "cuda_version", "simulated"},
 		Help: "1, with the box's name and versions as labels. simulated is \"true\" where no GPU was read."},
@@ -169,8 +169,8 @@ var ExportTable = [ExportedCount]Exported{
 // ProcessLabels returns the labels of processes beside uuid, of which some can be left out.
 func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
 
-// Labels returns the labels of what is measured of a subject. A row of a process on a MIG
-// instance has the label mig, too.
+// Labels returns the labels of a subject's series. A row of a process on a MIG instance has the
+// label mig, too.
 func (s Subject) Labels() []string {
 	switch s {
 	case GPU:

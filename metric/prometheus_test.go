@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExportedNamesAreInBaseUnits: each name ends in its unit, and none is taken twice.
+// TestExportedNamesAreInBaseUnits: each name ends in its unit, and no name occurs twice.
 func TestExportedNamesAreInBaseUnits(t *testing.T) {
 	ends := map[Unit]string{
 		Bytes: "_bytes", BytesPerSecond: "_bytes_per_second", Percent: "_ratio", Celsius: "_celsius", Watts: "_watts", Joules: "_joules", Megahertz: "_hertz",
@@ -20,7 +20,8 @@ func TestExportedNamesAreInBaseUnits(t *testing.T) {
 		}
 		seen[exported] = true
 	}
-	// A scrape of 16 GPUs has 300 kB: of what does not change, or is a set of bits, the exporter leaves out what no alert needs.
+	// A scrape of 16 GPUs has 300 kB: the exporter leaves out figures that never change, or are
+	// sets of bits, if no alert needs them.
 	left := []ID{SMClockMax, MemoryClockMax, ClockReasons, ComputeMode}
 	for id := range Count {
 		m := &Table[id]

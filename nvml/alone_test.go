@@ -42,9 +42,9 @@ func (b *box) later(library *Library) {
 // now is the time, and what has been added to it.
 func (b *box) now() time.Time { return time.Now().Add(time.Duration(b.passed.Load())) }
 
-// alone runs the calling test again in a process of its own, because a process
-// can load one driver library only. In that process it returns the box; in the
-// first it reports the result and returns nil.
+// alone runs the calling test again in a process of its own, because a process can load only one
+// driver library. In that process it returns the box; in the first process it reports the result
+// and returns nil.
 func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *box {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {

@@ -14,7 +14,7 @@ type Capability struct {
 // up once, and checked before every call.
 type symbol int
 
-// symbols has the C name of each entry point and, for people, its purpose.
+// symbols lists the C name of each entry point and its purpose in words.
 var symbols []struct{ name, words string }
 
 func define(name, words string) symbol {

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// A call that hangs blocks its own GPU, Open and Close, nothing else.
+// A call that hangs blocks only its own GPU, Open and Close.
 func TestHangingCallBlocksItsGPUOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(2, 1))
 	if b == nil {

@@ -17,7 +17,7 @@ type Driver struct {
 	LibraryVersion string
 }
 
-// Device has the facts of a GPU, read when the driver is opened.
+// Device holds the facts about a GPU, read when the driver is opened.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
 	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read
@@ -27,7 +27,7 @@ type Device struct {
 	Minor quantity.Optional[int] // of its device file, /dev/nvidia0
 
 	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
-	PowerLimit          quantity.Optional[float64] // W, enforced; that of a Reading is newer
+	PowerLimit          quantity.Optional[float64] // W, enforced; the one in a Reading is newer
 }
 
 // Nameless reports whether the GPU's UUID was never read, so that the GPU
@@ -40,7 +40,7 @@ type Reading struct {
 	Time   time.Time // when the memory figures were read
 
 	Memory         Memory
-	metric.Sensors // but for the facts in Device
+	metric.Sensors // except the facts in Device
 	Throttle       quantity.Optional[Throttle]
 	ECC            metric.ECC
 	NVLinks        []metric.NVLink // in the driver's order; nil where there are none, or where they were not asked for
@@ -59,9 +59,9 @@ type Reading struct {
 //
 //	Total = Used + Free + Reserved
 //
-// The older call (v1) counts what is reserved as used: Reserved is unknown then, and the Source of
-// Used is quantity.DriverV1. Where a GPU uses the host's memory, this is the host's, and the Source
-// is quantity.System.
+// The older call (v1) counts reserved memory as used: Reserved is unknown then, and the Source of
+// Used is quantity.DriverV1. If a GPU uses the host's memory, these are the host's figures, and the
+// Source is quantity.System.
 type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }

@@ -248,7 +248,7 @@ func TestUnifiedMemory(t *testing.T) {
 	if memory.Used.Source() != quantity.System {
 		t.Errorf("the source of the host's memory is %s", memory.Used.Source())
 	}
-	// A GPU with its own memory, which the driver refuses, does not get the host's.
+	// If the driver refuses to report a GPU's own memory, the GPU does not get the host's figures.
 	if reading := b.read(library, devices[1]); reading.Memory != (Memory{}) || len(reading.Processes) != 1 {
 		t.Errorf("memory %+v, processes %+v", reading.Memory, reading.Processes)
 	}

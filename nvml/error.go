@@ -33,5 +33,5 @@ func (e *Error) Error() string {
 	return e.Call + ": " + e.Name + ": " + e.Detail
 }
 
-// Unwrap gives the kind, so that errors.Is(err, ErrGPULost) works.
+// Unwrap returns the kind, so that errors.Is(err, ErrGPULost) works.
 func (e *Error) Unwrap() error { return e.Kind }

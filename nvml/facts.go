@@ -45,7 +45,7 @@ func count(raw uint64) quantity.Optional[uint64] {
 	return quantity.From(raw, quantity.Driver)
 }
 
-// cudaVersion writes the driver's 12040 as "12.4", and "" for what cannot be one.
+// cudaVersion writes the driver's 12040 as "12.4"; "" for an impossible number.
 func cudaVersion(number int) string {
 	if number < 1000 || number > 1_000_000 {
 		return ""

@@ -22,7 +22,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	if b == nil {
 		return
 	}
-	b.GPUs[0].NVLinks = 0 // their throughput is never twice the same
+	b.GPUs[0].NVLinks = 0 // their throughput never has the same value twice
 	b.write()
 	library, devices := b.open()
 	whole := b.read(library, devices[0])
@@ -213,7 +213,7 @@ func TestNoLibrary(t *testing.T) {
 	if _, _, err = library.Open(); !errors.Is(err, ErrLibraryNotFound) || strings.Contains(err.Error(), "No such file") {
 		t.Errorf("no library: %v", err)
 	}
-	// A library, but another one: calling into it would end the process.
+	// The file is a library, but not NVIDIA's: calling into it would end the process.
 	if _, _, err = New(Options{LibraryPath: "libc.so.6"}).Open(); !errors.Is(err, ErrLibraryNotFound) {
 		t.Errorf("another library: %v", err)
 	}

@@ -19,8 +19,8 @@ import (
 // Library is the driver's library. Its methods may be called from any
 // goroutine; Read of different GPUs at once is its normal use.
 //
-// go-nvml binds a process to one library, so a process has one Library. After a
-// driver upgrade only a new process can load the new one: see NeedsRestart.
+// go-nvml binds a process to one library, so a process has one Library. After a driver upgrade only
+// a new process can load the new library: see NeedsRestart.
 type Library struct {
 	options  Options
 	gate     gate
@@ -110,8 +110,8 @@ func (l *Library) Capabilities() []Capability {
 }
 
 // NeedsRestart reports whether only a new process can overcome an error of Open or Read: the kernel
-// driver has another version than the loaded library, and the library on disk is a new one. With an
-// unchanged library the upgrade is unfinished, and a restart would not help.
+// driver's version differs from the loaded library's, and the library on disk is new. If the
+// library on disk has not changed the upgrade is unfinished, and a restart would not help.
 func (l *Library) NeedsRestart(err error) bool {
 	lib := l.loaded.Load()
 	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// valueNotAvailable is NVML_VALUE_NOT_AVAILABLE as an unsigned 64-bit figure.
+// valueNotAvailable is NVML_VALUE_NOT_AVAILABLE as an unsigned 64-bit number.
 const valueNotAvailable = ^uint64(0)
 
 // largestMemory is more than any GPU has; a figure above it is nonsense.
@@ -55,7 +55,7 @@ func limitOf(m Memory) uint64 {
 // for drivers that lack the BAR1 call.
 var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu"}
 
-// namedIntegrated reports whether a name is that of a chip that shares the host's memory.
+// namedIntegrated reports whether a name belongs to a chip that shares the host's memory.
 func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -25,8 +25,8 @@ var linkFields = [...]uint32{
 	gonvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, gonvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY, gonvml.FI_DEV_NVLINK_ERROR_DL_CRC,
 }
 
-// links has the answers of the last two readings: the driver counts KiB since it was
-// loaded, so a rate needs two.
+// links holds the answers of the last two readings: the driver counts KiB since it was loaded, so a
+// rate needs two.
 type links struct {
 	now, before []gonvml.FieldValue
 }

@@ -98,9 +98,9 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
 }
 
-// fill has a call fill the buffer with structs of a size, and returns how many it has written.
-// Before the call each byte of the buffer contains mark. The buffer grows a limited number of
-// times if the driver asks for more room.
+// fill makes a call fill the buffer with structs of a size, and returns how many it has written.
+// Before the call each byte of the buffer is mark. The buffer grows a limited number of times if
+// the driver asks for more room.
 func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml.Return)) (count int, ret gonvml.Return) {
 	capacity := max(len(r.buffer)/size, firstProcesses)
 	for range maxTries {
@@ -120,7 +120,7 @@ func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml
 	return 0, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
-// readUtilization reads how busy each process kept the GPU, which the driver does not report under
+// readUtilization reads how busy each process kept the GPU. The driver does not report that under
 // MIG.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {

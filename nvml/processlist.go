@@ -15,7 +15,7 @@ import (
 //	24 bytes  pid, memory, GPU and compute instance  _v2 and _v3
 //	32 bytes  … and protected memory                 _v3 of the first 535 drivers, until it was taken back
 //
-// and drivers exist that write another size than their call's version promises
+// and some drivers write a different size from what their call's version promises
 // (https://github.com/NVIDIA/go-nvml/issues/75, https://github.com/XuehaiPan/nvitop/pull/79). So a
 // buffer has room for the largest and is filled with a pattern before the call; the size follows
 // from how much of it the driver has overwritten.
@@ -38,9 +38,10 @@ const (
 // noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked for
-// and some slack, because the list may have grown again by then, and at least twice the last one,
-// because some drivers ask for too little. It is false if there should be no next try.
+// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked
+// for and some slack, because the list may have grown again by then, but at least twice the last
+// capacity, because some drivers ask for too little. It returns false if there should be no further
+// try.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= maxProcesses {
 		return 0, false

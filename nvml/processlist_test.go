@@ -35,7 +35,7 @@ func driverList(size, capacity int, entries ...entry) []byte {
 	return buffer
 }
 
-// The size is that of the structs written, whatever the call's version promises.
+// The size is determined from the structs written, whatever the call's version promises.
 func TestStrideIsTheSizeWritten(t *testing.T) {
 	entries := []entry{{pid: 100, used: gib, gpu: noInstance, compute: noInstance}, {pid: 4194303, used: 70 * gib, gpu: 2, compute: 0},
 		{pid: 7, used: valueNotAvailable, gpu: noInstance, compute: noInstance}}

@@ -20,7 +20,7 @@ import (
 //	  every 10 s       energy (3 ms of CPU on an H200), PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
 const rareInterval = 10 * time.Second
 
-// rare has a GPU's last answers to the questions that are asked rarely.
+// rare holds a GPU's last answers to the questions that are asked rarely.
 type rare struct {
 	at         time.Time
 	details    bool

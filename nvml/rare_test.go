@@ -71,7 +71,7 @@ func TestCallsOfAMonitor(t *testing.T) {
 	}
 }
 
-// What only a page shows is unknown until it is wanted, and again after that.
+// A figure that only a page shows is unknown until the page wants it, and unknown again afterwards.
 func TestDetailsAreReadWhenWanted(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
@@ -153,8 +153,8 @@ func TestNVLinks(t *testing.T) {
 	}
 }
 
-// A process that is in the graphics list alone is seen at once, though that list was
-// empty: its memory shows that it is there.
+// A process that is only in the graphics list is seen at once, although that list was empty: its
+// memory shows that it is there.
 func TestGraphicsProcessIsSeenAtOnce(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 2))
 	if b == nil {

@@ -32,7 +32,7 @@ var codeNames = map[gonvml.Return]string{
 	999: "ERROR_UNKNOWN",
 }
 
-// kinds are the errors of this package for the codes that have one.
+// kinds maps codes to this package's errors.
 var kinds = map[gonvml.Return]error{
 	gonvml.ERROR_UNINITIALIZED:           ErrUninitialized,
 	gonvml.ERROR_NOT_SUPPORTED:           ErrNotSupported,

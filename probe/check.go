@@ -40,8 +40,8 @@ const (
 // process: both ends read the same clock, but it may be set in between.
 const clockSlack = 10 * time.Second
 
-// checkTime returns what is impossible in the time of a reading that arrived now. The
-// process that made it started at the given clock tick after boot.
+// checkTime returns why the time of a reading that arrived now is impossible. The process that made
+// it started at the given clock tick after boot.
 func checkTime(now time.Time, ns int64, start uint64) error {
 	age := time.Duration(now.UnixNano() - ns)
 	if age < -clockSlack {
@@ -57,7 +57,7 @@ func checkTime(now time.Time, ns int64, start uint64) error {
 	return nil
 }
 
-// checkTimes returns what is impossible in the times of a report that arrived now.
+// checkTimes returns why a time in a report that arrived now is impossible.
 func (r *Report) checkTimes(now time.Time, start uint64) error {
 	for i := range r.Devices {
 		for _, f := range r.Devices[i].OutOfMemory {
@@ -123,7 +123,7 @@ func clip(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:maxText], ""))
 }
 
-// check returns what is impossible in a report. One impossible figure discredits all of them.
+// check returns why a report is impossible. One impossible figure discredits all of them.
 func (r *Report) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

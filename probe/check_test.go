@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestCheckForgetsImpossibleHolders: the error itself stays.
+// TestCheckForgetsImpossibleHolders: the out-of-memory error itself is kept.
 func TestCheckForgetsImpossibleHolders(t *testing.T) {
 	long, all := strings.Repeat("a", 2*maxText), quantity.GiB
 	for name, c := range map[string]struct {
@@ -130,7 +130,7 @@ func TestCheckTime(t *testing.T) {
 	}
 }
 
-// TestHelloIsOfItsProcess: each mismatch is named, by itself.
+// TestHelloIsOfItsProcess: each mismatch has an error of its own.
 func TestHelloIsOfItsProcess(t *testing.T) {
 	for want, change := range map[string]func(*Hello){
 		"":                                       func(*Hello) {},
@@ -170,8 +170,8 @@ func TestHelloIsOfItsProcess(t *testing.T) {
 	}
 }
 
-// TestReportChecks: each limit of a report's figures, on both of its sides. One figure
-// beyond discredits all of them.
+// TestReportChecks tests each limit of a report's figures on both sides. One figure beyond its
+// limit discredits all of them.
 func TestReportChecks(t *testing.T) {
 	size, count, age := reported[quantity.Bytes], reported[int64], reported[float64]
 	many := func(n int) (all []Allocator) {
@@ -276,7 +276,7 @@ func TestReportChecks(t *testing.T) {
 
 func reported[T any](figure T) quantity.Optional[T] { return quantity.From(figure, quantity.Probe) }
 
-// someDevices are so many, each with so many allocators.
+// someDevices returns n devices, each with the given number of allocators.
 func someDevices(n, allocators int) (all []Device) {
 	for i := range n {
 		d := Device{UUID: fmt.Sprintf("GPU-%d", i)}

@@ -93,7 +93,7 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 // Foreign reports whether the probe belongs to another user, which only root can connect to.
 func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }
 
-// question is a request as it is sent: a *request, or one of those below.
+// question is a request as it is sent: a *request, or one of the types below.
 type question interface{ head() *request }
 
 // The questions that have fields of their own.

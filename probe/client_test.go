@@ -100,7 +100,7 @@ func devices(list string) func(net.Conn) {
 	})
 }
 
-// manyDevices have maxAllocators allocators each.
+// manyDevices returns devices with maxAllocators allocators each.
 func manyDevices() string {
 	var list []string
 	for i := range maxReported/maxAllocators + 1 {

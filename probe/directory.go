@@ -138,8 +138,8 @@ func openStepwise(rootfd int, path string) (int, error) {
 	return fd, nil
 }
 
-// ErrTaken means that something else has the name of a directory of sockets. Probes serve in
-// the next directory then (Place), which is searched, too.
+// ErrTaken means that something else has the name of a directory of sockets. Probes then serve in
+// the next directory (Place), which is searched, too.
 var ErrTaken = errors.New("refused")
 
 // notDirectory rewords the two errors that a symbolic link causes.

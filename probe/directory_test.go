@@ -56,7 +56,7 @@ func TestUnsafeDirectoryIsRefused(t *testing.T) {
 	})
 }
 
-// TestPlaceIsTheFirstUsableDirectory: another one for a runtime directory that is a link.
+// TestPlaceIsTheFirstUsableDirectory: if the runtime directory is a link, the next one is used.
 func TestPlaceIsTheFirstUsableDirectory(t *testing.T) {
 	runtime, uid := t.TempDir(), os.Geteuid()
 	if place, err := Place(uid, runtime, 5, 7); err != nil || place != filepath.Join(runtime, directoryName, "5-7.sock") {
@@ -81,8 +81,8 @@ func refuses(t *testing.T, path string, uid uint32, reason string) {
 	}
 }
 
-// TestLinksDoNotLeadOutOfTheContainer: root's monitor looks below /proc/PID/root,
-// where a container's root makes what it likes.
+// TestLinksDoNotLeadOutOfTheContainer: root's monitor looks below /proc/PID/root, where a
+// container's root can make any link.
 func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
 	if err := errors.Join(
@@ -182,7 +182,7 @@ func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	}
 }
 
-// TestMonitorSeesAProbeInASpareDirectory: the whole way, by listing alone.
+// TestMonitorSeesAProbeInASpareDirectory: it finds the probe only by listing.
 func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 	spare, err := spareDirectory(temporary, uint32(os.Geteuid()))
 	if err != nil {
@@ -241,7 +241,7 @@ func readableCopy(t *testing.T, dir string) string {
 	return path
 }
 
-// commandAs is a child with a role, run as otherUser.
+// commandAs returns a child with a role, run as otherUser.
 func commandAs(self, role, directory string) *exec.Cmd {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory)

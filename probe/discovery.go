@@ -39,8 +39,8 @@ func (m *Monitor) scan(ctx context.Context) {
 	m.changed.Broadcast()
 }
 
-// startTask runs act on a goroutine of its own, unless the last one for this
-// target still runs. The lock is held; act is called without it.
+// startTask runs act on a goroutine of its own, unless an earlier one for this target still runs.
+// The lock is held; act is called without it.
 func (m *Monitor) startTask(t target, act func(*attempt)) {
 	a := m.attemptOn(t)
 	if a.busy {
@@ -132,7 +132,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 	delete(m.wanted, client.process.PID)
 	p := m.byProcess[client.process.Key()]
 	if p != nil && p.answer.Load().Exited != nil {
-		p = nil // what a connection says counts for more than a record
+		p = nil // what a connection says takes precedence over a record
 	}
 	if p == nil && m.hasCapacity(client.uid) {
 		p = newProbeProcess(client.process, client.uid, m.clock())
@@ -242,9 +242,9 @@ func (m *Monitor) Settle(ctx context.Context) {
 	}
 }
 
-// Unasked counts the processes whose probes are not known to be asked: a socket that has not been
-// connected to, a process of the driver's that has not been looked at, a probe that has neither
-// answered nor let its time pass. It is 0 once the monitor has settled.
+// Unasked counts the processes that may have a probe that was not asked: a socket to which no
+// connection was made, a process on a GPU that has not been looked at, and a probe that has neither
+// answered nor timed out. It is 0 once the monitor has settled.
 func (m *Monitor) Unasked() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -258,7 +258,7 @@ func (m *Monitor) Unasked() int {
 	}
 	for _, a := range m.attempts {
 		for _, name := range a.left {
-			// The pid is that of the process's own namespace, which may differ here.
+			// The pid is from the process's own namespace, and may differ here.
 			if pid, err := strconv.Atoi(name[:max(strings.IndexByte(name, '-'), 0)]); err == nil {
 				found[pid] = true
 			}

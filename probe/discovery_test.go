@@ -177,8 +177,8 @@ func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 	}
 }
 
-// TestOneDirectoryForEachUser: a user who makes many directories that read as its
-// number fills no list.
+// TestOneDirectoryForEachUser: a user who makes many directories whose names read as the user's
+// number does not fill the list.
 func TestOneDirectoryForEachUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root looks for other users' directories")

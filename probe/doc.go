@@ -6,7 +6,7 @@
 //
 // The probes are in agent (Python) and preload (C). docs/protocol.md describes the protocol for
 // implementers, and every server must pass testdata/conformance. A monitor does not trust probes:
-// message.go bounds what is read, and check.go refuses impossible figures.
+// message.go limits what is read, and check.go refuses impossible figures.
 //
 // Every allocator's report obeys, in bytes,
 //

@@ -92,7 +92,7 @@ func contained(t *testing.T) *child {
 	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
 		t.Skipf("this machine does not permit mounting: %s", out)
 	}
-	// The mount hides the test binary, which is below /tmp: it is opened first.
+	// The mount hides the test binary, which is below /tmp, so it is opened first.
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -224,8 +224,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// checkAnswer: what is published passes the checks once more, unchanged, and is not
-// of the future.
+// checkAnswer: a published answer passes the checks again, unchanged, and is not from the future.
 func checkAnswer(t *testing.T, a *Answer) {
 	t.Helper()
 	if a.At.After(time.Now()) {

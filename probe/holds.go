@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// HeldClasses are the classes, in the order in which they claim a block. Unnamed has the blocks
+// HeldClasses are the classes, in the order in which they claim a block. Unnamed gets the blocks
 // that no other class claims.
 var HeldClasses = []string{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
 
@@ -20,7 +20,7 @@ const Unnamed = "unnamed"
 type Holds struct {
 	TimeNS       int64         `json:"time_ns"` // Unix time of the reading in the probe process
 	Exact        bool          `json:"exact"`   // by blocks; false: by the sizes of tensors
-	Moving       bool          `json:"moving"`  // memory came and went meanwhile: what did not stay is unnamed
+	Moving       bool          `json:"moving"`  // memory was allocated and freed meanwhile: what was not there all the time is unnamed
 	Devices      []DeviceHolds `json:"devices"`
 	Notes        []string      `json:"notes,omitempty"`
 	Milliseconds float64       `json:"ms,omitempty"`
@@ -40,7 +40,7 @@ type HeldPart struct {
 	Blocks quantity.Optional[int64] `json:"blocks,omitzero"`
 }
 
-// check returns what is impossible in an answer.
+// check returns why an answer is impossible.
 func (h *Holds) check() error {
 	if h.TimeNS <= 0 || len(h.Devices) > maxDevices {
 		return fmt.Errorf("time_ns %d, %d devices", h.TimeNS, len(h.Devices))

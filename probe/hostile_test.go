@@ -19,9 +19,9 @@ import (
 	"vramscope/schema"
 )
 
-// hostileBox is a box with two GPUs of 80 GiB and three processes: 100 and 101 use
-// 10 GiB of the first, of 102 the driver does not report what it uses. What the
-// probes report is the fuzzer's.
+// hostileBox is a box with two GPUs of 80 GiB and three processes: 100 and 101 use 10 GiB of the
+// first, and for 102 the driver does not report the used memory. The fuzzer makes up what the
+// probes report.
 type hostileBox struct {
 	now     time.Time
 	answers []probe.Answer

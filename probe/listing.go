@@ -41,7 +41,7 @@ func (l listing) current(now stamp) bool {
 	return l.stamp == now && l.at.Sub(now.changed) > stampPrecision && time.Since(l.at) < relistTime
 }
 
-// refresh returns the listing of a directory, which it reads if it has to.
+// refresh returns the listing of a directory, and reads the directory if it has changed.
 func (l listing) refresh(dir *directory) (listing, error) {
 	if l.current(dir.stamp) {
 		return l, nil
@@ -66,7 +66,7 @@ const (
 	// searched for in turn. The next search finds what this one has missed.
 	listInterval  = time.Second
 	maxListings   = 256  // containers each have one
-	maxRemembered = 1024 // names of one: anybody can make more
+	maxRemembered = 1024 // names of one directory: anybody can make more
 )
 
 // in lists the names in a directory that begin with directoryName and a dash.

@@ -21,13 +21,13 @@ const (
 	cmdBye      = "bye"
 )
 
-// Code is why a request failed. A monitor treats an unknown code as Internal.
+// Code says why a request failed. A monitor treats an unknown code as Internal.
 type Code string
 
 // The codes.
 const (
 	BadRequest     Code = "bad_request"     // not a JSON object, or a field has an impossible value
-	UnknownCommand Code = "unknown_command" // this server has no such command
+	UnknownCommand Code = "unknown_command" // this server does not know the command
 	Unsupported    Code = "unsupported"     // this server has the command, but cannot execute it here
 	WrongVersion   Code = "wrong_version"   // the major versions differ
 	Forbidden      Code = "forbidden"       // the process belongs to another user
@@ -48,7 +48,7 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// request has the fields of every line from a monitor. A command's own fields stand beside these.
+// request holds the fields of every line from a monitor. A command adds its own fields.
 type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
@@ -58,7 +58,8 @@ type request struct {
 
 func (r *request) head() *request { return r }
 
-// reply has the fields of every line from a probe. ID is null if the request's could not be read.
+// reply holds the fields of every line from a probe. ID is null if the request's ID could not be
+// read.
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`

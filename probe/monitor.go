@@ -31,7 +31,7 @@ type Monitor struct {
 	interval     time.Duration
 	scanInterval time.Duration
 	own          []string // this user's directories
-	wider        bool     // the directories that findOthers finds are scanned too
+	wider        bool     // the directories found by findOthers are scanned, too
 	everyone     bool     // root scans every user's
 
 	wake      chan struct{}
@@ -46,7 +46,7 @@ type Monitor struct {
 	pending    int          // tasks, searches and first exchanges in progress
 	searching  int          // goroutines that search for pids among them
 	unsearched []int        // pids that are due, and that none of them has taken yet
-	wanted     map[int]bool // the pids that are listed and had no connection at the last scan, nor since
+	wanted     map[int]bool // the pids that were listed and had no connection at the last scan or since
 	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt

@@ -51,8 +51,8 @@ func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	return err
 }
 
-// withRightsOf calls act, with another user's rights if this process is root: so that the path,
-// which that user controls, cannot abuse root's rights, and the probe sees its own user.
+// withRightsOf calls act, with another user's rights if this process is root. So the path, which
+// that user controls, cannot abuse root's rights, and the probe sees its own user.
 //
 // In Linux a thread has its own user and group IDs; only C libraries set them for
 // all threads. The thread is not reused afterwards. Its real and saved IDs stay
@@ -72,7 +72,7 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 }
 
 // onOwnThread runs act on a thread that ends with act. That must not be the main thread, which
-// cannot end: /proc/self would show the other user from then on.
+// cannot end: /proc/self would then show the other user for good.
 func onOwnThread(act func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -132,7 +132,7 @@ func ownerOf(root string, pid int) (owner, error) {
 func parseOwner(status []byte) (owner, error) {
 	uids, pids := process.StatusFields(status, "Uid"), process.StatusFields(status, "NSpid")
 	if len(uids) < 2 || len(pids) == 0 {
-		return owner{}, errTruncated // an ID that is missing must not be 0, which is root's
+		return owner{}, errTruncated // a missing ID must not be read as 0, which is root's
 	}
 	uid, err := strconv.ParseUint(uids[1], 10, 32)
 	if err != nil {

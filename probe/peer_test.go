@@ -30,8 +30,8 @@ func TestParseOwner(t *testing.T) {
 	}
 }
 
-// TestLateProbeInADirectoryThatAnEnvironmentNames: it is searched for again, since no
-// directory that is listed has it.
+// TestLateProbeInADirectoryThatAnEnvironmentNames: the process is searched again, since its
+// directory is not among those that are listed.
 func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	base := t.TempDir()
 	runtime := filepath.Join(base, "runtime")

@@ -72,7 +72,7 @@ type FailedAllocation struct {
 	Bytes       quantity.Bytes `json:"bytes"` // asked for
 	Free        snapshot.Bytes `json:"free_bytes,omitzero"`
 	Limit       snapshot.Bytes `json:"limit_bytes,omitzero"` // what the allocator may reserve: the device's memory, or less
-	Allocator   string         `json:"allocator,omitempty"`  // its kind; the next figures are its own at that moment
+	Allocator   string         `json:"allocator,omitempty"`  // its kind; the next figures are that allocator's at that moment
 	Reserved    snapshot.Bytes `json:"reserved_bytes,omitzero"`
 	Allocated   snapshot.Bytes `json:"allocated_bytes,omitzero"`
 	LargestFree snapshot.Bytes `json:"largest_free_bytes,omitzero"`
@@ -110,8 +110,8 @@ type Answer struct {
 	Hello   Hello
 	Report  Report
 	Since   time.Time // when the monitor found it
-	// At is when the report was read, on the monitor's clock: its own time_ns,
-	// never later than its arrival. Zero before the first report.
+	// At is when the report was read, on the monitor's clock: the report's own time_ns, but never
+	// later than its arrival. Zero before the first report.
 	At time.Time
 	// Arrived is when the report first came: it was read between At and Arrived.
 	Arrived time.Time
@@ -165,8 +165,8 @@ type FlushResult struct {
 	Level   Level     `json:"level"`
 	DryRun  bool      `json:"dry_run"`
 	Devices []Flushed `json:"devices"`
-	// SkippedReason says why nothing, or less than requested, was freed: "a graph
-	// capture was running". Empty if the flush ran as requested.
+	// SkippedReason says why nothing was freed, or less than requested: "a graph capture was
+	// running". Empty if the flush ran as requested.
 	SkippedReason string   `json:"skipped_reason,omitempty"`
 	Notes         []string `json:"notes,omitempty"`
 	Milliseconds  float64  `json:"ms"`
@@ -184,7 +184,7 @@ type Flushed struct {
 	CollectedBytes snapshot.Bytes `json:"collected_bytes,omitzero"`
 }
 
-// check returns what is impossible in a result.
+// check returns why a result is impossible.
 func (r *FlushResult) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

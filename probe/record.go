@@ -115,7 +115,7 @@ func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 		if answer.Exited != nil && known.uid == p.uid {
 			records++
 		}
-		if known.uid == p.uid { // in a container its pid is another one
+		if known.uid == p.uid { // in a container the process has another pid
 			same = same || answer.Hello.PID == hello.PID && answer.Hello.StartTime == hello.StartTime
 		}
 		if same && (known.ended != nil || known.final.Load()) {

@@ -171,7 +171,7 @@ func TestRecordOfAProcessToComeIsRefused(t *testing.T) {
 	}
 }
 
-// A user's records take neither the places of sockets nor those of probes.
+// A user's records count neither against the limit of sockets nor against that of probes.
 func TestRecordsOfOneUserAreLimited(t *testing.T) {
 	pid, start := gone(t)
 	name := func(i int) string { return strings.TrimSuffix(socketName(pid+i, start), socketSuffix) + recordSuffix }
@@ -198,8 +198,8 @@ func TestRecordsOfOneUserAreLimited(t *testing.T) {
 	}
 }
 
-// The program of a container calls itself by a pid of its own: its record is of the process
-// that a connection knows by another one.
+// A program in a container knows only its own pid there: its record is about the process that a
+// connection knows by another pid.
 func TestRecordOfAKnownProcessInAContainerIsLeft(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	known := newProbeProcess(process.Identity{PID: 4711, StartTime: 5, Namespace: 9}, 1000, time.Now())

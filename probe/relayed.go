@@ -76,8 +76,8 @@ func NumbersOf(a *Allocator) Allocator {
 	return out
 }
 
-// CommonKind and CommonRuntime are the names that vramscope's probes give;
-// another one, which a program has chosen, is "other".
+// CommonKind and CommonRuntime return the names that vramscope's own probes use; any other name,
+// which a program has chosen, becomes "other".
 func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }

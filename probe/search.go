@@ -64,7 +64,7 @@ func (m *Monitor) search(ctx context.Context) {
 		pid := m.unsearched[len(m.unsearched)-1]
 		m.unsearched = m.unsearched[:len(m.unsearched)-1]
 		if !m.wanted[pid] {
-			continue // list has found it since
+			continue // list has found it meanwhile
 		}
 		a := m.attemptOn(target{pid: pid})
 		a.busy = true
@@ -91,8 +91,8 @@ const (
 )
 
 // findOthers finds the directories that are not known by name: this user's spare ones, and for root
-// every user's. Anybody may create any name in /tmp, so a directory must belong to the user that it
-// is named for: otherwise one user could fill the list.
+// every user's. Anybody may create any name in /tmp, so a directory must belong to the user after
+// whom it is named: otherwise one user could fill the list.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
 	spares := make(map[uint32]int)

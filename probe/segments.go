@@ -57,7 +57,7 @@ var (
 	errMapObject = errors.New("an object is missing")
 )
 
-// UnmarshalJSON refuses anything but an object, as that of Segment does.
+// UnmarshalJSON refuses anything but an object, as Segment's does.
 func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
 	type plain DeviceSegments
 	return unmarshalObject(data, (*plain)(d))
@@ -89,7 +89,7 @@ func decodeSegments(content []byte) (Segments, error) {
 	return s, nil
 }
 
-// check returns what is impossible in a map, and sorts the segments by address.
+// check returns why a map is impossible, and sorts the segments by address.
 func (s *Segments) check() error {
 	if s.Schema != SegmentsSchema || s.TimeNS <= 0 || len(s.Devices) > maxDevices {
 		return fmt.Errorf("schema %q, time_ns %d, %d devices", clip(s.Schema), s.TimeNS, len(s.Devices))

@@ -41,9 +41,8 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 	}
 }
 
-// Handler is what a Server serves: simulated allocators.
-//
-// An *Error is sent to the monitor unchanged, any other error as Internal.
+// Handler answers for a Server, with simulated allocators. An *Error is sent to the monitor
+// unchanged, any other error as Internal.
 type Handler interface {
 	// Hello names runtimes and capabilities; the server adds the rest.
 	Hello() Hello

@@ -92,8 +92,8 @@ func TestLastStatsAreRead(t *testing.T) {
 	}
 }
 
-// A sampler that reads once a minute gets the last report, too; another report of a
-// process that has exited is forgotten at once.
+// A sampler that reads once a minute gets the last report, too; any other report of a process that
+// has exited is forgotten at once.
 func TestLastReportOutlivesItsProcess(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	for _, final := range []bool{false, true} {
@@ -124,8 +124,8 @@ func TestCheckKeepsTheNewestFailures(t *testing.T) {
 	}
 }
 
-// TestSettleWaitsForAllListed: more processes than are searched for at a time, and
-// no scan but those that the monitor starts itself.
+// TestSettleWaitsForAllListed: there are more processes than are searched at a time, and no scans
+// except those that the monitor starts itself.
 func TestSettleWaitsForAllListed(t *testing.T) {
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{filepath.Join(t.TempDir(), "vramscope")}})
 	m.scanInterval = time.Hour
@@ -172,7 +172,7 @@ func TestUnaskedCountsProcessesOnce(t *testing.T) {
 	}
 }
 
-// TestAskScans: a monitor whose caller asks has no clock of its own.
+// TestAskScans: a monitor whose caller asks needs no timer of its own.
 func TestAskScans(t *testing.T) {
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
 	m.scanInterval = time.Hour

@@ -28,8 +28,8 @@ const (
 	SummaryFormat SnapshotFormat = "summary"
 )
 
-// Recording is for how long a process records which of its lines allocate: for some seconds,
-// or until so many steps have ended.
+// Recording says how long a process records which of its lines allocate: for some seconds, or until
+// a number of steps have ended.
 type Recording struct {
 	Seconds float64 `json:"seconds"`
 	Steps   int64   `json:"steps,omitempty"`
@@ -59,7 +59,7 @@ type SnapshotRequest struct {
 	// Devices limits a map to these UUIDs; empty means all that the process
 	// uses. PyTorch's own snapshot is always whole.
 	Devices []string `json:"devices,omitempty"`
-	// Record has PyTorch record first which lines allocate. Seconds is a whole number.
+	// Record makes PyTorch first record which lines allocate. Seconds is a whole number.
 	Record *Recording `json:"record,omitempty"`
 }
 

@@ -106,7 +106,7 @@ func scratch(t *testing.T) *os.File {
 	return file
 }
 
-// hostileMaps are maps that must be refused, by what is wrong with them.
+// hostileMaps are maps that must be refused, named for what is wrong with them.
 var hostileMaps = map[string]string{
 	"not an object":            `[]`,
 	"another schema":           `{"schema":"vramscope/segments/2","time_ns":1,"devices":[]}`,

@@ -22,7 +22,7 @@ type Python struct {
 
 	path      string   // of the interpreter
 	site      string   // the directory that torch is in
-	paths     []string // where it imports from besides its own library
+	paths     []string // where it looks for imports, apart from its own library
 	libraries string   // LD_LIBRARY_PATH
 	uid, gid  uint32
 }
@@ -67,7 +67,7 @@ func Named(ctx context.Context, name string) (*Python, error) {
 		return nil, err
 	}
 	p := &Python{path: path, libraries: os.Getenv("LD_LIBRARY_PATH"), paths: filepath.SplitList(os.Getenv("PYTHONPATH"))}
-	environment := filepath.Dir(filepath.Dir(path)) // a virtual one: what -S leaves out
+	environment := filepath.Dir(filepath.Dir(path)) // of a virtual environment, which -S leaves out
 	files := slices.Concat(p.paths, []string{path, filepath.Dir(path), environment, environment + "/pyvenv.cfg"})
 	if err := p.owned(files...); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func Named(ctx context.Context, name string) (*Python, error) {
 const places = `import sys, site
 print(*sys.path, *site.getsitepackages(), sys.argv[1] + "/lib/python%d.%d/site-packages" % sys.version_info[:2], sep="\n")`
 
-// owned decides whose rights the child gets: those of the one user besides root whose files it runs.
-// What root runs is root's alone.
+// owned decides whose rights the child gets: those of the only user, other than root, whose files
+// it runs. If all the files are root's, it gets root's.
 func (p *Python) owned(files ...string) error {
 	if p.uid, p.gid = uint32(os.Geteuid()), uint32(os.Getegid()); p.uid != 0 {
 		return nil

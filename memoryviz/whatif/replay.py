@@ -29,8 +29,9 @@ class Plain(pickle.Unpickler):
 
 
 class Trace:
-    """What a program asked the allocator for on one GPU, up to its first out-of-memory error. emptied: the numbers of
-    allocations and frees after which it had emptied the cache, as the probe has noted them; None without notes."""
+    """A program's requests to the allocator on one GPU, up to its first out-of-memory error.
+    emptied: the numbers of allocations and frees after which it had emptied the cache, noted by
+    the probe; None without notes."""
 
     def __init__(self, history, segments, emptied):
         def grown(entry):
@@ -75,7 +76,8 @@ class Trace:
 
 
 def load(stand_in, torch):
-    """Loads the stand-in in the place of NVIDIA's libraries. Returns it, and the version that it stands in for."""
+    """Loads the stand-in instead of NVIDIA's libraries. Returns it, and the version that it stands
+    in for."""
     with open(torch + "/lib/libc10_cuda.so", "rb") as file:
         linked = re.search(rb"libcudart\.so\.(\d+)", file.read())
     if not linked:
@@ -101,7 +103,7 @@ class Replay:
         self.torch, self.library, self.version, self.trace = torch, library, version, trace
 
     def run(self, *how):
-        """What _run returns, in a child: each replay starts from nothing."""
+        """Returns what _run returns in a child process: each replay starts from nothing."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -120,7 +122,7 @@ class Replay:
         return answer
 
     def _run(self, settings, memory, until=None):
-        """On a GPU with so much memory, up to an event or to the end."""
+        """Replays on a GPU with this much memory, up to an event or to the end."""
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = settings
         self.library.whatif_begin(self.version, ctypes.c_uint64(memory))
         cuda, own = self.torch.cuda, self.torch._C
@@ -160,7 +162,7 @@ class Replay:
             return "its own settings reserve %d bytes in the replay, and reserved %d" % (own["reserved"], self.trace.reserved)
 
     def measure(self, settings, memory, sizes):
-        """What the settings need, and the smallest of the sizes, by their memory, in which nothing fails."""
+        """Returns what the settings need, and the smallest of the GPU sizes on which nothing fails."""
         answer = self.run(settings, memory or ENOUGH)
         fragmented = self.run(settings, memory or ENOUGH, answer["at"])["fragmented"] if answer["at"] >= 0 else 0
         whole = self.run(settings, ENOUGH) if answer["failed"] else answer
@@ -177,7 +179,8 @@ class Replay:
 
 
 def fragmented(segments):
-    """Free memory that no flush frees: its segment has live blocks or, in an expandable one, its page."""
+    """Free memory that no flush frees: its segment, or its page in an expandable segment, has live
+    blocks."""
     total = 0
     for segment in segments:
         page = 2 << 20 if segment["segment_type"] == "small" else 20 << 20

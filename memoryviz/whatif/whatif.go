@@ -65,7 +65,7 @@ type Result struct {
 	Smallest   *int           `json:"smallest_gpu_gib"` // that holds it
 }
 
-// sizes are those of usual GPUs, in GiB. Of a card with ECC a sixteenth is not to be had.
+// sizes are those of common GPUs, in GiB. On a card with ECC a sixteenth of it cannot be used.
 var sizes = []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 80, 96, 141, 192}
 
 // Replay replays the traces in a snapshot under their own settings and others, on a GPU of which PyTorch has memory,

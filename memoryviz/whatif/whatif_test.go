@@ -18,7 +18,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestStandInsMatchTheirSource: what changes runtime.c builds the stand-ins again, with scripts/build-what-if.
+// TestStandInsMatchTheirSource: after a change of runtime.c, scripts/build-what-if builds the
+// stand-ins again.
 func TestStandInsMatchTheirSource(t *testing.T) {
 	sums, err := os.ReadFile("SHA256SUMS")
 	if err != nil {
@@ -47,8 +48,9 @@ func event(action string, address, size int) entry {
 	return entry{"action": action, "addr": address, "size": size, "stream": 0}
 }
 
-// history of a program that has two blocks of 10 MiB, then empties the cache, then one of 40 MiB. It may have
-// emptied it by itself, or its allocator was short of memory: noted says so.
+// history returns the trace of a program that allocates two blocks of 10 MiB, empties the cache,
+// then allocates one of 40 MiB. It may have emptied the cache by itself, or because its allocator
+// was short of memory: noted says which.
 func history() []entry {
 	return []entry{
 		event("segment_alloc", 1, 10*mib), event("alloc", 1, 10*mib), event("segment_alloc", 2, 10*mib), event("alloc", 2, 10*mib),
@@ -85,7 +87,7 @@ func python(t *testing.T, linked string) *Python {
 	return p
 }
 
-// pickled has Python write a value as a pickle.
+// pickled makes Python write a value as a pickle.
 func pickled(t *testing.T, value any) []byte {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -238,7 +240,7 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
-// Root runs nothing of another user with its own rights, and nothing of two users.
+// Root runs nothing of another user's with its own rights, and refuses files of two users.
 func TestRightsAreThoseOfTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "root, to give files away")

@@ -82,9 +82,9 @@ func Name() string {
 	return fmt.Sprintf("python-%x", sum[:6])
 }
 
-// Install writes the agent to a directory below cache, making both if needed, and
-// returns the directory. Both are for this user alone: whoever can write to a
-// directory on PYTHONPATH runs code in the program.
+// Install writes the agent to a directory below cache, making both if needed, and returns the
+// directory. Only this user can open them: whoever can write to a directory on PYTHONPATH runs code
+// in the program.
 func Install(cache string) (string, error) {
 	directory, err := install.Below(cache, Name())
 	if err != nil {

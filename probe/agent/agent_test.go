@@ -24,7 +24,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// timeout limits one suite, on a busy machine too.
+// timeout limits one suite, even on a busy machine.
 const timeout = 10 * time.Minute
 
 // pythons returns the supported interpreters of this machine, by version.
@@ -67,9 +67,8 @@ func driver(t *testing.T) []string {
 	return fakedriver.Environment(library, path)
 }
 
-// TestPython runs testdata/test_*.py with each interpreter. The suites mostly
-// wait, so they run in parallel, each with GPUs of its own: free memory changes
-// with every job.
+// TestPython runs testdata/test_*.py with each interpreter. The suites mostly wait, so they run in
+// parallel. Each has GPUs of its own, because every job changes the free memory.
 func TestPython(t *testing.T) {
 	environ := suiteEnvironment(t)
 	for version, python := range pythons(t) {
@@ -270,7 +269,7 @@ func installed(t *testing.T) string {
 	return directory
 }
 
-// TestSumsMatchTheFiles: "make agent" sets UPDATE_GOLDEN.
+// TestSumsMatchTheFiles: "make agent" sets UPDATE_GOLDEN, which rewrites the sums.
 func TestSumsMatchTheFiles(t *testing.T) {
 	var want []byte
 	for _, f := range files() {

@@ -1,11 +1,10 @@
 """Brings the vramscope probe into a Python program that `vramscope run` starts.
 
-The probe itself, vramscope_probe.py beside this file, is loaded when the program imports
-a GPU library, or the probe: compiling it takes longer than Python's own start. What it must
-know of the program's start is kept for it.
-
-Python imports only the first sitecustomize that it finds. So this one finds and
-runs the one that it hides, which does and fails as it would have.
+The probe itself, vramscope_probe.py beside this file, is loaded when the program imports a GPU
+library, or the probe: compiling it takes longer than Python's own start. What it must know about
+the program's start is kept for it. Python imports only the first sitecustomize that it finds. So
+this one finds and runs the one that it hides, which then works or fails as it would have without
+us.
 """
 
 import sys

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSimultaneousAttaches: one of four gets its probe in, and the others say so.
+// TestSimultaneousAttaches: one of four attaches succeeds, and the others say why they do not.
 func TestSimultaneousAttaches(t *testing.T) {
 	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
 	for version, python := range anyPythons(t) {
@@ -70,8 +70,8 @@ func probesIn(t *testing.T, pid int) int {
 	return n
 }
 
-// TestSimultaneousPayloads: without the lock too, which a vramscope with another
-// /proc does not see, one probe starts.
+// TestSimultaneousPayloads: even without the lock, which a vramscope with another /proc does not
+// see, only one probe starts.
 func TestSimultaneousPayloads(t *testing.T) {
 	for version, python := range anyPythons(t) {
 		p, err := newPayload(false, &status{}, "", "")
@@ -109,8 +109,8 @@ print(probes())`, p.directory)
 	}
 }
 
-// TestAttachLeavesNoWarning: the strictest settings of Python report nothing, not at
-// the program's end either.
+// TestAttachLeavesNoWarning: with Python's strictest settings nothing is reported, not even at the
+// program's end.
 func TestAttachLeavesNoWarning(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -128,7 +128,7 @@ func TestAttachLeavesNoWarning(t *testing.T) {
 	}
 }
 
-// TestEndOfProcessIsNoticed: it stays as a zombie, which has its start time.
+// TestEndOfProcessIsNoticed: the process remains as a zombie, with its start time.
 func TestEndOfProcessIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
@@ -160,8 +160,8 @@ func TestEndOfProcessIsNoticed(t *testing.T) {
 	}
 }
 
-// TestOneThreadIsNoted: with a probe there are two, and the kernel refuses what only
-// a process with one thread can do.
+// TestOneThreadIsNoted: with a probe there are two threads, and the kernel refuses what only a
+// process with one thread can do.
 func TestOneThreadIsNoted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")

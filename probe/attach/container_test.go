@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAttachToOwnMounts: a service with PrivateTmp= has a /tmp of its own, in which the
-// payload and the probe's socket are.
+// TestAttachToOwnMounts: a service with PrivateTmp= has a /tmp of its own, which holds the payload
+// and the probe's socket.
 func TestAttachToOwnMounts(t *testing.T) {
 	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp").CombinedOutput(); err != nil {
 		t.Skipf("no mounts of its own: %v: %s", err, out)

@@ -30,7 +30,7 @@ type debugger struct {
 	taken int64  // how much of the output has been read
 	turn  int
 	ended chan struct{}
-	nonce string // in the end marks, so that no output of the process looks like one
+	nonce string // in the end marks: no output of the process looks like one
 
 	timeout time.Duration // for one answer
 }

@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestGdbWithoutRegistersHarmsNothing: where gdb cannot write registers the plan says
-// so, and attaching fails all the same. No system call of the program returns an unexpected error.
+// TestGdbWithoutRegistersHarmsNothing: if gdb cannot write registers the plan says so, and
+// attaching fails if it is tried. No system call of the program returns an unexpected error.
 func TestGdbWithoutRegistersHarmsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -95,8 +95,8 @@ func TestCancelledAttachLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestEndlessGdbIsBounded: on disk, in memory and in time. So is one that answers nothing,
-// or a little at a time.
+// TestEndlessGdbIsBounded: its output on disk, its memory and its time are limited, also if it
+// answers nothing, or a little at a time.
 func TestEndlessGdbIsBounded(t *testing.T) {
 	for script, want := range map[string]string{
 		"exec yes":                            errEndless.Error(),
@@ -126,7 +126,7 @@ func TestEndlessGdbIsBounded(t *testing.T) {
 	}
 }
 
-// TestGdbOutlivesItsOutputLimit: it must not die with a process stopped.
+// TestGdbOutlivesItsOutputLimit: gdb must not die while a process is stopped.
 func TestGdbOutlivesItsOutputLimit(t *testing.T) {
 	needs.Tool(t, "gdb")
 	d, err := startDebugger("gdb", t.TempDir(), waitTime)

@@ -7,13 +7,13 @@
 //	                                                                    ↓
 //	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
 //
-// With gdb, no function of Python is called where the process happens to stop: its interpreter and
-// its heap may be in any state. gdb only starts a thread, which waits for the GIL like any other
-// and then runs the payload. Starting a thread uses the C library's heap. Therefore it is done in a
-// thread that certainly holds none of the C library's locks: one that waits in a system call across
-// which no such lock is held, or one that executes CPython's own code. /proc/PID/task/TID/syscall
-// shows which threads qualify while the process is stopped. If none does, the process continues at
-// once and is stopped again a moment later.
+// With gdb, no function of Python is called at the point where the process happens to stop: its
+// interpreter and its heap may be in any state there. gdb only starts a thread, which waits for the
+// GIL like any other and then runs the payload. Starting a thread uses the C library's heap.
+// Therefore it is done in a thread that certainly holds none of the C library's locks: one that
+// waits in a system call across which no such lock is held, or one that executes CPython's own
+// code. /proc/PID/task/TID/syscall shows which threads qualify while the process is stopped. If
+// none does, the process continues at once and is stopped again a moment later.
 //
 // There are no breakpoints, which a forked child would inherit, and gdb reads no
 // symbols: the addresses come from the ELF files. So the process stops for

@@ -85,7 +85,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		// The check of the owner gives the reason. A process named like Python may be one.
+		// The check of the owner gives the reason. A process with Python's name may be Python.
 		if len(info.Command) > 0 && !isPythonName(base(info.Command[0])) {
 			plan.fail("not Python: " + base(info.Command[0]))
 		}
@@ -130,8 +130,8 @@ func mapsHave(maps []mapping, prefix string) bool {
 	return slices.ContainsFunc(maps, func(m mapping) bool { return strings.HasPrefix(base(m.path), prefix) })
 }
 
-// checkOwner requires the user's own process, from root too: the probe runs with
-// the rights of the process.
+// checkOwner requires the process to be the user's own, even for root: the probe runs with the
+// rights of the process.
 func (a *Attacher) checkOwner(plan *Plan, state *status) {
 	owner := state.uids[1]
 	switch {
@@ -188,7 +188,7 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 func checkLibrary(plan *Plan, maps []mapping) {
 	for _, path := range files(maps) {
 		switch {
-		case strings.HasPrefix(base(path), "ld-musl-"), strings.HasPrefix(base(path), "libc.musl-"): // loader and library in one
+		case strings.HasPrefix(base(path), "ld-musl-"), strings.HasPrefix(base(path), "libc.musl-"): // loader and C library in one file
 			plan.fail("musl: only glibc is supported")
 			return
 		case isGlibc(path):

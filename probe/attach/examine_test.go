@@ -249,8 +249,8 @@ func TestVerifyDetectsReplacedFile(t *testing.T) {
 	}
 }
 
-// TestExamineRunsOnlyOwnPrograms: root may examine another user's process, whose
-// python3.9 may be any program.
+// TestExamineRunsOnlyOwnPrograms: if root examines another user's process, its python3.9 may be any
+// program.
 func TestExamineRunsOnlyOwnPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fixture)

@@ -70,8 +70,8 @@ func FuzzMaps(f *testing.F) {
 
 var uidLine = regexp.MustCompile(`(?m)^Uid:(.*)$`)
 
-// FuzzStatus: what is read of status and syscall is in the ranges of the kernel,
-// and what a field says does not depend on the lines around it.
+// FuzzStatus: what is read from status and syscall is in the kernel's ranges, and a field does not
+// depend on the lines around it.
 func FuzzStatus(f *testing.F) {
 	for _, path := range []string{"/proc/self/status", "/proc/1/status", "/proc/self/syscall"} {
 		if content, err := os.ReadFile(path); err == nil {
@@ -193,7 +193,7 @@ func FuzzCgroupFiles(f *testing.F) {
 	})
 }
 
-// plainWord has the characters that a shell does not interpret.
+// plainWord lists the characters that a shell does not interpret.
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%=,"
 
 var quotedWords = regexp.MustCompile(`'[^']*'|\\'`)
@@ -217,7 +217,7 @@ func FuzzStart(f *testing.F) {
 		if value := process.ValueOf([]byte(content), "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
 			t.Errorf("%q: %q", content, value)
 		}
-		// A shell interprets nothing of it: what is not in quotes is plain.
+		// A shell interprets nothing of it: everything outside quotes is plain.
 		line := instead(words)
 		if open := quotedWords.ReplaceAllString(strings.TrimSuffix(line, " …"), ""); strings.Trim(open, plainWord+" ") != "" {
 			t.Errorf("%q: %q", words, line)

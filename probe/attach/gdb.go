@@ -49,7 +49,7 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 func writesRegisters(ctx context.Context, path string, timeout time.Duration) bool {
 	out, _ := output(ctx, timeout, cleanEnvironment(), path, "-nx", "-nh", "-q", "-batch", "-iex", "set auto-load no",
 		"-iex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "starti",
-		"-ex", "set $xmm15.v4_int32[3] = 1", "-ex", "kill", "/bin/sh") // gdb's exit status says nothing of a command
+		"-ex", "set $xmm15.v4_int32[3] = 1", "-ex", "kill", "/bin/sh") // gdb's exit status does not say whether a command failed
 	return !strings.Contains(out, notWritten)
 }
 

@@ -149,7 +149,7 @@ func attachOnce(t *testing.T, python, name string) time.Duration {
 	return result.Standstill
 }
 
-// TestAttachWithTracemalloc: Python's allocators then wait for the GIL.
+// TestAttachWithTracemalloc: with it Python's allocators wait for the GIL.
 func TestAttachWithTracemalloc(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -168,8 +168,8 @@ func TestAttachWithTracemalloc(t *testing.T) {
 	}
 }
 
-// TestAttachAfterFirstThreadExited: Python 3.12.0 to 3.12.2 then start no thread, and
-// the probe's is gdb's.
+// TestAttachAfterFirstThreadExited: then Python 3.12.0 to 3.12.2 start no thread, and the probe
+// uses gdb's.
 func TestAttachAfterFirstThreadExited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -211,8 +211,8 @@ func TestSecondProbeIsRefused(t *testing.T) {
 	}
 }
 
-// TestBlockedProcessIsLeftAlone: with no usable thread, or none that runs Python,
-// attaching fails, and nothing happens later.
+// TestBlockedProcessIsLeftAlone: without a usable thread, or one that runs Python, attaching fails,
+// and nothing happens later.
 func TestBlockedProcessIsLeftAlone(t *testing.T) {
 	for name, want := range map[string]string{
 		"derive": "blocked in C: for ",

@@ -23,7 +23,7 @@ func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status
 	}
 	if reason := a.otherFilters(ctx, plan.Process.PID); reason != "" {
 		plan.fail(reason)
-		plan.Instead = "" // a probe that run has installed stays out too
+		plan.Instead = "" // a probe that vramscope run installs would not start either
 	} else {
 		plan.pass("no seccomp filters of its own")
 	}
@@ -61,9 +61,9 @@ func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	return ""
 }
 
-// filtered returns the reason if a thread has seccomp filters that this program, whose
-// status is own, does not run under: one may kill the process for a system call of
-// the probe. A container's filters are those of all its processes.
+// filtered returns the reason if a thread has seccomp filters that this program, whose status is
+// own, does not run under: such a filter may kill the process for a system call of the probe. The
+// filters of a container apply to all its processes.
 func (s *status) filtered(own *status) string {
 	switch {
 	case s.seccomp == 0 || s.seccomp == 2 && s.filters > 0 && s.filters == own.filters:
@@ -77,8 +77,8 @@ func (s *status) filtered(own *status) string {
 	}
 }
 
-// descriptorsNeeded are the file descriptors that a probe has open while it starts
-// and answers: those of its sockets, directories and the files that it reads.
+// descriptorsNeeded is how many file descriptors a probe has open while it starts and answers: for
+// its sockets, directories and the files that it reads.
 const descriptorsNeeded = 8
 
 // noDescriptors returns the reason if a process has too few free file descriptors.
@@ -193,8 +193,8 @@ func (a *Attacher) mustStop(ctx context.Context, dir string) error {
 	return nil
 }
 
-// uninterruptible returns the threads in state D with their context switches. With
-// known, it returns those of them that have not been scheduled since.
+// uninterruptible returns the threads in state D with their context switches. If known is given, it
+// returns only those of its threads that have not been scheduled since.
 func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
 	ids, err := process.NumbersIn(filepath.Join(dir, "task"))
 	if err != nil {

@@ -83,7 +83,7 @@ func unfiltered(t *testing.T) {
 	}
 }
 
-// TestFiltersThatKillAreRefused: each process would die of the probe's start.
+// TestFiltersThatKillAreRefused: each process would be killed when the probe starts.
 func TestFiltersThatKillAreRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -113,8 +113,7 @@ func mustRefuse(t *testing.T, err error, want string) {
 	}
 }
 
-// TestFilterAfterExamineIsRefused: the filters are compared once more where nothing
-// has been done yet.
+// TestFilterAfterExamineIsRefused: the filters are compared once more before anything is done.
 func TestFilterAfterExamineIsRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -143,8 +142,7 @@ func TestFilterAfterExamineIsRefused(t *testing.T) {
 	}
 }
 
-// TestPayloadChecksFilters: after vramscope has asked, Python may run the script at
-// any time.
+// TestPayloadChecksFilters: once vramscope has asked, Python may run the script at any later time.
 func TestPayloadChecksFilters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -165,7 +163,7 @@ func TestPayloadChecksFilters(t *testing.T) {
 	}
 }
 
-// TestCommonFiltersAreAccepted: a container's filters are vramscope's too.
+// TestCommonFiltersAreAccepted: vramscope runs under the container's filters, too.
 func TestCommonFiltersAreAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -198,8 +196,8 @@ func TestCommonFiltersAreAccepted(t *testing.T) {
 	}
 }
 
-// TestFileDescriptorsAreCounted: a process without free ones is left alone, and one
-// with as many as a probe needs gets one.
+// TestFileDescriptorsAreCounted: a process without free descriptors is left alone, and one with as
+// many free as a probe needs gets one.
 func TestFileDescriptorsAreCounted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -261,7 +259,8 @@ func TestPayloadReports(t *testing.T) {
 	}
 }
 
-// TestInterruptIsThePrograms: Ctrl-C may come while the main thread runs the script.
+// TestInterruptIsThePrograms: a Ctrl-C that comes while the main thread runs the script reaches the
+// program.
 func TestInterruptIsThePrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -292,8 +291,8 @@ except KeyboardInterrupt:
 	}
 }
 
-// TestHungThreadIsNotStopped: a debugger would wait for that thread with all others
-// stopped. A thread that waits for a disk continues.
+// TestHungThreadIsNotStopped: a debugger would wait for that thread while all others are stopped. A
+// thread that waits for a disk soon continues.
 func TestHungThreadIsNotStopped(t *testing.T) {
 	f := newFixture(t)
 	a := New(Options{Proc: f.proc})

@@ -69,7 +69,7 @@ func (a *Attacher) resume(plan *Plan) error {
 	for range looks {
 		state, err := readStatus(context.Background(), a.options.Proc, strconv.Itoa(plan.Process.PID))
 		if err != nil || state.tracer != 0 {
-			return nil // it has exited, or leave has reported who traces it
+			return nil // it has exited, or leave has reported which program traces it
 		}
 		if state.state == 'T' {
 			if err := a.options.Table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {
@@ -178,9 +178,9 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 // would crash on a thread that asks for the GIL.
 func (in *injection) start(number string) error {
 	const protection, flags = 0x1 | 0x4, 0x02 | 0x20 // PROT_READ|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS
-	// The first calls wait for no lock, so that only this thread runs, which is faster with many
-	// threads. The last call may wait for the heap's lock, which a stopped thread may hold, so
-	// that all threads run.
+	// The first calls wait for no lock, so only this thread runs: with many threads that is faster.
+	// The last call may wait for the heap's lock, which a stopped thread may hold, so all threads
+	// run.
 	if err := in.checkRegisters(); err != nil {
 		return err
 	}

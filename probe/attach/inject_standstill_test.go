@@ -73,7 +73,8 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 	}
 }
 
-// TestEndDuringAttachIsTold: how the process has ended, and whether attaching may be why.
+// TestEndDuringAttachIsTold: the error says how the process has ended, and whether attaching may be
+// the reason.
 func TestEndDuringAttachIsTold(t *testing.T) {
 	for _, python := range anyPythons(t) {
 		for end, want := range map[string]string{

@@ -95,8 +95,8 @@ func TestExecAfterExamineIsDetected(t *testing.T) {
 	}
 }
 
-// TestUninitialisedPythonIsLeftAlone: asking for the GIL would crash a program that
-// has loaded Python's library and not initialised it.
+// TestUninitialisedPythonIsLeftAlone: asking for the GIL would crash a program that has loaded
+// Python's library but not initialised it.
 func TestUninitialisedPythonIsLeftAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -204,8 +204,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// held is a program whose C code holds the GIL .9 s at a time. It has imported
-// nothing of what the probe needs.
+// held is a program whose C code holds the GIL for .9 s at a time. It has imported nothing that the
+// probe needs.
 const held = `
 import sys, time
 n, took = 1000000, 0
@@ -221,8 +221,8 @@ while True:
     sum(range(n))
 `
 
-// TestAttachWhereCodeHoldsTheGIL: each wait for the GIL costs as long, so there must
-// be few until the payload has begun, and the rest are waited for.
+// TestAttachWhereCodeHoldsTheGIL: each wait for the GIL takes that long, so there must be few
+// before the payload begins, and vramscope waits for the rest.
 func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")

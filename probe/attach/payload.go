@@ -40,8 +40,9 @@ type payload struct {
 	withdrawn bool   // the process will not start the probe
 }
 
-// newPayload makes a payload. Remote says that the process will open the script by its name. Own is
-// the status of this program. Socket is where the probe is to listen, or "". Root is as in Plan.
+// newPayload makes a payload. remote: the process will open the script by its name. own is the
+// status of this program. socket is the path on which the probe is to listen, or "". root is as in
+// Plan.
 func newPayload(remote bool, own *status, socket, root string) (*payload, error) {
 	directory, err := makeDirectory(root)
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *payload) remove() {
 	withdrawn := p.withdraw()
 	switch {
 	case p.keep: // gdb's files
-		_ = os.Remove(filepath.Join(p.directory, scriptName)) // only the other method has one
+		_ = os.Remove(filepath.Join(p.directory, scriptName)) // only the other method has a script
 	case p.late && withdrawn: // everything but an empty script
 		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0)
 	default:

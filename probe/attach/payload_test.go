@@ -18,8 +18,8 @@ import (
 	"vramscope/probe"
 )
 
-// onThread runs the text in the file that the program is called with on a thread of
-// its own, as gdb does, until that has ended or serves.
+// onThread runs the text of a file on a thread of its own, as gdb does, until the thread has ended
+// or serves. The file is the program's argument.
 const onThread = `
 def __run():
     import builtins, sys, threading, time, types
@@ -153,8 +153,8 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// withGdb makes gdb write a line for each call, from mkdir on, that lets go of the
-// GIL, and for some system calls.
+// withGdb makes gdb write a line for each call after mkdir that releases the GIL, and for some
+// system calls.
 const withGdb = `
 set breakpoint pending on
 set print thread-events off
@@ -188,8 +188,8 @@ end
 run
 `
 
-// TestPayloadKeepsTheGILUntilItListens: whenever it lets go of it, C code may take it
-// for a second.
+// TestPayloadKeepsTheGILUntilItListens: whenever it releases the GIL, C code may take it for a
+// second.
 func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -221,8 +221,8 @@ func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 	}
 }
 
-// TestEarlySocket: the probe serves on the socket that listens already. A child that is
-// forked before does not keep it, and a probe that cannot start removes it.
+// TestEarlySocket: the probe serves on the socket that already listens. A child that is forked
+// before that does not keep it, and a probe that cannot start removes it.
 func TestEarlySocket(t *testing.T) {
 	const program = `
 import builtins, os, sys

@@ -22,7 +22,7 @@ type Plan struct {
 	Note        string // what the program cannot do with a probe, or ""
 
 	gdb    string  // the program
-	root   string  // its root directory in /proc if its mounts are its own, or ""
+	root   string  // its root directory in /proc if it has mounts of its own, or ""
 	python *python // nil if there is none, or it cannot be read
 }
 
@@ -34,7 +34,7 @@ type Check struct {
 // Possible reports whether nothing forbids attaching.
 func (p *Plan) Possible() bool { return p.Refusal() == nil }
 
-// Refusal has every reason against attaching; it is nil if there is none.
+// Refusal returns every reason against attaching, nil if there is none.
 func (p *Plan) Refusal() *process.Refusal {
 	var reasons []string
 	for _, check := range p.Checks {

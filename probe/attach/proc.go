@@ -26,8 +26,8 @@ func readProc(ctx context.Context, limit int, elements ...string) (string, error
 	return string(content), err
 }
 
-// status has the fields of /proc/PID/status that matter for attaching.
-// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+// status holds the fields of /proc/PID/status that matter for attaching. Source:
+// https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 type status struct {
 	state   byte // 'R', 'S', 'D', 'T' stopped, 't' traced and stopped, 'Z', 'X'
 	tracer  int
@@ -111,7 +111,7 @@ type mapping struct {
 	start, end uint64
 	offset     uint64
 	code       bool   // executable
-	path       string // of the file, "" without one
+	path       string // the path of the mapped file, "" without one
 }
 
 // parseMaps parses the lines. Paths may contain anything but a newline, which the kernel escapes.

@@ -156,8 +156,8 @@ func readMemory(dir string, address uint64, n int) ([]byte, error) {
 	return content, nil
 }
 
-// verify checks that the functions in the process are those of the files that
-// their addresses come from.
+// verify checks that the functions in the process equal those in the files from which their
+// addresses come.
 func (p *python) verify(dir string) error {
 	for name, f := range p.functions {
 		there, err := readMemory(dir, f.address, len(f.head))
@@ -203,11 +203,11 @@ func output(ctx context.Context, timeout time.Duration, environment []string, pr
 	return string(out), err
 }
 
-// maxPrinted is what is kept of a program's output: a version, or a traceback.
+// maxPrinted limits what is kept of a program's output: a version, or a traceback.
 const maxPrinted = 64 << 10
 
-// cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME
-// would break the Python in gdb.
+// cleanEnvironment returns an environment with only PATH from this program's: PYTHONHOME would
+// break the Python in gdb.
 func cleanEnvironment() []string {
 	path := cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin")
 	return []string{"PATH=" + path, "LC_ALL=C", "TERM=dumb", "SHELL=/bin/sh", "HOME=/nonexistent"}

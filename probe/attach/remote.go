@@ -65,13 +65,14 @@ func disables(command []string) bool {
 			return true
 		}
 		if i > 0 && !strings.HasPrefix(word, "-") && !strings.HasPrefix(command[i-1], "-X") && !strings.HasPrefix(command[i-1], "-W") {
-			return false // the script: its own arguments follow
+			return false // the script; what follows are its own arguments
 		}
 	}
 	return false
 }
 
-// variable returns the value of an environment variable that a process was started with, "" without one.
+// variable returns the value of an environment variable with which a process was started, "" if it
+// was not set.
 func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
 	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The memory written into the process contains the machine code of the new thread
-// (stub), that of its creation (start), a table of addresses, and a text:
+// The memory written into the process contains the machine code of the new thread (stub), the code
+// that creates it (start), a table of addresses, and a text:
 //
 //	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; …} *a) {
 //	    int state = a->ensure();   // waits for the GIL, as every thread does

@@ -106,7 +106,7 @@ func (p *target) counts() bool {
 	return true
 }
 
-// mustBeWell checks that it is neither stopped nor traced, and continues.
+// mustBeWell checks that the process is neither stopped nor traced, and still runs.
 func (p *target) mustBeWell() {
 	p.Helper()
 	state, err := readStatus(p.Context(), "/proc", strconv.Itoa(p.pid()))

@@ -119,7 +119,7 @@ func parseSyscall(line string) (thread, bool) {
 // on its first call needs some KiB too, to save the vector registers.
 const minStack = 64 << 10
 
-// choose picks the thread in which to start another, if there is one. Waiting
+// choose picks the thread in which to start the new thread, if there is a suitable one. Waiting
 // threads come before computing ones, and lower IDs first.
 func choose(threads []thread, python *python) (thread, bool) {
 	for _, fits := range []func(*thread) bool{

@@ -10,9 +10,9 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestHeaderMatchesCUDA has the compiler compare driver.h with the real cuda.h: the
-// types of the functions, the values of the enumerations, the layout of the
-// structures. The header is found by VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
+// TestHeaderMatchesCUDA makes the compiler compare driver.h with the real cuda.h: the types of the
+// functions, the values of the enumerations, the layout of the structures. The header is found by
+// VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
 func TestHeaderMatchesCUDA(t *testing.T) {
 	include, err := cudaInclude()
 	if err != nil {

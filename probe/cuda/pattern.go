@@ -54,7 +54,7 @@ const stairs = 8
 type timeline struct {
 	pattern Pattern
 	seed    uint64
-	blocks  int           // number of blocks that come and go; before them are the permanent ones
+	blocks  int           // number of temporary blocks; the permanent ones come before them
 	length  time.Duration // until leak and staircase are full
 }
 
@@ -76,7 +76,7 @@ func (s *timeline) live(block int, at time.Duration) bool {
 		return s.below(block, at, s.length)
 	case Staircase:
 		step := s.length / stairs
-		// The first step begins at once, the last one stair before the end.
+		// The first step begins at once, the last one a stair's length before the end.
 		return s.below(block, at/step*step+step, s.length)
 	}
 	if at < fillTime {
@@ -93,7 +93,7 @@ func (s *timeline) live(block int, at time.Duration) bool {
 		return s.hash(uint64(block), tooth)%16 == 0
 	case Fragment:
 		if at%turnTime >= turnTime-fillTime {
-			return true // full again, before the other half is freed
+			return true // filled again before the other half is freed
 		}
 		return uint64(block)%2 != (s.seed+uint64(at/turnTime))%2
 	default: // steady

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Process is the type in a build that cannot load a driver. There is never one: its
+// Process is the type in a build that cannot load a driver. There is never a value of it: its
 // methods are not called.
 type Process struct{}
 

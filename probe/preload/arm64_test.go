@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestMatrixOnArm64 runs a part of the matrix in an emulator, which shows neither
-// the cost of calls nor races.
+// TestMatrixOnArm64 runs a part of the matrix in an emulator, which shows neither what calls cost
+// nor races.
 func TestMatrixOnArm64(t *testing.T) {
 	w := workshop(t)
 	emulator, err := exec.LookPath("qemu-aarch64")
@@ -61,7 +61,7 @@ func TestMatrixOnArm64(t *testing.T) {
 	}
 }
 
-// crossCompiler is gcc or zig, which scripts/build-preload uses too.
+// crossCompiler returns gcc or zig, which scripts/build-preload also uses.
 func crossCompiler(t *testing.T) func(arguments ...string) {
 	t.Helper()
 	command := []string{"aarch64-linux-gnu-gcc"}

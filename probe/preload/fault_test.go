@@ -14,8 +14,8 @@ import (
 // Return codes of calls that fail: unknown, out of memory, not ready, deinitialized.
 var failures = []int{999, 2, 600, 4}
 
-// TestEachCallFailsOnce: whichever call of the program fails, it sees the same with
-// the library, and the probe's stats are the driver's.
+// TestEachCallFailsOnce: each call of the program fails in turn. The program gets the same results
+// with the library as without it, and the probe's stats equal the driver's.
 func TestEachCallFailsOnce(t *testing.T) {
 	for _, scenario := range []string{"linear", "pooled", "captured", "capturing", "virtual", "teardown", "idle-pools", "unseen"} {
 		t.Run(scenario, func(t *testing.T) {
@@ -67,8 +67,8 @@ func madeSomething(line string) bool {
 	return slices.Contains([]string{"retain 0", "create 0", "alloc 0", "async 0", "pool 0"}, line)
 }
 
-// TestOwnCallsFail: whichever of the library's own calls fail, it answers, and later
-// its stats are the driver's.
+// TestOwnCallsFail: each of the library's own calls fails in turn. The library still answers, and
+// later its stats equal the driver's.
 func TestOwnCallsFail(t *testing.T) {
 	for _, call := range []string{
 		"cuDeviceGetCount", "cuDevicePrimaryCtxGetState", "cuDeviceGetUuid", "cuDeviceGetUuid_v2", "cuDeviceTotalMem_v2",

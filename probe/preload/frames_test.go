@@ -20,7 +20,7 @@ func TestLibraryBehindTheRuntime(t *testing.T) {
 	if exec.Command(find).Run() != nil {
 		t.Skip("this libc has no _dl_find_object: glibc has it since 2.35")
 	}
-	const aligned = 5 * quantity.MiB // that frame is not understood with every compiler
+	const aligned = 5 * quantity.MiB // not every compiler makes a frame here that can be followed
 	for i, c := range []struct {
 		flags    []string
 		followed bool
@@ -61,14 +61,14 @@ func TestLibraryBehindTheRuntime(t *testing.T) {
 	}
 }
 
-// TestTooManyCallers: sums of only some of the places that allocate are left out.
+// TestTooManyCallers: if only some of the callers could be counted, their sums are left out.
 func TestTooManyCallers(t *testing.T) {
 	r := newBox(t).start(true, build(t, "callers", []string{"testdata/callers.c"}))
 	r.sumsByLibrary(130*quantity.MiB, 0)
 	r.end()
 }
 
-// sumsByLibrary checks what is reserved, and what all libraries have allocated.
+// sumsByLibrary checks the reserved memory, and the sum of what all libraries have allocated.
 func (r *run) sumsByLibrary(wantReserved, wantByLibrary quantity.Bytes) {
 	r.Helper()
 	var report struct {

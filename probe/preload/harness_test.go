@@ -128,7 +128,7 @@ type box struct {
 func newBox(t testing.TB) *box {
 	t.Helper()
 	b := &box{TB: t, tools: workshop(t)}
-	// As short as /run/user/1000; another test uses a longer one.
+	// The path is as short as /run/user/1000; another test uses a longer one.
 	runtime, err := os.MkdirTemp("", "vs-")
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ type run struct {
 	lines  *bufio.Scanner
 	out    []string // its lines before "ready"
 	stderr *strings.Builder
-	errno  int // of what it did last
+	errno  int // errno after its last call
 	exited bool
 }
 
@@ -195,7 +195,7 @@ func (b *box) startIn(environ []string, command ...string) *run {
 	return r
 }
 
-// again has the program print the driver's stats once more.
+// again makes the program print the driver's stats once more.
 func (r *run) again() []driverStats {
 	r.Helper()
 	if _, err := io.WriteString(r.in, "b"); err != nil {

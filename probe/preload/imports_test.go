@@ -12,8 +12,8 @@ import (
 // crossRoot is where Debian's libc6-arm64-cross puts its libraries.
 const crossRoot = "/usr/aarch64-linux-gnu"
 
-// TestLibrariesNeedOldLibc: every process below vramscope run loads the library, so
-// it needs libc.so.6 alone, and only names that glibc has had since 2.17.
+// TestLibrariesNeedOldLibc: every process below vramscope run loads the library, so it needs only
+// libc.so.6, and only names that glibc has had since 2.17.
 func TestLibrariesNeedOldLibc(t *testing.T) {
 	for name, libc := range map[string]string{
 		"libvramscope-amd64.so": "/lib/x86_64-linux-gnu/libc.so.6",

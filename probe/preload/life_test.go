@@ -47,7 +47,8 @@ func TestClosedDescriptors(t *testing.T) {
 		return conn
 	}
 	await(t, "an answer", func() bool { return asked() != nil })
-	// Between a check and its use the thread cannot know of a close: here it waits.
+	// If a descriptor is closed between the check and the use, the thread cannot notice; but here
+	// it waits.
 	r.awaitPoll()
 	r.again()
 	await(t, "an answer", func() bool { return asked() != nil })
@@ -110,8 +111,8 @@ func TestServingThreadHasNameAndBlocksSignals(t *testing.T) {
 	r.end()
 }
 
-// TestLargeThreadLocalVariables: glibc places them on every thread's stack, also
-// that of the library's thread, which needs enough besides.
+// TestLargeThreadLocalVariables: glibc places them on every thread's stack, including the library's
+// thread, which needs room for itself as well.
 func TestLargeThreadLocalVariables(t *testing.T) {
 	for _, kib := range []int{498, 4000} {
 		t.Run(fmt.Sprintf("%d KiB", kib), func(t *testing.T) {

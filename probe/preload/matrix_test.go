@@ -52,7 +52,7 @@ func compare(t *testing.T, program, way, scenario string, environ []string) {
 	}
 }
 
-// preloading appends the library to what is already preloaded.
+// preloading appends the library to what is already preloaded, and returns the variable.
 func preloading(b *box, environ []string) string {
 	before := ""
 	for _, v := range environ {
@@ -109,7 +109,7 @@ func checkStats(t *testing.T, r *run) {
 	}
 }
 
-// allocators returns those of a kind, of all devices.
+// allocators returns the allocators of a kind, on all devices.
 func allocators(report probe.Report, kind string) []probe.Allocator {
 	var found []probe.Allocator
 	for i := range report.Devices {

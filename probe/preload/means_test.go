@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestRescueAfterItsOwnCache: in a process that may cache a failure counts when it is repeated.
+// TestRescueAfterItsOwnCache: in a process that may have a cache, only a repeated failure counts.
 func TestRescueAfterItsOwnCache(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()
@@ -24,7 +24,7 @@ func TestRescueAfterItsOwnCache(t *testing.T) {
 	asks(t, r, 1)
 }
 
-// python is the program under a name for which it may have a cache of its own.
+// python starts the program under a name that suggests a cache of its own.
 func (r *rescuer) python() *run {
 	r.Helper()
 	path := filepath.Join(r.TempDir(), "python-refused")
@@ -36,8 +36,8 @@ func (r *rescuer) python() *run {
 	return p
 }
 
-// TestRescueOfAStream: the driver has used what a pool had before it refuses, and a
-// program does not try again. What it takes first for a pool of its own may be a
+// TestRescueOfAStream: the driver uses up a pool's free memory before it refuses, and a program
+// does not try again. A program's first large allocation for a pool of its own may be a
 // preallocation, which it can do without.
 func TestRescueOfAStream(t *testing.T) {
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestRescueOfAStream(t *testing.T) {
 	asks(t, r, 1)
 }
 
-// TestRescueOfTheSmallest: a library that tries smaller sizes may get one of them. If
-// it tries all of them again, it needs the smallest.
+// TestRescueOfTheSmallest: a library that tries smaller and smaller sizes may get one of them. If
+// it then tries all of them again, it needs the smallest.
 func TestRescueOfTheSmallest(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()
@@ -80,8 +80,8 @@ func TestRescueOfTheSmallest(t *testing.T) {
 	}
 }
 
-// TestRescuePieceByPiece: a library that puts its memory together asks for more each time,
-// and for no more than it needs where that is refused.
+// TestRescuePieceByPiece: a library that puts memory together from pieces asks for more each time.
+// If that is refused, it asks only for what it needs.
 func TestRescuePieceByPiece(t *testing.T) {
 	t.Parallel()
 	const piece = 20 << 20

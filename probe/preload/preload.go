@@ -31,7 +31,7 @@ func directoryName() string {
 }
 
 // Install writes the library to a directory below cache, making both if needed, and returns its
-// path. Both are for this user alone: whoever can write there runs code in the programs.
+// path. Only this user can write to either: whoever can write there runs code in the programs.
 func Install(cache string) (string, error) {
 	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return "", err
@@ -87,8 +87,8 @@ func runnable(directory string) error {
 	return nil
 }
 
-// executable reports whether a file's filesystem is not mounted noexec. If that is
-// unknown it returns true, and the loader reports a failure.
+// executable reports whether a file's filesystem allows execution (no noexec). If that is unknown
+// it returns true, and the loader reports a failure.
 func executable(path string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0

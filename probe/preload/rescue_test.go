@@ -29,7 +29,7 @@ type rescuer struct {
 	path   string
 	answer func(*rescuer, net.Conn) // to a rescue; nil: memory is freed
 
-	neighbour *run // has most of the GPU
+	neighbour *run // uses most of the GPU
 
 	mu       sync.Mutex
 	asked    []string
@@ -61,7 +61,7 @@ func (r *rescuer) program() string {
 	return build(r, "refused", []string{"testdata/refused.c"}, "-DLINKED", "-L", filepath.Dir(r.driver), "-lcuda")
 }
 
-// release has the neighbour free its memory.
+// release makes the neighbour free its memory.
 func (r *rescuer) release() {
 	if answer, _, _ := r.neighbour.do("release"); answer != "1×0" {
 		r.Errorf("the neighbour's free: %s", answer)
@@ -124,7 +124,7 @@ func (r *rescuer) refusing() *run {
 	return p
 }
 
-// do has the program do a thing, and is its answer without the milliseconds.
+// do makes the program do something, and returns its answer without the milliseconds.
 func (r *run) do(line string) (answer string, took time.Duration, descriptors int) {
 	r.Helper()
 	if _, err := io.WriteString(r.in, line+"\n"); err != nil {
@@ -159,8 +159,8 @@ func alloc(how string, more ...any) string {
 	return strings.TrimSpace(fmt.Sprintln(append([]any{how, wanted}, more...)...))
 }
 
-// TestRescue: the call that would have failed succeeds, in every way to allocate
-// but managed memory, which takes nothing of the GPU.
+// TestRescue: the call that would have failed succeeds, in every way to allocate except managed
+// memory, which needs no memory of the GPU.
 func TestRescue(t *testing.T) {
 	for _, how := range []string{"alloc", "pitch", "create", "async"} {
 		t.Run(how, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestRescue(t *testing.T) {
 	}
 }
 
-// TestNoRescue: the plain error, at once, with errno as the driver leaves it.
+// TestNoRescue: the program gets the plain error, at once, with errno as the driver leaves it.
 func TestNoRescue(t *testing.T) {
 	refusing := func(r *rescuer, conn net.Conn) {
 		_, _ = io.WriteString(conn, `{"id":1,"ok":false,"error":{"code":"busy","message":"\"ok\":true is not here"}}`+"\n")
@@ -211,7 +211,7 @@ func TestNoRescue(t *testing.T) {
 		},
 		"refused": func(t *testing.T) {
 			r := newRescuer(t, refusing).listen()
-			// The door is closed after the first.
+			// After the first rescue fails, no other is asked for.
 			p := r.refusing()
 			quickly(t, p.expect(alloc("alloc"), outOfMemory))
 			r.sameErrno(p)
@@ -350,7 +350,7 @@ func asks(t *testing.T, r *rescuer, want int) {
 	}
 }
 
-// TestRescueOfEightThreads: one asks and the others fail at once.
+// TestRescueOfEightThreads: one thread asks, and the others fail at once.
 func TestRescueOfEightThreads(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -385,7 +385,7 @@ func TestRescueByABusyDaemon(t *testing.T) {
 	for err == nil { // until the queue is full
 		var other int
 		if other, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
-			defer func() { _ = unix.Close(other) }() // it is to be in the way
+			defer func() { _ = unix.Close(other) }() // it is there to be in the way
 			err = unix.Connect(other, &unix.SockaddrUnix{Name: r.path})
 		}
 	}
@@ -409,8 +409,8 @@ func TestRescueByABusyDaemon(t *testing.T) {
 	asks(t, r, 1)
 }
 
-// TestRescueAndItsDescriptor: the program closes all that are not its own while it
-// waits, and has files of its own under their numbers.
+// TestRescueAndItsDescriptor: while it waits, the program closes all descriptors that are not its
+// own, and opens files under their numbers.
 func TestRescueAndItsDescriptor(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, func(*rescuer, net.Conn) {}).listen()
@@ -422,7 +422,7 @@ func TestRescueAndItsDescriptor(t *testing.T) {
 	}
 }
 
-// TestRescueOfAnotherUsersDaemon: it is not asked.
+// TestRescueOfAnotherUsersDaemon: another user's daemon is not asked.
 func TestRescueOfAnotherUsersDaemon(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be several users")
@@ -430,7 +430,7 @@ func TestRescueOfAnotherUsersDaemon(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil)
 	const other = 12345
-	// What listens says yes to all.
+	// The program that listens answers yes to everything.
 	listen := `import os, socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777); s.listen()
 print("listening", flush=True)

@@ -38,8 +38,8 @@ func TestForkWhileAllocating(t *testing.T) {
 	compare(t, program(t, "dlsym"), "dlsym", "fork-storm", nil)
 }
 
-// TestOtherPreloadedLibraries: one calls dlsym(RTLD_NEXT), one also hooks dlsym.
-// What they count, which the program prints, must not change.
+// TestOtherPreloadedLibraries: one library calls dlsym(RTLD_NEXT), another one also hooks dlsym.
+// The program prints what they count, which must not change.
 func TestOtherPreloadedLibraries(t *testing.T) {
 	other := build(t, "interposer.so", []string{"testdata/interposer.c"}, "-shared", "-fPIC")
 	greedy := build(t, "interposer-dlsym.so", []string{"testdata/interposer.c"}, "-shared", "-fPIC", "-DDLSYM")
@@ -57,7 +57,8 @@ func TestOtherPreloadedLibraries(t *testing.T) {
 				if !slices.Equal(plain.out, watched.out) {
 					t.Errorf("without the library:\n%s\nwith it:\n%s", strings.Join(plain.out, "\n"), strings.Join(watched.out, "\n"))
 				}
-				// The greedy one finds its own functions past ours, and counts those calls alone.
+				// The library that hooks dlsym finds its own functions past ours, and only counts
+				// those calls.
 				if library != greedy || way != "dlsym" {
 					checkStats(t, watched)
 				}
@@ -112,7 +113,7 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestProgramWithoutCUDA: no socket, no thread, and dlsym answers as without the
+// TestProgramWithoutCUDA: there is no socket and no thread, and dlsym answers as without the
 // library.
 func TestProgramWithoutCUDA(t *testing.T) {
 	idle := build(t, "idle", []string{"testdata/idle.c"})

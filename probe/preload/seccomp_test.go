@@ -21,16 +21,17 @@ import (
 	"vramscope/internal/process"
 )
 
-// Seccomp filters that kill, by what testdata/sealed.c calls them.
+// Seccomp filters that kill, named as in testdata/sealed.c.
 const (
 	// What a thread and a socket need.
 	starting = "socket,bind,listen,accept4,connect,getsockopt,recvmsg,sendto,socketpair,clone,clone3,mkdirat,unlinkat,fchmodat,pipe2"
-	// All that the library calls and the program does not once it is running, but for pread64 and futex.
+	// All that the library calls once it is running, and the program does not; without pread64 and
+	// futex.
 	serving = starting + ",openat,close,poll,getdents64,exit,madvise,munmap,mprotect,gettid,getpid,rt_sigprocmask"
 )
 
-// TestSeccompFilters: a program under a filter that kills ends as without the
-// library, whenever the filter comes.
+// TestSeccompFilters: a program under a filter that kills ends as it would without the library,
+// whenever the filter is set.
 func TestSeccompFilters(t *testing.T) {
 	for _, c := range []struct {
 		when, threads, filter string
@@ -57,8 +58,8 @@ func TestSeccompFilters(t *testing.T) {
 	}
 }
 
-// TestMainThreadExits: the process ends with its other threads, of which the
-// library's does not count.
+// TestMainThreadExits: the process ends with its other threads; the library's own thread does not
+// count.
 func TestMainThreadExits(t *testing.T) {
 	for _, c := range []struct{ when, threads, filter, end string }{
 		{"none", "own", "", "raw"},

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoDescriptorsLeft: with no free descriptor the library cannot accept a
-// monitor. It must not spin meanwhile, and accepts once there is one.
+// TestNoDescriptorsLeft: without a free descriptor the library cannot accept a monitor. It must not
+// spin meanwhile, and accepts once a descriptor is free.
 func TestNoDescriptorsLeft(t *testing.T) {
 	// With 3, even poll fails.
 	for _, limit := range []uint64{3, 18} {
@@ -156,8 +156,8 @@ func askAs(uid int, path string) (answer string, err error) {
 	return answer, err
 }
 
-// TestTooManyMonitorsAreRefused: the seventeenth gets the reason, and a connection that
-// ends makes room.
+// TestTooManyMonitorsAreRefused: the seventeenth is told the reason, and a connection that ends
+// makes room.
 func TestTooManyMonitorsAreRefused(t *testing.T) {
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
 	path := r.socket()
@@ -197,7 +197,7 @@ func TestTooManyMonitorsAreRefused(t *testing.T) {
 	r.end()
 }
 
-// TestMonitorThatDoesNotReadIsDisconnected: endless requests and unread answers. Another
+// TestMonitorThatDoesNotReadIsDisconnected: it sends endless requests and reads no answers. Another
 // monitor is answered.
 func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")

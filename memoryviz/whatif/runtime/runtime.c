@@ -1,8 +1,8 @@
-/*
- * A CUDA runtime and driver without a GPU, for PyTorch's allocator alone: vramscope
- * what-if replays a program's allocations on it. It hands out addresses that nobody may
- * read, counts memory, and fails where a GPU of that size would. Whatever else PyTorch
- * links answers that it is not supported. There is one GPU, and one thread.
+/* 
+ * A CUDA runtime and driver without a GPU, only for PyTorch's allocator: vramscope what-if
+ * replays a program's allocations on it. It returns addresses that nobody may read, counts
+ * memory, and fails where a GPU of that size would. Every other function that PyTorch links
+ * answers that it is not supported. There is one GPU, and one thread.
  *
  * replay.py loads this file under three names, which it writes into it: libcudart.so.12
  * or 13, libcuda.so.1 and libnvidia-ml.so.1. Their variables are those of the first.
@@ -18,7 +18,7 @@
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, NOT_SUPPORTED = 801 };
 enum { PAGE = 2 << 20 }; /* what the driver hands out at least */
 
-/* What cudaMalloc, cuMemCreate or cuMemAddressReserve handed out. The last is no memory. */
+/* What cudaMalloc, cuMemCreate or cuMemAddressReserve returned; for the last, memory is 0. */
 struct piece {
 	uint64_t at, size;
 	int memory;

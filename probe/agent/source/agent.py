@@ -27,9 +27,9 @@ class _Agent:
         self._tasks = []  # the same locks for the tasks' threads
 
     def start(self, at_once=False, socket=None):
-        """Starts the thread, once. With socket, the calling thread is the probe's from then
-        on; socket has (descriptor, path) of one that listens already, or nothing, and is
-        emptied once the probe has it."""
+        """Starts the thread, once. With socket, the calling thread becomes the probe's; socket
+        holds (descriptor, path) of a socket that listens already, or nothing, and is emptied
+        when the probe takes it over."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()

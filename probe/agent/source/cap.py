@@ -1,8 +1,8 @@
 class _Cap:
-    """The limit that vramscope run --cap sets: PyTorch's allocator reserves at most so much on each device.
-
-    A call for a device makes a context there. So where the program sees several, each gets its limit from the probe's
-    thread, once the program uses it; of one alone, before the first allocation.
+    """The limit that vramscope run --cap sets on what PyTorch's allocator reserves on each device.
+    Setting it makes a context on the device. So if the program sees several devices, the probe's
+    thread sets each one's limit when the program uses it; if it sees only one, the limit is set
+    before the first allocation.
 
     Source: set_per_process_memory_fraction in torch/cuda/memory.py (2.0 to 2.15); the fraction is of the device's memory.
     """

@@ -7,7 +7,7 @@ class _CuPy(_Runtime):
     name, package, flushes = "CuPy", "cupy", True
 
     def _pool(self):
-        """The pool in use, not always the default one."""
+        """The pool in use. It need not be the default pool."""
         cupy = _module("cupy")
         current = _attribute(cupy, "cuda", "get_allocator")
         pool = getattr(current(), "__self__", None) if current is not None else None

@@ -29,7 +29,7 @@ def _allocator(stats, seen, settings):
 
 
 def _take_asleep(stats, seen):
-    """Takes what is asleep out of a device's statistics, and returns its bytes."""
+    """Subtracts sleeping memory from a device's statistics, and returns its bytes."""
     asleep = seen["asleep"] if seen else {}
     for key, parts in asleep.items():
         for part, size in parts.items():
@@ -40,8 +40,8 @@ def _take_asleep(stats, seen):
 
 
 def _returnable_figures(cached, pending, seen, settings):
-    """What a flush frees, and how exact that is."""
-    if seen is None:  # a part may lie in private pools, and some of what is pending is freed, too
+    """Returns what a flush frees, and how exact that is."""
+    if seen is None:  # a part may lie in private pools, and a flush frees some pending memory, too
         return {"returnable_bytes": cached, "returnable_bound": "about" if pending else "most"}
     returnable = {"returnable_bytes": max(cached - seen["private"], 0) + min(seen["pending"], pending)}
     if seen["expandable"]["large"] and not settings.large_page()[1]:
@@ -73,7 +73,8 @@ def _counts(stats, seen, settings):
 
 
 def _segments(stats, seen, settings, part):
-    """The number of segments: PyTorch counts the ordinary ones, a snapshot shows the expandable ones."""
+    """The number of segments: PyTorch counts the ordinary ones, and a snapshot shows the expandable
+    ones."""
     ordinary = _figure(stats, "segment", part=part if part == "all" else part + "_pool")
     if ordinary is None or (seen is None and settings.expandable(stats)):
         return None
@@ -82,7 +83,7 @@ def _segments(stats, seen, settings, part):
 
 
 def _pool(stats, seen, settings, name):
-    """The small pool, of blocks up to 1 MiB, or the large one."""
+    """The figures of the small pool, of blocks up to 1 MiB, or of the large one."""
     own = name + "_pool"
     reserved, active = _figure(stats, "reserved_bytes", part=own), _figure(stats, "active_bytes", part=own)
     if reserved is None or active is None:

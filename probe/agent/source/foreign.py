@@ -1,5 +1,5 @@
 class _Foreign:
-    """What the probe needs of the ctypes package, made of its C module."""
+    """The parts of the ctypes package that the probe needs, made from its C module."""
 
     _CDECL, _HOLDS_GIL = 1, 4
 

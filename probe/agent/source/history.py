@@ -139,7 +139,7 @@ class _History:
             if posix.getpid() == pid:  # not in a child
                 self._write_beside("%s/memory-%d" % (directory, pid))
         except Exception:
-            pass  # it would end with a message that is not its own
+            pass  # the thread would end with a message that is not the program's
 
     def leave(self):
         """Writes the snapshot of an allocation that fails."""
@@ -149,7 +149,8 @@ class _History:
             self._write("%s/oom-%d-%d.pickle" % (directory, posix.getpid(), self._left))
 
     def _write_beside(self, name, copies=1):
-        """Writes NAME.pickle, or NAME-2.pickle beside that of an earlier process with this PID, and so on."""
+        """Writes NAME.pickle; if an earlier process with this PID has written that, NAME-2.pickle,
+        and so on."""
         try:
             self._write(name + ("-%d" % copies if copies > 1 else "") + ".pickle")
         except FileExistsError:

@@ -1,9 +1,9 @@
-# The probe imports nothing. An import lets go of the GIL, and a new entry of sys.modules
-# breaks a loop over it in another thread, as in programs that reload changed files. The
-# standard library's C modules that the program has not imported are loaded for the
-# probe alone. probe/attach also runs this part by itself, before the rest.
+# The probe imports nothing. An import releases the GIL, and a new entry of sys.modules breaks a
+# loop over it in another thread, as in programs that reload changed files. C modules of the
+# standard library that the program has not imported are loaded only for the probe. probe/attach
+# also runs this part by itself, before the rest.
 
-_private = globals().get("_private") or {}  # name → a C module that is the probe's alone
+_private = globals().get("_private") or {}  # name → a C module that only the probe uses
 
 
 def _library(name):
@@ -14,7 +14,7 @@ def _library(name):
             return _private.get(name) or _new_module(name)
         if not getattr(getattr(module, "__spec__", None), "_initializing", False):
             break
-        posix.stat("/")  # lets another thread run, which is importing it
+        posix.stat("/")  # lets another thread run, which is importing the module
     file = str(getattr(module, "__file__", None))
     if file.endswith((".py", ".pyc")):
         raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, file))
@@ -22,7 +22,7 @@ def _library(name):
 
 
 def _new_module(name):
-    """A new instance of a C module, which is not in sys.modules."""
+    """Makes a new instance of a C module, which is not in sys.modules."""
     if name in sys.builtin_module_names:
         return _created(name, None, _imp.create_builtin, _imp.exec_builtin)
     # Not the path of imports, on which the program may have a module of that name.

@@ -61,7 +61,7 @@ class _Directory:
         return "/proc/self/fd/%d/%s" % (self.fd, name)
 
     def socket(self, name):
-        """What stat knows of a socket of our user."""
+        """The stat of a socket of our user."""
         info = posix.stat(name, dir_fd=self.fd, follow_symlinks=False)
         if info.st_mode & 0o170000 != 0o140000 or info.st_uid != self._uid:
             raise OSError("%s is not our user's socket" % name)
@@ -85,7 +85,7 @@ class _Directory:
         posix.rename(hidden, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def dead(self, name, check):
-        """Whether this is a socket of our user on which no process listens, nor is about to."""
+        """Whether this is a socket of our user on which no process listens or is about to."""
         _socket = _library("_socket")
         try:
             if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
@@ -138,7 +138,7 @@ class _Directory:
 
 
 def _own_directory(prefix, uid):
-    """A directory with a prefix that is this user's alone; None if there is none."""
+    """A directory with this prefix that only this user can open; None if there is none."""
     parent, start = os.path.split(prefix)
     try:
         with posix.scandir(parent) as entries:

@@ -155,7 +155,7 @@ class _Memory:
             self._predict(before, after, keep, level, evictable, notes)
         else:
             collected = self._release(before, keep, level, evictable, notes, reasons)
-            # What was freed is reported, however long it takes to know.
+            # What was freed is reported, however long that takes.
             report = _when_free(self._fresh, float("inf"))
             after = {d["uuid"]: _reserved(d) for d in self._chosen(report, request["devices"])}
         devices = []

@@ -38,8 +38,8 @@ class _OutOfMemory:
             pass  # it would end the program's initialisation
 
     def attach(self):
-        """Attaches once PyTorch's own allocator is in use. That takes no lock of PyTorch's,
-        so none may be held; it initialises CUDA, so that has to be done."""
+        """Attaches once PyTorch's own allocator is in use. Attaching takes no lock of PyTorch's, so
+        none may be held; it would initialise CUDA, so CUDA must be initialised already."""
         runtime = self._runtime
         cuda = runtime.initialised()
         if cuda is not None:
@@ -124,7 +124,8 @@ class _OutOfMemory:
 
 
 def _stack(_, frame):
-    """The functions that led to an error, the innermost first; of libraries the first alone. A backward pass has a thread of its own."""
+    """The functions that led to an error, the innermost first; only the first one of libraries. A
+    backward pass has a thread of its own."""
     torch, lines = os.path.dirname(_module("torch").__file__), []
     passes = [] if frame else [one for one in sys._current_frames().values() if one.f_code.co_filename.startswith(torch + "/autograd")]
     frame = passes[0] if len(passes) == 1 else frame

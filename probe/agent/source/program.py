@@ -1,6 +1,6 @@
-# What the probe uses must be the system's own: under gevent and eventlet a thread
-# would be a greenlet of the program's event loop, a lock and a poll would wait in it.
-# So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
+# What the probe uses must be the system's own: under gevent and eventlet a thread would be a
+# greenlet of the program's event loop, and a lock and a poll would wait in that loop. So the probe
+# uses posix for os, _socket for socket, _io.FileIO for open, and these:
 
 _at_start = globals().get("_at_start") or {}  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
@@ -70,7 +70,7 @@ def _name_thread():
 
 
 def _read(path):
-    """The start of a file, 64 KiB at most."""
+    """The first 64 KiB of a file."""
     file = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         return posix.read(file, 1 << 16)
@@ -125,11 +125,10 @@ def _after_fork_in_parent():
 class _CollectionOff:
     """Keeps Python's garbage collector off for a moment, and forks away.
 
-    A snapshot makes an object of each block. So many new ones set the collector off
-    to look at every object of the program, which takes longer than the snapshot;
-    and at the end all are dropped. Whatever is raised here, the collector is on
-    afterwards if it was before. A program that switches it off itself in this very
-    moment finds it on.
+    A snapshot makes an object for each block. That many new objects make the collector look at
+    every object of the program, which takes longer than the snapshot; and at the end all are
+    dropped. Whatever is raised here, the collector is on afterwards if it was on before. A program
+    that switches it off at this very moment finds it on.
     """
 
     _now = False  # of the class: the probe keeps it off
@@ -149,7 +148,7 @@ class _CollectionOff:
 
     @staticmethod
     def end():
-        """In a child, too: its fork waits no longer than _FORK_TIME."""
+        """Also runs in a child: its fork waits no longer than _FORK_TIME."""
         if _CollectionOff._now:
             _library("gc").enable()
             _CollectionOff._now = False

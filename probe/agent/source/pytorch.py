@@ -49,7 +49,7 @@ class _PyTorch(_Runtime):
         return self._devices[ordinal]
 
     def ordinals(self, cuda):
-        """Devices that have a context. A call for another could create one."""
+        """The devices that have a context. Asking about another one could create a context."""
         if not self._count:
             self._count = cuda.device_count()
         used = self._driver.in_use()
@@ -78,7 +78,7 @@ class _PyTorch(_Runtime):
         # A pluggable allocator has no statistics.
 
     def _pool(self, cuda, ordinal):
-        """cudaMallocAsync: torch fills two keys; the driver's pool has the rest."""
+        """cudaMallocAsync: torch reports two keys; the driver's pool reports the rest."""
         handle = self._driver.default_pool(ordinal)
         pair = self._driver.pool(handle) if handle else None
         if pair is None:
@@ -106,7 +106,7 @@ class _PyTorch(_Runtime):
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
     def _native(self, cuda):
-        self.locks.pass_by()  # while one is held, the driver may let its callers wait, too
+        self.locks.pass_by()  # while a lock is held, the driver may make its callers wait, too
         try:
             self.errors.attach()
         except RuntimeError:
@@ -118,7 +118,7 @@ class _PyTorch(_Runtime):
         try:
             self._survey(cuda, [s for _, s in every])
         except _Busy:
-            pass  # the next report has one
+            pass  # the next report has it
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
@@ -127,7 +127,7 @@ class _PyTorch(_Runtime):
             yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
 
     def _sleepers(self, every):
-        """What changes when memory goes to sleep, wakes up or is freed."""
+        """The figures that change when memory goes to sleep, wakes up or is freed."""
         mapped = [self._driver.mapped(address) for address in self._watched]
         return mapped, False in mapped and [_figure(stats, "segment", "freed") for _, stats in every]
 
@@ -157,10 +157,9 @@ class _PyTorch(_Runtime):
         return whole
 
     def _survey(self, cuda, every):
-        """Takes a snapshot if one is due and affordable.
-
-        A snapshot holds the GIL while it makes an object of every block. With
-        recorded history, of every stack trace too: then none is taken.
+        """Takes a snapshot if one is due and affordable. A snapshot holds the GIL while it makes an
+        object for every block. With recorded history it would also make one for every stack
+        trace, so then none is taken.
         """
         now = _monotonic()
         if now < self._next_map or self._history or not every:
@@ -169,7 +168,8 @@ class _PyTorch(_Runtime):
         recorded = self.recorded()
         if blocks * self._map_cost > _SNAPSHOT_MOST or recorded:
             self._maps, self._next_map = {}, now + 10
-            # The last one may have waited for a processor, which says nothing of the next.
+            # The last snapshot may have waited for a processor, so its cost says nothing about the
+            # next.
             self._map_cost = max(self._map_cost / 2, self._least_map_cost)
             return
         maps = {ordinal: _new_figures() for ordinal in range(self._count)}
@@ -314,7 +314,7 @@ class _PyTorch(_Runtime):
             self.forget_snapshot()
 
     def forget_snapshot(self):
-        """Has the next stats take a new one."""
+        """Makes the next stats take a new snapshot."""
         self._next_map, self._maps = 0.0, {}
 
     def _empty(self, cuda, ordinals, keep, notes):
@@ -332,9 +332,9 @@ class _PyTorch(_Runtime):
         return "a graph capture was running%s: PyTorch frees nothing meanwhile" % where
 
     def _waits(self, cuda, ordinals):
-        """How often each device's allocator has waited for pending frees, as each
-        empty_cache() does, but in 2.8 not while a graph is being captured there (in
-        2.15 in this thread). Before 2.1 unknown."""
+        """How often each device's allocator has waited for pending frees. Each empty_cache() waits,
+        except, in 2.8, while a graph is being captured on the device (in 2.15, in this thread).
+        Unknown before 2.1."""
         try:
             every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
         except _Busy:

@@ -6,7 +6,7 @@ class _Busy(_Refusal):
 
 
 def _when_free(ask, seconds=_BUSY_TIME):
-    """ask(), repeated for so long while it raises _Busy."""
+    """Calls ask() again for up to this many seconds while it raises _Busy."""
     until = _monotonic() + seconds
     while True:
         try:

@@ -65,8 +65,8 @@ class _PostFlush:
         return figures
 
     def pool_figures(self, key, pair):
-        """The figures of a pool in the driver. What its streams have not yet freed
-        may count as used, and is freed by a flush, which waits for it."""
+        """The figures of a pool in the driver. Memory that its streams have not yet freed may count
+        as used. A flush frees that memory, because it waits for the streams."""
         figures = dict(self.figures(key, pair[1], pair[0]), returnable_bound="about")
         if not figures["returnable_bytes"] and pair[0]:
             del figures["returnable_bytes"]  # unknown

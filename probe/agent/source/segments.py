@@ -13,9 +13,9 @@ def _new_figures():
         "pending": 0,  # pending memory that a flush frees: it waits for it first
         "mixed": 0,  # segments with fragmented memory
         "expandable": {"small": 0, "large": 0},  # expandable segments, which PyTorch's statistics do not count
-        # Fragmented memory, less what PyTorch's statistics count as such: free memory of
-        # expandable segments that is part of no whole free page. Negative where they count
-        # free blocks beside pending ones, which a flush frees.
+        # Fragmented memory, less what PyTorch's statistics count as such: free memory of expandable
+        # segments outside whole free pages. It is negative if they count free blocks beside pending
+        # ones, which a flush frees.
         "fragmented": {"small": 0, "large": 0},
         "asleep": {},  # key of PyTorch's statistics → part → bytes that it counts and that take no memory
     }

@@ -8,7 +8,7 @@ class _Server:
         self._connections = {}
         reading, writing = posix.pipe2(posix.O_NONBLOCK | posix.O_CLOEXEC)
         # A FileIO knows that it has been closed, whichever thread did it.
-        self._woken = _io.FileIO(reading, closefd=False)  # poll waits for it too
+        self._woken = _io.FileIO(reading, closefd=False)  # poll waits for it, too
         self._waker = _io.FileIO(writing, "w", closefd=False)
         self._hung_up = _allocate_lock()
 
@@ -35,7 +35,7 @@ class _Server:
                 check = _monotonic() + _CHECK_TIME
 
     def _step(self, until):
-        """Waits for an event, until a time at most, and handles it."""
+        """Waits for an event until a given time at most, and handles it."""
         poll = _poll()
         poll.register(self._woken, _POLLIN)
         if self.listener.sock is not None:
@@ -73,7 +73,7 @@ class _Server:
             if now >= connection.deadline:
                 self._drop(connection)
 
-    # -- The end. It is close(2) alone that a seccomp filter may have to permit.
+    # -- The end. A seccomp filter need only permit close(2).
 
     def close(self):
         for connection in list(self._connections.values()):
@@ -133,7 +133,7 @@ class _Server:
         connection.close()
 
     def _handle(self, connection):
-        """Writes what is pending, else reads; then answers every complete request."""
+        """Writes what is pending, or else reads; then answers every complete request."""
         # The deadline is for a whole line: a part of one does not extend it.
         progress = not connection.incoming
         try:

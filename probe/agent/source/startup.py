@@ -4,9 +4,9 @@ _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
 
 class _ImportHook:
-    """Starts the probe when a runtime's package is imported. It is also the mark by which
-    another attach finds the probe, and from which a program imports that of vramscope
-    attach, which is not in sys.modules.
+    """Starts the probe when a runtime's package is imported. Another attach also recognises the
+    probe by it, and a program imports the probe of vramscope attach, which is not in
+    sys.modules, through it.
 
     It acts on the import of a submodule, for which path is set: a package alone
     may be looked up without being imported (importlib.util.find_spec).
@@ -119,10 +119,9 @@ def step(steps=1):
 
 
 def stats():
-    """What the GPU libraries of this process hold now, read on this thread: devices with
-    their allocators, as docs/protocol.md describes stats. There is none where no library uses a GPU.
-
-    Raises RuntimeError where the probe cannot run, or cannot read now.
+    """What the GPU libraries of this process hold now, read on this thread: devices with their
+    allocators, as docs/protocol.md describes stats. The list of devices is empty if no library
+    uses a GPU. Raises RuntimeError if the probe cannot run, or cannot read now.
     """
     if not any(package in sys.modules for package in _PACKAGES):
         return {"time_ns": _time_ns(), "devices": []}
@@ -135,7 +134,7 @@ def stats():
         raise RuntimeError(str(refusal)) from None
 
 
-# A probe of vramscope attach begins with _start: before that, probe/attach makes
-# sure that it is the only one.
+# A probe of vramscope attach starts in _start: before that, probe/attach makes sure that it is the
+# only one.
 if _agent.started_by != "attach":
     _install()

@@ -34,9 +34,8 @@ def _refuse_filters():
 
 
 def _permitted_filters(start):
-    """How many filters the probe may run under: those that `vramscope run` had, or
-    else those of the container. docs/protocol.md says more. None: those that it has
-    when it first looks."""
+    """How many filters the probe may run under: as many as `vramscope run` had, or else as many as
+    the container has. docs/protocol.md says more. None: as many as it has when it first looks."""
     if globals().get("_started_by") == "attach":
         return None  # vramscope has compared them with its own
     try:

@@ -11,7 +11,7 @@ class _Steps:
     """
 
     _SET_TIME = 60.0
-    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # without a step for so long, while another one made so many
+    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # without a step for this many seconds, while another optimizer made this many steps
 
     def __init__(self):
         self.own = 0  # by step()
@@ -54,8 +54,8 @@ class _Steps:
         return [one for one in (entry[0]() for entry in list(self._counted.values())) if one is not None]
 
     def wait(self, look, wanted, seconds):
-        """Has look(optimizer) called on the program's thread after each step, until it or wanted(), which is called
-        now and then, returns true, or the time is over."""
+        """Makes look(optimizer) run on the program's thread after each step, until it or wanted(),
+        which is called now and then, returns true, or the time is over."""
         until, done = _monotonic() + seconds, _allocate_lock()
         done.acquire()
 

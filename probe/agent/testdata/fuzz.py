@@ -154,7 +154,7 @@ class Child:
 
 
 def descriptors(chance):
-    """Odd ones, to be sent with a request."""
+    """Unusual descriptors, to be sent with a request."""
     made = []
     for _ in range(chance.choice((1, 1, 2, 3, 30))):
         kind = chance.randrange(6)

@@ -20,7 +20,7 @@ TIMEOUT = 60  # seconds, enough for a slow machine
 MIB, GIB = 1 << 20, 1 << 30
 DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
 
-# Has each request read the stats anew.
+# Makes each request read the stats again.
 FRESH = """
 import vramscope_probe as v
 def report(self, fresh=False):

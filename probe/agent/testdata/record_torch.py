@@ -20,7 +20,7 @@ def tensors(torch, sizes):
 
 
 def answer(ask):
-    """The value that a call returns, or the class and first line of what it raises."""
+    """Returns what a call returns, or the class and first line of what it raises."""
     try:
         value = ask()
     except Exception as problem:
@@ -38,7 +38,7 @@ def placed(segments):
 
 
 def nameless(frames):
-    """The first frame of a stack trace, without what it says."""
+    """The first frame of a stack trace, without its contents."""
     return [{key: "job.py" if isinstance(value, str) else 1 for key, value in frame.items()} for frame in frames[:1]]
 
 
@@ -65,7 +65,7 @@ def stats(torch):
 
 
 def flat(torch):
-    """Whether memory_stats() has the figures of the nested one, under joined names."""
+    """Whether memory_stats() has the nested figures under joined names."""
     def joined(prefix, value):
         if not isinstance(value, dict):
             return {prefix: value}

@@ -188,7 +188,8 @@ class Socket(Case):
         job = self.job("import vramscope_probe; vramscope_probe._CHECK_TIME = 3600", "import torch; t = torch.empty(1)")
         path = job.socket()
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
-        # The directory alone keeps others out; open it to test the check behind it.
+        # Normally only the directory keeps others out; it is opened here to test the check behind
+        # it.
         for name, mode in ((self.directory, 0o755), (os.path.dirname(path), 0o711), (path, 0o666)):
             os.chmod(name, mode)
         os.seteuid(65534)

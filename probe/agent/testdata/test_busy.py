@@ -105,7 +105,8 @@ class Busy(Case):
         self.assertEqual(monitor.receive()["devices"][0]["freed_bytes"], 50 << 20)
 
     def test_an_urgent_flush_goes_on_without_its_figure(self):
-        """What the lock hides is unknown; the garbage is collected and the cache emptied all the same."""
+        """The figures that the lock hides are unknown; the garbage is collected and the cache
+        emptied all the same."""
         job = self.busy("import gc, weakref; gc.disable()", "class Node: pass", "n = Node(); n.self, n.tensor, gone = n, torch.empty(40 << 20), weakref.ref(n); del n",
                         "v.register_evictable('c', 1, lambda: hold(0)) and None")
         monitor = self.monitor(job)

@@ -20,7 +20,7 @@ class Holds(Case):
         return job, self.monitor(job)
 
     def by_class(self, answer):
-        """The classes with memory; they must sum to what is allocated."""
+        """Returns the classes with memory; they must sum to the allocated memory."""
         self.assertTrue(answer["ok"], answer)
         (device,) = answer["devices"]
         self.assertEqual(sum(part["bytes"] for part in device["parts"]), device["allocated_bytes"])

@@ -1,4 +1,4 @@
-"""Out-of-memory errors: what the stats say of them, and that the program's error is its own."""
+"""Out-of-memory errors: what the stats report about them, and that the program gets its own error."""
 
 import json
 import os

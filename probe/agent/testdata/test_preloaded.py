@@ -1,6 +1,6 @@
 """The probe beside the preloaded library: nothing is counted twice, and nothing is left out.
 
-What the library reports is made up here; cli and scripts/reallibraries have the real one.
+The library's report is made up here; cli and scripts/reallibraries use the real library.
 """
 
 import os

@@ -10,7 +10,7 @@ TORCH = "import torch; t = torch.empty(1 << 20)"
 QUICK = "import vramscope_probe as v; v._CHECK_TIME, v._BIND_TIME = 0.1, 0.0"
 QUIET = {"VRAMSCOPE_PROBE_DEBUG": ""}
 
-# Whatever reaches one of Python's hooks is printed.
+# Everything that reaches one of Python's hooks is printed.
 HOOKS = """
 import sys, threading
 def hook(*arguments):
@@ -34,7 +34,7 @@ class Program(Case):
         return monitor.ask("stats")
 
     def test_it_closes_all_descriptors(self):
-        # As a daemon does, and gets the same numbers for its own files.
+        # The program does as a daemon does, and gets the same numbers for its own files.
         job = self.quiet(QUICK, TORCH)
         before = self.monitor(job)
         self.assertTrue(before.ask("hello")["ok"])

@@ -66,7 +66,7 @@ class Snapshot(Case):
                 self.assertEqual(sums["pending"], a["pending_bytes"])
                 self.assertEqual(sums["stuck"], a["fragmented_bytes"])
                 self.assertEqual(sums["cached"], a["cached_bytes"])
-                self.assertLessEqual(sums["cached"], a["returnable_bytes"])  # which has what is freed of pending
+                self.assertLessEqual(sums["cached"], a["returnable_bytes"])  # which also counts the pending memory that is freed
                 self.assertEqual(sum(sums.values()), a["reserved_bytes"])
                 addresses = [segment["address"] for segment in device["segments"]]
                 self.assertEqual(addresses, sorted(addresses))

@@ -1,9 +1,8 @@
-/*
- * The socket's directory: $XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-<uid> or, where
- * another user has taken that name, /tmp/vramscope-<uid>-<random>; for its user
- * alone, by the rules of docs/protocol.md. Its files are reached through
- * the directory's descriptor, so that the directory cannot be swapped meanwhile
- * and its path may have any length.
+/* 
+ * The socket's directory: $XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-<uid> or, if another user
+ * has taken that name, /tmp/vramscope-<uid>-<random>. Only its user can open it, by the rules of
+ * docs/protocol.md. Its files are reached through the directory's descriptor, so that the
+ * directory cannot be swapped meanwhile and its path may have any length.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -22,7 +21,7 @@
 
 enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096, MOST_LISTED = 65536, SERVED = -2 };
 
-/* Field 22 of a process's stat file; 0: no such process. */
+/* Returns field 22 of a process's stat file; 0: there is no such process. */
 static unsigned long long start_of(const char *path)
 {
 	char stat[1024];
@@ -186,7 +185,7 @@ void address_environment(struct address *address)
 	snprintf(address->runtime, sizeof address->runtime, "%s", usable ? runtime : "");
 }
 
-/* Adds to a prefix what makes it the name of a directory in /tmp that is this user's alone. */
+/* Completes a prefix to the name of a directory in /tmp that only this user can open. */
 static int complete(char *name, size_t size)
 {
 	size_t length = strlen(name);

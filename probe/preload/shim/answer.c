@@ -34,7 +34,7 @@ static int is_uuid(const char *text)
 	return strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-/") == length;
 }
 
-/* NULL, or what is wrong with a flush request. */
+/* Returns NULL, or what is wrong with a flush request. */
 static const char *read_flush(const struct request *request, struct flush *flush)
 {
 	char level[16] = "";

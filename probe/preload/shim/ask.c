@@ -1,7 +1,6 @@
-/*
- * How a rescue asks the daemon. On the program's thread: system calls go past the C
- * library's wrappers, which may end the thread (pthread_cancel), and descriptors, which
- * the program may close and use for its own files, are checked before each use.
+/* How a rescue asks the daemon. This runs on the program's thread. So system calls bypass the C
+ * library's wrappers, which may end the thread (pthread_cancel). Descriptors are checked before
+ * each use, because the program may close them and use their numbers for its own files.
  */
 #define _GNU_SOURCE
 #include "rescue.h"
@@ -112,7 +111,7 @@ void ask_tell(const struct rescue *rescue, const char *line, int length)
 	(void)transmit(rescue, line, length); /* a daemon that is gone misses it */
 }
 
-/* Asks for so much; 0: nobody has made room. */
+/* Asks for the whole amount; 0: nobody has made room. */
 static int ask_all(struct rescue *rescue, const char *uuid)
 {
 	char line[256];

@@ -23,7 +23,8 @@ void connection_close(struct connection *connection);
 struct pollfd connection_wants(const struct connection *connection);
 int connection_is_urgent(const struct connection *connection); /* it has a deadline, or something to do */
 void connection_move(struct connection *connection, short ready);
-/* The next line without its newline, valid until connection_move; 0: none. text is for refusing a long one. */
+/* Returns the next line without its newline, valid until connection_move; 0: none. text is used
+ * to refuse a line that is too long. */
 int connection_line(struct connection *connection, const char **line, size_t *length, struct text *text);
 void connection_send(struct connection *connection, const struct text *text);
 void connection_expire(struct connection *connection);

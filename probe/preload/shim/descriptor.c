@@ -12,7 +12,7 @@
 
 int descriptor_info(int number, struct stat *info)
 {
-	return syscall(SYS_fstat, number, info) == 0; /* glibc has it under this name since 2.33 only */
+	return syscall(SYS_fstat, number, info) == 0; /* glibc exports fstat itself only since 2.33 */
 }
 
 struct descriptor descriptor_of(int number)

@@ -1,4 +1,4 @@
-/* What acts on the serving thread's state as a whole: a fork, and another probe's takeover. */
+/* What changes the serving thread's state as a whole: a fork, and another probe's takeover. */
 #ifndef VRAMSCOPE_PRELOAD_FORK_H
 #define VRAMSCOPE_PRELOAD_FORK_H
 

@@ -1,14 +1,14 @@
-/*
- * Whose code allocates. NVIDIA's runtime library (libcudart) makes the call for
- * whoever calls cudaMalloc: that caller is some frames further up the stack, and
- * the runtime's own unwind information (.eh_frame) has the way to it:
+/* 
+ * Finds whose code allocates. NVIDIA's runtime library (libcudart) makes the call for the code
+ * that calls cudaMalloc: that caller is some frames further up the stack, and the runtime's own
+ * unwind information (.eh_frame) shows the way to it:
  *
  *   return address ── rules[] ──→ where its frame ends: the next return address is there
  *                        ↑ once for each: _dl_find_object, .eh_frame_hdr, the instructions up to the address
  *
- * No unwinder is called: those of the system take locks and memory. What is read
- * lies in frames that are active. The last frame is outside of the runtime, or one
- * that is not understood; that one's library is the answer then.
+ * No unwinder is called: the system's unwinders take locks and memory. Only active frames are
+ * read. The search ends at the first frame outside the runtime, or at one that is not
+ * understood; then that frame's library is the answer.
  *
  * Sources: https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/ehframechpt.html
  * and section 6.4 of DWARF 5. On arm64, and before glibc 2.35, the caller is the runtime.
@@ -103,7 +103,7 @@ static void saved(struct row *row, uint64_t number, uint64_t slot)
 		row->slot = slot;
 }
 
-/* Follows the instructions up to the address; 0: one is not understood. */
+/* Follows the instructions up to the address; 0: one of them is not understood. */
 static int follow(struct reader *code, uint64_t from, uint64_t address, uint64_t unit, struct row *row)
 {
 	struct row kept[4];

@@ -21,7 +21,7 @@ enum {
 enum kind {
 	RAW = 1,  /* cuMemAlloc: counts in full */
 	POOLED,   /* from a pool, whose reserved bytes count instead */
-	MANAGED,  /* moves between host and devices: a part of its own */
+	MANAGED,  /* moves between host and devices: reported as a part of its own */
 	IMPORTED, /* another process's: listed, not counted */
 	KINDS,
 };
@@ -73,13 +73,14 @@ struct ledger {
 /* In a forked child: empties it, whatever state its locks are in. */
 void ledger_reset(struct ledger *ledger);
 
-/* Fetches from memory where the entry of an address is or will be: the slowest part of what follows. */
+/* Fetches from memory where the entry of an address is or will be: that is the slowest part of
+ * adding or removing it. */
 void ledger_expect(struct ledger *ledger, uint64_t address);
 /* Replaces an entry with the same address: that one was freed by a call that is not hooked. */
 void ledger_add(struct ledger *ledger, const struct entry *entry);
 /* Removes an entry; 0: there was none. */
 int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken);
-/* Sets the device of an entry, if it is still the same one. */
+/* Sets the device of an entry, if the entry has not changed. */
 void ledger_place(struct ledger *ledger, const struct entry *entry, uint8_t device);
 
 void ledger_sum(struct ledger *ledger, struct sums *sums);

@@ -70,9 +70,8 @@ int start_thread(void *(*run)(void *))
 	return !failed;
 }
 
-/*
- * Whether this thread has the filters of the main thread. Another one may have more;
- * and in a child made without atfork handlers nothing here is its own.
+/* Whether this thread has the main thread's filters. Other threads may have more. In a child
+ * made without atfork handlers nothing here belongs to the child.
  */
 static int is_known_thread(void)
 {

@@ -1,12 +1,12 @@
-/*
- * Functions of libdl and libpthread, looked up when they are first needed: this
- * library needs none but libc.so.6, so that a program which uses no GPU loads no
- * other. From glibc 2.34 on that has them; before, libcuda brings both libraries.
+/* 
+ * Functions of libdl and libpthread, looked up when they are first needed: this library needs
+ * only libc.so.6, so a program which uses no GPU loads no other. Since glibc 2.34 libc.so.6 has
+ * these functions; before that, libcuda loads both libraries.
  *
- * A shell with LD_PRELOAD set may also start a program linked with musl, whose
- * loader preloads this library but has no symbol versions and no dlvsym. There is
- * no CUDA for musl, but the program must run as without us, which needs musl's
- * dlsym. Source: https://wiki.musl-libc.org/functional-differences-from-glibc.html
+ * A shell with LD_PRELOAD set may also start a program linked with musl, whose loader preloads
+ * this library but has no symbol versions and no dlvsym. There is no CUDA for musl, but the
+ * program must run as it would without us, for which it needs musl's dlsym. Source:
+ * https://wiki.musl-libc.org/functional-differences-from-glibc.html
  */
 #define _GNU_SOURCE
 #include "shim.h"

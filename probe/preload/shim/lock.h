@@ -13,11 +13,11 @@ struct lock {
 
 #define FOREVER UINT64_MAX
 
-/* Waits while the word has that value, for at most so many milliseconds; it may return early. */
+/* Waits while the word has that value, for at most that many milliseconds; it may return early. */
 void futex_wait(int *word, int value, uint64_t most);
 void futex_wake(int *word, int most);
 
-int lock_wait(struct lock *lock, uint64_t most); /* 0: not in so many milliseconds */
+int lock_wait(struct lock *lock, uint64_t most); /* 0: not within that many milliseconds */
 
 static inline int lock_take_within(struct lock *lock, uint64_t most)
 {

@@ -123,7 +123,7 @@ HOOK(cuMemPoolCreate, (pool, properties), CUmemoryPool *pool, const CUmemPoolPro
 {
 	(void)caller;
 	CUresult answer = real(pool, properties);
-	/* A pool to be shared is counted here too; a pool of managed memory is on no device. */
+	/* A shareable pool is counted here, too; a pool of managed memory is on no device. */
 	if (answer == CUDA_SUCCESS && outer && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
 	    properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
 		pool_made(*pool, properties->location.id);

@@ -12,9 +12,8 @@ struct rescue {
 	int device;
 };
 
-/*
- * Whether a refused allocation is to be tried once more: it waits meanwhile, for
- * at most RESCUE_TIME, until the daemon has freed what neighbours cache. If it is, rescue_end must follow.
+/* Whether a refused allocation is to be tried once more. It waits until the daemon has freed
+ * what neighbours cache, for at most RESCUE_TIME. If it returns true, rescue_end must follow.
  */
 int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size, enum api api);
 /* Takes the second answer. */

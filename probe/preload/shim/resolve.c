@@ -153,7 +153,8 @@ static int is_ours(const void *address)
 	return LOADED(dladdr)(address, &theirs) && LOADED(dladdr)(calls, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* What the caller's object finds in its own scope, the libraries that it is linked with. */
+/* Finds what the caller's object would find in its own scope, the libraries that it is linked
+ * with. */
 static void *in_own_scope(const void *caller, const char *name)
 {
 	Dl_info info;

@@ -58,7 +58,7 @@ void report_stats(struct text *text);   /* "time_ns":…,"devices":[…] */
 void report_hello(struct text *text);   /* "proto":…,"capabilities":[…] */
 int report_can_flush(void);
 
-/* survey.c: the single allocations on a device, outside of pools (pooled 0) or in one. */
+/* survey.c: the single allocations on a device, outside pools (pooled 0) or in a pool. */
 void survey_refresh(uint64_t live);
 void survey_report(struct text *text, int device, int pooled, uint64_t pool); /* ,"blocks":…,"largest":[…] */
 void survey_origins(struct text *text, int device); /* ,"libraries":[…]: who allocated how much outside of pools */
@@ -84,10 +84,10 @@ enum verdict_of { ANSWERED, GOODBYE, FLUSHING };
 enum verdict_of answer_line(const char *line, size_t length, int busy, struct text *text, struct flush *flush, uint64_t *id);
 void answer_refusal(struct text *text, const uint64_t *id, const char *code, const char *message);
 
-/*
- * descriptor.c: a program may close descriptors that are not its own (closefrom
- * in a daemon) and reuse their numbers. So a descriptor's device and inode are
- * recorded, and checked before each use.
+/* 
+ * descriptor.c: a program may close descriptors that it did not open (closefrom in a daemon) and
+ * reuse their numbers. So a descriptor's device and inode are recorded, and checked before each
+ * use.
  */
 struct descriptor {
 	int number; /* -1: none */
@@ -98,7 +98,8 @@ int descriptor_info(int number, struct stat *info); /* 0: it is closed */
 struct descriptor descriptor_of(int number);
 int descriptor_is(const struct descriptor *descriptor); /* whether it is still the same file */
 int descriptor_listens(const struct descriptor *descriptor); /* and also a listening socket */
-/* Whether the directory of a file is root's or this user's alone to change, and whose: another's link would lead elsewhere. */
+/* Whether only root or only this user can change the directory of a file, and which of them: a
+ * link of another user's would lead elsewhere. */
 int owner_alone(const char *file, unsigned int *owner);
 void descriptor_close(struct descriptor *descriptor);   /* if it is still the same file */
 

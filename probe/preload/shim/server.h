@@ -13,7 +13,7 @@ struct server {
 	struct address address;
 	int bound;
 	int out_of_files; /* the program is out of descriptors: accept fails for a while */
-	struct descriptor wakeup, waker; /* a pipe; an eventfd has no inode of its own to check */
+	struct descriptor wakeup, waker; /* a pipe, because an eventfd has no inode of its own to check */
 	uint64_t checked;
 	struct main_thread main_thread;
 	pid_t pid; /* the process that made the address */
@@ -36,7 +36,7 @@ int serves(void);
 /* Starts a detached thread that blocks signals; 0: failed. */
 int start_thread(void *(*run)(void *));
 void *serve_run(void *unused);
-/* Waits without other system calls, and returns once only so many threads of ours are left. */
+/* Waits without other system calls, and returns once only this many of our threads are left. */
 void park(int own_threads);
 
 #endif

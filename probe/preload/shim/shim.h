@@ -149,7 +149,7 @@ void *resolve_next(enum slot slot);
 void *resolve_handed_out(enum slot slot);
 /* A libcuda function that we call ourselves; NULL: missing. */
 void *resolve_driver(const char *symbol);
-/* Replaces an answer of cuGetProcAddress with our hook, if there is one. */
+/* Replaces the function returned by cuGetProcAddress with our hook, if there is one. */
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
 /* The hook of a slot, to be handed out. */
 void *hook_of(enum slot slot);

@@ -1,14 +1,14 @@
-/*
- * What the kernel says of the process: how many seccomp filters it has, and
- * whether all threads of the program have exited.
+/* 
+ * Reads from /proc how many seccomp filters the process has, and whether all threads of the
+ * program have exited.
  *
- * A filter may kill the process for a system call that its program never makes. So
- * nothing is started in a process with more filters than the command was started
- * under (docs/protocol.md). One may also come later, and reach our threads, if it
- * is for all threads (SECCOMP_FILTER_FLAG_TSYNC): they read the main thread's
- * status after each wait, and wait forever where there are more. That one call,
- * pread64, is of a descriptor opened before, which may by now be the program's own
- * file: it neither moves that nor takes anything from it.
+ * A filter may kill the process for a system call that its program never makes. So nothing is
+ * started in a process with more filters than the command was started under (docs/protocol.md).
+ * A filter may also be added later, and reach our threads if it is for all threads
+ * (SECCOMP_FILTER_FLAG_TSYNC). So they read the main thread's status after each wait, and wait
+ * forever if there are more filters. That single call, pread64, uses a descriptor opened before.
+ * By now it may be the program's own file; pread64 neither moves the file's position nor takes
+ * anything from it.
  *
  * A program whose main thread has called pthread_exit or SYS_exit ends with its last
  * thread, which must not be ours. Its exit status is that of its last thread since
@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of the status file, whose list of groups may be long, or of stat. */
+/* The status file, whose list of groups may be long, or stat. */
 typedef char contents[64 << 10];
 static contents common; /* guarded by server_loop */
 
@@ -139,7 +139,8 @@ void end_program(const struct main_thread *thread)
 	int code = exit_code(thread), number = code & 0x7f;
 	sigset_t all;
 	if (number) {
-		/* A filter, or strict mode, has killed the main thread only, since it was not the last one. */
+		/* A filter, or strict mode, has killed only the main thread, since that was not the last
+		 * one. */
 		sigfillset(&all);
 		(void)signal(number, SIG_DFL);
 		(void)sigprocmask(SIG_UNBLOCK, &all, NULL);

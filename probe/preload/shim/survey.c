@@ -13,7 +13,7 @@ enum {
 	LARGEST = 8,
 	ALLOCATORS = 256,
 	ORIGINS = 128,           /* with as many, the sums are left out: there may be more */
-	MANY = 1 << 16,          /* up to so many entries each time … */
+	MANY = 1 << 16,          /* at most this many entries each time … */
 	SELDOM = 10 * 1000,      /* … more of them at this interval in milliseconds */
 };
 

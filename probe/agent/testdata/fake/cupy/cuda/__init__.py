@@ -1,4 +1,4 @@
-"""cupy.cuda of the stand-in. A pool's figures are those of the thread's current device."""
+"""cupy.cuda of the stand-in. A pool reports figures for the thread's current device."""
 
 import ctypes
 import threading

@@ -18,7 +18,7 @@ from .pool import PoolAllocator
 
 _release = tuple(int(n) for n in torch.__version__.partition("+")[0].split(".")[:2])
 _initialized = False
-_queued_calls = []  # as PyTorch's: what is called at the end of the initialisation, with a traceback
+_queued_calls = []  # like PyTorch's: called at the end of the initialisation, with a traceback
 _initialised_in = None
 _here = threading.local()
 _devices = []

@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 class AcceleratorError(RuntimeError):
-    """Of a call of CUDA, since 2.8."""
+    """The error of a CUDA call, since 2.8."""
 
 
 class Device:

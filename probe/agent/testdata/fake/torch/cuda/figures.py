@@ -34,7 +34,8 @@ def follow(figure, now):
 
 
 def flat(stats):
-    """memory_stats, with joined names, from the nested one. The IDs of pools are pairs."""
+    """Makes memory_stats, with joined names, from the nested statistics. The IDs of pools are
+    pairs."""
     def joined(prefix, value):
         if not isinstance(value, dict):
             return {prefix: value}

@@ -1,4 +1,4 @@
-"""memory._snapshot of a release, but for its segments."""
+"""memory._snapshot of a release, without its segments."""
 
 from .caching import FRAMES
 
@@ -17,7 +17,7 @@ def settings(release, text):
 
 
 def event(release, number, size):
-    """Of an allocation, in the recorded history."""
+    """The entry of an allocation in the recorded history."""
     size, address, frames = size if isinstance(size, tuple) else (size, number, FRAMES)
     made = {"action": "alloc", "addr": address, "size": size, "stream": 0, "time_us": number, "frames": frames}
     if release >= (2, 8):

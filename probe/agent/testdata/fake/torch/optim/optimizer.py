@@ -1,4 +1,4 @@
-"""An optimizer that does nothing but call the hooks, as PyTorch's does."""
+"""An optimizer that only calls the hooks, as PyTorch's does."""
 
 from collections import OrderedDict
 from itertools import chain

@@ -1,4 +1,4 @@
-"""A module that does nothing but hold tensors, and call the hooks as PyTorch's does."""
+"""A module that only holds tensors, and calls the hooks as PyTorch's does."""
 
 from collections import OrderedDict
 
