@@ -145,7 +145,9 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	}
 	then := &snapshot.Snapshot{Time: t, Past: true, Simulated: f.simulated, Sequence: uint64(f.time)}
 	var box boxState
-	d.state(&box, "SELECT state FROM box_states WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, f.time)
+	var state string
+	d.row([]any{word(&state)}, "SELECT state FROM box_states WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, f.time)
+	_ = json.Unmarshal([]byte(state), &box) // what cannot be read is unknown
 	box.restore(then)
 	if gap := t.UnixNano() - f.time; gap > int64(3*max(then.Interval, time.Second)) {
 		then.Time = moment(f.time)
@@ -226,15 +228,6 @@ func lastAt(times []int64, t int64) int {
 		i--
 	}
 	return i
-}
-
-// state decodes a single state; false if there is none.
-func (d *dayReader) state(into any, query string, args ...any) bool {
-	var text sql.NullString
-	if !d.row([]any{&text}, query, args...) || !text.Valid {
-		return false
-	}
-	return json.Unmarshal([]byte(text.String), into) == nil
 }
 
 // gpusAt returns the GPUs at a moment, without figures.

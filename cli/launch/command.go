@@ -19,21 +19,21 @@ type Command struct {
 	Name    string
 	path    string
 	python  bool   // it is a Python interpreter, or a script for one
-	special string // why it gets no probe: it is setuid, or a Python that is too old
+	Refusal string // why there will be no probe: it is setuid, or a Python that is too old; "" if there will be one
 }
 
 // Inspect finds out what a command is: an interpreter, a script, or another program.
 func Inspect(path string, command []string) Command {
 	s := Command{Name: filepath.Base(path), path: path}
 	if why := preload.Setuid(path); why != "" {
-		s.special = why + ": PYTHONPATH would be ignored there"
+		s.Refusal = text.Clean(s.Name) + ": " + why + ": PYTHONPATH would be ignored there"
 	}
 	arguments := command[1:]
 	for range 3 { // a script's interpreter may be env, and that one's a script again
 		if isPython(path) {
 			s.python = true
-			if old := oldPython(path); old != "" && s.special == "" {
-				s.special = "Python " + old + ": the probe needs 3.8 or newer"
+			if old := oldPython(path); old != "" && s.Refusal == "" {
+				s.Refusal = text.Clean(s.Name) + ": Python " + old + ": the probe needs 3.8 or newer"
 			}
 			return s
 		}
@@ -113,14 +113,6 @@ func afterEnv(arguments []string) []string {
 		}
 	}
 	return nil
-}
-
-// Refusal returns why there will be no probe, "" if there will be one.
-func (s *Command) Refusal() string {
-	if s.special != "" {
-		return text.Clean(s.Name) + ": " + s.special
-	}
-	return ""
 }
 
 // Preloading is whether a command gets the native probe.

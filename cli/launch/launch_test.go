@@ -49,7 +49,7 @@ func TestInterpretersOfScriptsAreFound(t *testing.T) {
 		t.Fatal("no files")
 	}
 	for path, want := range map[string]bool{python: true, script: true, "/bin/true": false} {
-		if got := Inspect(path, []string{path}); got.python != want || got.Refusal() != "" {
+		if got := Inspect(path, []string{path}); got.python != want || got.Refusal != "" {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}

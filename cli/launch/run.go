@@ -240,8 +240,8 @@ func withProbes(p *command.Program, c Command, preloading Preloading, verbose bo
 		p.Warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
 		return os.Environ()
 	}
-	if why := c.Refusal(); why != "" {
-		p.Warn("no probe: %s", why)
+	if c.Refusal != "" {
+		p.Warn("no probe: %s", c.Refusal)
 	} else if verbose && c.python {
 		p.Warn("the probe is in %s; it serves as soon as a GPU is used", directory)
 	} else if verbose {

@@ -88,27 +88,22 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 
 // ids returns the metrics to write.
 func (f *exportFlags) ids() (ids []metric.ID, err error) {
-	recorded, names := recordedMetrics()
+	recorded := metric.KeptOf(metric.GPU|metric.Process, metric.Recorded)
 	if len(f.metrics) == 0 {
 		return recorded, nil
 	}
 	for _, name := range f.metrics {
-		at := slices.Index(names, name)
-		if at < 0 {
+		id := metric.Named(name)
+		if !slices.Contains(recorded, id) {
+			var names []string
+			for _, id := range recorded {
+				names = append(names, metric.Table[id].Name)
+			}
 			return nil, command.Usage("--metric: %q is not recorded", text.Clean(name)).Then(text.Wrap("  recorded: "+strings.Join(names, ", "), 78, "          ")...)
 		}
-		ids = append(ids, recorded[at])
+		ids = append(ids, id)
 	}
 	return ids, nil
-}
-
-func recordedMetrics() (ids []metric.ID, names []string) {
-	for id := range metric.Count {
-		if metric.Table[id].History == metric.Recorded {
-			ids, names = append(ids, id), append(names, metric.Table[id].Name)
-		}
-	}
-	return ids, names
 }
 
 // exported is the part of a line before the metrics, in the words of docs/json.md.

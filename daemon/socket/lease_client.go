@@ -70,10 +70,11 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 		var given schema.Lease
 		if err == nil {
 			lost = time.Time{}
-			given, err = client.claim(ctx, &claim, func(waiting schema.Lease) {
+			client.waits = func(waiting schema.Lease) {
 				claim.Ticket = string(waiting.ID)
 				waits(waiting)
-			})
+			}
+			given, err = client.askLease(ctx, claim.request())
 			_ = client.Close() // it has answered, or failed
 		}
 		if err == nil || ctx.Err() != nil || !Busy(err) && (refused(err) || claim.Ticket == "") {
@@ -90,12 +91,6 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 			claim.Wait = max(time.Until(deadline), time.Millisecond)
 		}
 	}
-}
-
-// claim asks for the lease once.
-func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
-	c.waits = waits
-	return c.askLease(ctx, claim.request())
 }
 
 func (c *Client) askLease(ctx context.Context, r *request) (schema.Lease, error) {

@@ -277,7 +277,7 @@ func BenchmarkClaim(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		given, err := client.claim(context.Background(), &Claim{Ask: lease.Ask{Claim: lease.Claim{Need: quantity.MiB, Count: 1}}}, nil)
+		given, err := client.askLease(context.Background(), (&Claim{Ask: lease.Ask{Claim: lease.Claim{Need: quantity.MiB, Count: 1}}}).request())
 		if err == nil {
 			_, err = client.ReleaseLease(context.Background(), string(given.ID))
 		}
