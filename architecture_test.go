@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestArchitectureShowsEveryImport holds the drawing in docs/architecture.md to
-// the code: every package, by layers, with all that it imports of ours.
-// UPDATE_GOLDEN=1 (make golden) draws it anew.
+// TestArchitectureShowsEveryImport holds the drawing in docs/architecture.md to the code: every
+// package, by layers, with all our packages that it imports. UPDATE_GOLDEN=1 (make golden) draws it
+// again.
 func TestArchitectureShowsEveryImport(t *testing.T) {
 	const path, begin, end = "docs/architecture.md", "<!-- imports -->\n```\n", "```\n<!-- /imports -->"
 	text, err := os.ReadFile(path)
@@ -38,8 +38,8 @@ func TestArchitectureShowsEveryImport(t *testing.T) {
 	}
 }
 
-// TestNoFolderIsTooLarge: a newcomer does not find a file among more. What belongs
-// together becomes a room of its own.
+// TestNoFolderIsTooLarge: a newcomer does not find a file among more than this. Files that belong
+// together get a package of their own.
 func TestNoFolderIsTooLarge(t *testing.T) {
 	const limit = 35
 	files := map[string]int{}

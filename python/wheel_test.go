@@ -115,8 +115,8 @@ func TestWheelIsReproducible(t *testing.T) {
 	}
 }
 
-// TestInstalledWheel: the command is the program itself, python -m vramscope becomes it,
-// and the package returns what it says.
+// TestInstalledWheel: the command is the program itself, python -m vramscope becomes it, and the
+// package returns its output.
 func TestInstalledWheel(t *testing.T) {
 	i := install(t, build(t, needs.Vramscope(t)))
 	out, err := exec.Command(i.program, "--version").CombinedOutput()
@@ -126,7 +126,7 @@ func TestInstalledWheel(t *testing.T) {
 
 	environ := i.on(t, fakedriver.Box(2, 1), i.standIns(t))
 	cmd := exec.CommandContext(t.Context(), interpreter, "-m", "vramscope", "stream")
-	cmd.Dir, cmd.Env = t.TempDir(), environ // the package's source here is not the installed one
+	cmd.Dir, cmd.Env = t.TempDir(), environ // the package's source here is not the installed package
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

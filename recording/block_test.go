@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMalformedTailIsRefused: what is cut off, names no series or one that cannot be, or comes
+// TestMalformedTailIsRefused: a row that is cut off, names no series or an impossible one, or comes
 // after a block is full.
 func TestMalformedTailIsRefused(t *testing.T) {
 	row := func(series uint64) []byte { return append(binary.AppendUvarint(nil, series<<1|1), 5) }
@@ -33,7 +33,7 @@ func TestMalformedTailIsRefused(t *testing.T) {
 	}
 }
 
-// TestChecksumIsOfEachRow: also of one without data; and of its series and its moment.
+// TestChecksumIsOfEachRow: it covers a row without data, too, and the row's series and moment.
 func TestChecksumIsOfEachRow(t *testing.T) {
 	for _, data := range [][]byte{{}, {1, 2, 3}} {
 		row := checked(7, 9, append(make([]byte, checksumBytes), data...))

@@ -26,8 +26,8 @@ func edit(t *testing.T, path string, change func(*database)) {
 	}
 }
 
-// A bit that the disk has flipped makes samples unknown, and the recording says so;
-// it never makes other samples of them.
+// A bit that the disk has flipped makes samples unknown, and the recording says so; it never turns
+// them into other samples.
 func TestFlippedBitInventsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

@@ -62,7 +62,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	}
 }
 
-// The rows of a tail are differences: the next recorder keeps those before a damaged one, and no other.
+// The rows of a tail are differences: the next recorder keeps only those before a damaged row.
 func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(50)
@@ -249,7 +249,7 @@ func TestCorruptPage(t *testing.T) {
 	}
 }
 
-// TestEndlessQueryIsEnded: a view of somebody's file may never end.
+// TestEndlessQueryIsEnded: a view in a file from somebody else may never end.
 func TestEndlessQueryIsEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x"+suffix)
 	d, err := openDatabase(path)
@@ -276,7 +276,7 @@ func TestEndlessQueryIsEnded(t *testing.T) {
 	}
 }
 
-// TestLongRowIsRefused: a value of somebody's file may have a gigabyte.
+// TestLongRowIsRefused: a value in a file from somebody else may have a gigabyte.
 func TestLongRowIsRefused(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})

@@ -133,7 +133,7 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err has what went wrong
+	defer func() { _ = rows.Close() }() // Err says what went wrong
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return err

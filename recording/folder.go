@@ -112,9 +112,9 @@ func (w *Writer) prune(now time.Time) {
 	}
 }
 
-// present returns the time from which the age of days is measured: now, or the end of the newest day
-// before the current one. So a clock that is set years ahead for a moment removes nothing, nor
-// does a box that was off for long.
+// present returns the time from which the age of days is measured: now, or the end of the newest
+// day before the current one. So nothing is removed if a clock is set years ahead for a moment, or
+// if a box was off for a long time.
 func (w *Writer) present(paths []string, now time.Time) time.Time {
 	for _, path := range slices.Backward(paths) {
 		name, _ := strings.CutSuffix(filepath.Base(path), suffix)
@@ -144,8 +144,8 @@ func reasonOf(err error) string {
 	return text
 }
 
-// trim removes the oldest samples of the current day while that day alone takes more than limit.
-// It removes a few blocks a call. Their pages are used again; the file does not shrink.
+// trim removes the oldest samples of the current day while that day takes more than limit by
+// itself. It removes a few blocks a call. Their pages are used again; the file does not shrink.
 func (d *day) trim(limit int64) {
 	const blocks = 32
 	for range blocks {
@@ -167,7 +167,7 @@ func damaged(err error) bool {
 		strings.Contains(text, "file is not a database")
 }
 
-// setAside renames a damaged database of today, so that recording goes on in a new one. sqlite3's
+// setAside renames a damaged database of today, so that recording continues in a new one. sqlite3's
 // .recover may recover data from it.
 func setAside(path string) {
 	to := strings.TrimSuffix(path, suffix) + "-damaged" + suffix

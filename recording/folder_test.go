@@ -34,8 +34,8 @@ func TestSecondWriterIsRefused(t *testing.T) {
 	}
 }
 
-// TestFolderThatOthersCanWriteIsRefused: somebody could put a link there, which SQLite
-// would follow. It can still be read.
+// TestFolderThatOthersCanWriteIsRefused: somebody could put a link there, which SQLite would
+// follow. The folder can still be read.
 func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
@@ -219,8 +219,8 @@ func TestSlowDiskIsAGap(t *testing.T) {
 	}
 }
 
-// Where somebody removes what is recorded, or the folder, recording does not go on
-// into files without a name until midnight.
+// If somebody removes a recording, or the folder, recording does not continue in files without a
+// name until midnight.
 func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		directory := filepath.Join(t.TempDir(), "recording")
@@ -256,8 +256,8 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestLockThatIsReplacedIsTakenAnew: somebody replaces the file of the lock, and another
-// program could lock that; from the next day on it cannot, or the recording pauses.
+// TestLockThatIsReplacedIsTakenAnew: somebody replaces the lock's file, and another program could
+// lock the new one. From the next day it cannot, or the recording pauses.
 func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		directory := t.TempDir()
@@ -289,7 +289,8 @@ func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 	}
 }
 
-// TestStartWaitsForItsFolder: it is tried again, and says meanwhile why nothing is recorded.
+// TestStartWaitsForItsFolder: opening is tried again, and meanwhile the reason why nothing is
+// recorded is given.
 func TestStartWaitsForItsFolder(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
 	if err := os.WriteFile(directory, nil, 0o600); err != nil { // not a directory

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestJobHasOneLine: a job of two steps, with half a minute between them, has one line, a
-// minute after the second; a service and a process without a job have none.
+// TestJobHasOneLine: a job of two steps, half a minute apart, has one line, a minute after the
+// second; a service and a process without a job have none.
 func TestJobHasOneLine(t *testing.T) {
 	var jobs Jobs
 	var lines []string

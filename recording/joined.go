@@ -9,10 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Joined joins a live history and an earlier one. What the screen asks for at every frame is
-// answered at once: the earlier history is read in the background, and its part is unknown until
-// then. An earlier history may have a method Away() bool, which reports that it cannot be reached
-// for now, as while a daemon restarts.
+// Joined joins a live history and an earlier one. It answers at once what the screen asks for at
+// every frame: the earlier history is read in the background, and its part is unknown until then.
+// An earlier history may have a method Away() bool, which reports that it cannot be reached for
+// now, as while a daemon restarts.
 type Joined struct {
 	whole
 	failed func(error) // takes a panic of the background
@@ -51,7 +51,7 @@ const (
 
 var _ snapshot.History = (*Joined)(nil)
 
-// Join makes a Joined of the live history alone. It passes a panic in the background to failed.
+// Join makes a Joined with only the live history. It passes a panic in the background to failed.
 func Join(live snapshot.History, failed func(error)) *Joined {
 	j := &Joined{failed: failed, grids: make(map[grid][]snapshot.Point)}
 	j.whole = whole{live, func() snapshot.History {

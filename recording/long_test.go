@@ -38,13 +38,13 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 	return spent / time.Duration(ticks)
 }
 
-// wholeDay is so many ticks that none is on the next day: they are a millisecond more
-// than a second apart.
+// wholeDay is a number of ticks that fit in one day: they are a millisecond more than a second
+// apart.
 const wholeDay = 86_300
 
-// TestMonth: a seek anywhere in 30 days takes at most 100 ms. With VRAMSCOPE_FULL
-// two of the days are whole ones, else all are of a few minutes. (That all 30 are
-// whole takes ten minutes: docs/measured/recording.md.)
+// TestMonth: a seek anywhere in 30 days takes at most 100 ms. With VRAMSCOPE_FULL two of the days
+// are whole; all others have a few minutes. (That all 30 are whole takes ten minutes:
+// docs/measured/recording.md.)
 func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -69,7 +69,7 @@ func TestLargeDay(t *testing.T) {
 	seekTest(t, 16, 64, []int{ticks})
 }
 
-// seekTest records so many ticks on each of some days, and looks back.
+// seekTest records a number of ticks on each of some days, and looks back.
 func seekTest(t *testing.T, gpus, rows int, days []int) {
 	t.Helper()
 	directory := t.TempDir()

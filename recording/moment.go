@@ -106,7 +106,7 @@ func newFigures() figures {
 	return figures{gpus: make(map[int64]*values), rows: make(map[int64]*values), instance: make(map[instanceKey]int64)}
 }
 
-// instancesOf has the used memory of a GPU's instances.
+// instancesOf returns a function that gives the used memory of a GPU's instances.
 func (f *figures) instancesOf(gpu int64) func(snapshot.InstanceID) snapshot.Float {
 	return func(in snapshot.InstanceID) snapshot.Float {
 		v, known := f.instance[instanceKey{gpu, in}]
@@ -200,7 +200,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		times = tail.block.times[:tail.block.n]
 		columns, err = d.tailColumns(tail)
 	} else {
-		var blocks []tickBlock // more than one, as a block may be damaged
+		var blocks []tickBlock // several if a block is damaged
 		if blocks, err = d.ticksOf(f.id, "from_ns <= ? ORDER BY from_ns DESC LIMIT 4", t); len(blocks) > 0 {
 			times = blocks[0].times
 			columns, err = d.columnsOf(f.id, blocks[0].from)

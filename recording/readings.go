@@ -50,7 +50,7 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 // describeEvery is how long a description of the GPUs, which says which ones are lost, is used.
 const describeEvery = 5 * time.Minute
 
-// Moments visits every recorded moment in [from, to) as a snapshot, from the samples alone: At,
+// Moments visits every recorded moment in [from, to) as a snapshot made only from the samples: At,
 // which reads everything else too, would take a hundred times as long.
 func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) error {
 	var base *snapshot.Snapshot
@@ -140,7 +140,7 @@ func (w *walk) gpu(uuid string) int64 {
 }
 
 func (d *dayReader) walk(w *walk) error {
-	tail := d.tailOf(w.id) // read before the chunks: what is sealed in between is then in them
+	tail := d.tailOf(w.id) // read before the chunks, so that a tail that is sealed meanwhile is in them
 	sealed := int64(0)
 	blocks, err := d.ticksOf(w.id, "from_ns < ? AND to_ns >= ? ORDER BY from_ns", w.to, w.from)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsHaveTheFiguresOfAt: also after a GPU has gone that the description still has.
+// TestMomentsHaveTheFiguresOfAt: also after a GPU has disappeared that is still in the description.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)
@@ -91,7 +91,7 @@ func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	}
 }
 
-// TestUnknownFiguresStayUnknown: of a row, and of a GPU that did not answer. None becomes 0.
+// TestUnknownFiguresStayUnknown: those of a row, and of a GPU that did not answer. None becomes 0.
 func TestUnknownFiguresStayUnknown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	snap := q.next()

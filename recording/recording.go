@@ -87,8 +87,8 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
-// unlessDamaged returns an error that ends a query over all days: any error but damage, which is a
-// problem of its day.
+// unlessDamaged returns an error that ends a query over all days. Damage does not end it: that is
+// noted as a problem of its day.
 func (r *Recording) unlessDamaged(path string, err error) error {
 	if err != nil && damaged(err) {
 		_ = r.note(path, err)
@@ -132,7 +132,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 	}
 	r.mu.Lock()
 	d := r.open[path]
-	if d != nil && !os.SameFile(d.file, now) { // it was set aside, and another one begun
+	if d != nil && !os.SameFile(d.file, now) { // the database was set aside, and a new one begun
 		_ = d.db.Close() // it was only read
 		delete(r.open, path)
 		d = nil
@@ -235,8 +235,8 @@ func openReader(path string) (*dayReader, error) {
 	return &dayReader{db: db, problem: func(error) {}}, nil
 }
 
-// openWhole opens a database with its log. SQLite must be able to write beside the file for that.
-// Otherwise a database without a log is opened without one. A pragma such as cache_size would
+// openWhole opens a database with its log, for which SQLite must be able to write beside the file.
+// If it cannot, a database without a log is opened without one. A pragma such as cache_size would
 // make SQLite read the tables' definitions before they are limited.
 func openWhole(path string) (db *sql.DB, blank bool, err error) {
 	for _, more := range []string{"", "&immutable=1"} {

@@ -137,8 +137,8 @@ func sameEvent(a, b snapshot.Event) bool {
 	return a.Time.Equal(b.Time) && a.Kind == b.Kind && a.Row == b.Row && a.Message == b.Message
 }
 
-// The events of the next moment and of the previous one, across midnight, are those
-// that all events have there.
+// The next and the previous moment with events, also across midnight, have the same events as the
+// list of all.
 func TestEventsBeside(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 500 { // past midnight
@@ -319,7 +319,7 @@ func TestAlertWhoseProcessBecomesKnown(t *testing.T) {
 	}
 }
 
-// TestEventsBesideADamagedDay: a day that cannot be read hides no other's events.
+// TestEventsBesideADamagedDay: a day that cannot be read does not hide the events of other days.
 func TestEventsBesideADamagedDay(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var events []snapshot.Event
@@ -342,7 +342,7 @@ func TestEventsBesideADamagedDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Close() }() // it has a problem, which is meant
+	defer func() { _ = r.Close() }() // it has a problem, on purpose
 	for name, c := range map[string]struct {
 		got  []snapshot.Event
 		want []snapshot.Event

@@ -97,8 +97,8 @@ func TestTooLargeDaysAreRemoved(t *testing.T) {
 	}
 }
 
-// A day that is too large by itself loses its oldest samples; what is written stays
-// below the limit, and the newest moments are whole.
+// A day that is too large by itself loses its oldest samples; the files stay below the limit, and
+// the newest moments are complete.
 func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -123,7 +123,7 @@ func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
 	}
 }
 
-// One tick of a clock that is set ten years ahead must not remove what is recorded.
+// One tick of a clock that is set ten years ahead does not remove recordings.
 func TestClockAheadRemovesNoDay(t *testing.T) {
 	directory := t.TempDir()
 	for day := range 3 {
@@ -140,7 +140,8 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 	}
 }
 
-// Days are kept for as long, and as many, as is asked for; those of today and later in any case.
+// Days are kept as long, and in such a number, as is asked for; today and later days are always
+// kept.
 func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 	const day, size = 24 * time.Hour, 8
 	for _, c := range []struct {

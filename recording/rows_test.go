@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The sums of a minute and of five are those of the ticks in them.
+// The sums of a minute and of five minutes equal those of the ticks in them.
 func TestSumsAreThoseOfTheTicks(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var moments []*snapshot.Snapshot
@@ -180,7 +180,8 @@ func TestPlainRows(t *testing.T) {
 	if none, err := r.Processes(to.Add(time.Hour), to.Add(2*time.Hour)); err != nil || len(none) != 0 {
 		t.Errorf("later: %+v, %v", none, err)
 	}
-	// The moment of the alert has it, that of the end has the process among the ended.
+	// The moment of the alert has the alert, and the moment of the end has the process among the
+	// ended ones.
 	then, _ := r.At(snap.Time)
 	if len(then.Alerts) != 1 || then.Alerts[0].Message != alert.Message || then.Alerts[0].Row != key {
 		t.Errorf("alerts then: %+v", then.Alerts)
@@ -206,7 +207,7 @@ func TestAlertKeepsTheFirstProcess(t *testing.T) {
 	}
 }
 
-// queryRow is the first row of a query, as text.
+// queryRow returns the first row of a query, as text.
 func queryRow(t *testing.T, r *Recording, query string) string {
 	t.Helper()
 	d, err := r.day(r.all()[0])

@@ -44,9 +44,9 @@ type divider struct {
 	rows   []share                   // of the rows
 }
 
-// meter is a GPU's energy counter, which is read every ten seconds. Until then a tick's energy is
-// estimated from the power. A reading corrects the estimate; if that was too high, the next ticks
-// get less.
+// meter follows a GPU's energy counter, which is read every ten seconds. Until then a tick's energy
+// is estimated from the power. A reading corrects the estimate; if that was too high, the next
+// ticks get less.
 type meter struct {
 	counter     snapshot.Float // at the last tick
 	ahead, owed float64        // J given that the counter does not have yet; of it, before the last reading

@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestSharesAddUpToTheGPU: whatever processes there are and whatever is known of them,
-// they hold the GPU for as long as any is on it, no longer than that, and draw its energy.
+// TestSharesAddUpToTheGPU: whatever processes there are, and whatever is known about them, they
+// hold the GPU exactly while any is on it, and draw all its energy.
 func TestSharesAddUpToTheGPU(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	maybe := func(limit int) snapshot.Int {
@@ -75,7 +75,7 @@ func TestSharesAddUpToTheGPU(t *testing.T) {
 	}
 }
 
-// TestEnergyThatCannotBeKnownIsAGap: after a gap, a reading that failed, and a counter that
+// TestEnergyThatCannotBeKnownIsAGap: after a gap, after a failed reading, and after the counter
 // went back.
 func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	var d divider
@@ -102,7 +102,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	}
 }
 
-// TestEnergyIsOfThoseThatDrewIt: between two readings of the counter one process follows another.
+// TestEnergyIsOfThoseThatDrewIt: one process follows another between two readings of the counter.
 func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
 	var d divider
 	drawn := map[int]float64{}
@@ -124,7 +124,8 @@ func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
 	}
 }
 
-// TestEnergyAfterAGap: what was given by the power before a gap is not given again by the counter.
+// TestEnergyAfterAGap: energy that was estimated from the power before a gap is not counted again
+// by the counter.
 func TestEnergyAfterAGap(t *testing.T) {
 	var d divider
 	sum, gaps := 0.0, 0
@@ -146,8 +147,8 @@ func TestEnergyAfterAGap(t *testing.T) {
 	}
 }
 
-// TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
-// the rest and computes nothing. What no process does is divided equally.
+// TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds the rest
+// and computes nothing. The rest of the time is divided equally.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
 		return snapshot.Process{

@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestEachChangeOfAProcessIsRecorded: a change of any one part counts.
+// TestEachChangeOfAProcessIsRecorded: a change of any one field counts.
 func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
 	make := func() *snapshot.Process {
 		return &snapshot.Process{
@@ -73,7 +73,7 @@ func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
 	}
 }
 
-// TestProblemsOfADay: what is no damage, or of a day that is gone, is none.
+// TestProblemsOfADay: an error that is not damage, or concerns a day that is gone, is no problem.
 func TestProblemsOfADay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "day")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -94,8 +94,8 @@ func TestProblemsOfADay(t *testing.T) {
 	}
 }
 
-// TestConstantsOfAGPU: those with a place of their own are not recorded twice, unknown ones
-// not at all.
+// TestConstantsOfAGPU: those with a field of their own are not recorded twice, and unknown ones not
+// at all.
 func TestConstantsOfAGPU(t *testing.T) {
 	g := snapshot.GPU{}
 	g.TemperatureSlowdown, g.PowerLimit = quantity.From(90, quantity.Driver), quantity.From(700.0, quantity.Driver)
@@ -108,7 +108,7 @@ func TestConstantsOfAGPU(t *testing.T) {
 	}
 }
 
-// TestSamplesOfATail: those of the series after from, up to to; none where it had none.
+// TestSamplesOfATail: the samples of the series after from and up to to; none if it had none then.
 func TestSamplesOfATail(t *testing.T) {
 	tail := &tailCache{block: new(block)}
 	other := &column{series: 1}
@@ -166,8 +166,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestChangesOfAProcessAreRead: what becomes known of a process later, and what its probe
-// says from then on.
+// TestChangesOfAProcessAreRead: what becomes known about a process later, and what its probe says
+// after that.
 func TestChangesOfAProcessAreRead(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	before := q.record(1)[0]

@@ -102,7 +102,7 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 
 const findProcess = `SELECT process FROM processes WHERE pid = ? AND start_time = ? AND pid_namespace = ? AND gpu = ? AND mig_gpu IS ? AND mig_compute IS ?`
 
-// keyColumns are the values for findProcess, and more.
+// keyColumns returns the values for findProcess, followed by more.
 func keyColumns(id snapshot.RowID, gpu any, more ...any) []any {
 	migGPU, migCompute := instanceColumns(id.Instance)
 	return append([]any{id.Process.PID, int64(id.Process.StartTime), int64(id.Process.Namespace), gpu, migGPU, migCompute}, more...)

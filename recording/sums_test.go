@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestPartsOfAMinuteAddUp: a probe that reports for a part of it, and a GPU that is
-// lost for a part of it and whose processes still report.
+// TestPartsOfAMinuteAddUp: a probe reports for only a part of the minute, and a GPU whose processes
+// still report is lost for a part of it.
 func TestPartsOfAMinuteAddUp(t *testing.T) {
 	type figure = quantity.Optional[int64]
 	known := func(v int64) figure { return quantity.From(v, quantity.Computed) }
@@ -48,8 +48,8 @@ func TestPartsOfAMinuteAddUp(t *testing.T) {
 	}
 }
 
-// TestSummedIsWhatAWriterSums: of the newest minutes, also where a figure is known for a
-// part of them only.
+// TestSummedIsWhatAWriterSums: for the newest minutes, even if a figure is known for only a part of
+// them.
 func TestSummedIsWhatAWriterSums(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var moments []*snapshot.Snapshot
@@ -123,8 +123,8 @@ func TestSummedIsWhatAWriterSums(t *testing.T) {
 	}
 }
 
-// TestKeptCacheIsFragmented: what an allocator keeps, as JAX does, is summed as the bars
-// draw it, of the process and of its GPU.
+// TestKeptCacheIsFragmented: memory that an allocator keeps, as JAX does, is summed as the bars
+// draw it, for the process and for its GPU.
 func TestKeptCacheIsFragmented(t *testing.T) {
 	const keeps, frees = 30 * quantity.GiB, 4 * quantity.GiB
 	p := snapshot.Process{
@@ -154,7 +154,7 @@ func TestKeptCacheIsFragmented(t *testing.T) {
 	}
 }
 
-// TestWindowEndsWhereTheNextBegins: and one that is after the clock is over, too.
+// TestWindowEndsWhereTheNextBegins: a window that lies after the clock has ended, too.
 func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	minute := int64(time.Minute)
 	var w window

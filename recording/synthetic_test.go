@@ -13,9 +13,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// synthetic makes the snapshots of a box of any size, much faster than a sampler:
-// memory of processes steps every few minutes, that of every fourth is a sawtooth,
-// sensors and CPU are noise, a process in an hour ends and another begins.
+// synthetic makes the snapshots of a box of any size, much faster than a sampler: the memory of
+// processes changes in steps every few minutes, that of every fourth is a sawtooth, sensors and CPU
+// are noise, and each hour one process ends and another starts.
 type synthetic struct {
 	random *rand.Rand
 	now    time.Time
@@ -96,7 +96,7 @@ func (s *synthetic) after(step time.Duration) *snapshot.Snapshot {
 		g.Memory.Free = driver(79*quantity.GiB - used[g.UUID])
 		for id := metric.FirstSensor; id < metric.Count; id++ {
 			v := 50 + random.IntN(10)
-			if id > metric.PCIeSent { // these stand still, most of the time
+			if id > metric.PCIeSent { // most of the time these do not change
 				v = int(id)
 			}
 			g.Set(id, quantity.From(float64(v), quantity.Driver))

@@ -49,8 +49,8 @@ func (h *stretch) Events(limit int) (events []snapshot.Event) {
 	return events
 }
 
-// TestWholeHistoryTakesEachMomentFromOne: the live history has the last word from its beginning
-// on, the earlier one has what was before.
+// TestWholeHistoryTakesEachMomentFromOne: from its beginning the live history counts; the earlier
+// one has what was before.
 func TestWholeHistoryTakesEachMomentFromOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		live, before   *stretch
@@ -95,8 +95,8 @@ func TestWholeHistoryTakesEachMomentFromOne(t *testing.T) {
 	}
 }
 
-// TestWholeEventsReachBehindThoseOfTheOverlap: the earlier history has events of the live one's
-// time, which the live one has not.
+// TestWholeEventsReachBehindThoseOfTheOverlap: the earlier history has events from the live one's
+// time that the live one lacks.
 func TestWholeEventsReachBehindThoseOfTheOverlap(t *testing.T) {
 	h := Whole(eventless{&stretch{number: 2, oldest: 20, newest: 30}}, func() snapshot.History { return &stretch{number: 1, oldest: 1, newest: 29} })
 	for limit, want := range map[int]int{0: 19, 1: 1, 4: 4, 19: 19, 25: 19} {
@@ -111,7 +111,8 @@ type eventless struct{ snapshot.History }
 
 func (eventless) Events(int) []snapshot.Event { return nil }
 
-// TestWholeSeriesFillsGapsOfTheLiveOne: what the live history has not seen, the earlier one may.
+// TestWholeSeriesFillsGapsOfTheLiveOne: the earlier history may have what the live one has not
+// seen.
 func TestWholeSeriesFillsGapsOfTheLiveOne(t *testing.T) {
 	live, before := &stretch{number: 2, oldest: 4, newest: 9}, &stretch{number: 1, oldest: 1, newest: 20}
 	h := Whole(live, func() snapshot.History { return before })
@@ -136,7 +137,7 @@ func TestHistoryIsAwayWhereItsLiveOneIs(t *testing.T) {
 	}
 }
 
-// TestJoinedEventsAreOfBoth: the live ones first, and no more than the limit.
+// TestJoinedEventsAreOfBoth: the live history's come first, and there are no more than the limit.
 func TestJoinedEventsAreOfBoth(t *testing.T) {
 	j := Join(&stretch{number: 2, oldest: 6, newest: 8}, nil)
 	for _, useless := range []*stretch{{number: 1}, {number: 1, oldest: 6, newest: 9}} {

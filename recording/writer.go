@@ -76,7 +76,8 @@ func Start(directory string, options Options) *Writer {
 	return w
 }
 
-// newWriter returns a writer even with an error, which says why the folder cannot be taken yet.
+// newWriter returns a writer even if it returns an error, which says why the folder cannot be used
+// yet.
 func newWriter(directory string, options Options) (*Writer, error) {
 	options.Keep = cmp.Or(max(options.Keep, 0), 30*24*time.Hour)
 	options.MaxSize = cmp.Or(max(options.MaxSize, 0), 4<<30)
@@ -103,13 +104,13 @@ func (w *Writer) take() error {
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
-	_ = w.lock.Close() // an error is of a file that no program finds
+	_ = w.lock.Close() // an error would concern a file that no program finds
 	w.lock = lock
 	return nil
 }
 
-// Append queues a tick, with the events since the last one. It never waits: if the disk is too
-// slow, the tick is lost, and State counts it. The snapshot must not change any more.
+// Append queues a tick, with the events since the previous one. It never waits: if the disk is too
+// slow, the tick is lost, and State counts it. The snapshot must not be changed after this.
 func (w *Writer) Append(snap *snapshot.Snapshot, events []snapshot.Event) error {
 	select {
 	case w.queue <- tick{snap, events}:
@@ -253,7 +254,7 @@ func (w *Writer) committed() {
 }
 
 // drop closes a day that cannot be written. Committed data is safe. The next attempt opens the
-// database again or, if it is damaged, another one.
+// database again or, if it is damaged, a new one.
 func (w *Writer) drop(err error) {
 	w.lose(int64(w.pending))
 	_ = w.day.database.close() // err is why

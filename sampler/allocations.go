@@ -13,7 +13,8 @@ type allocationReader interface {
 	Allocations(now time.Time, wait time.Duration) []process.Allocation
 }
 
-// allocationWait is how long a single snapshot waits for the scheduler, as no later one follows.
+// allocationWait is how long a single snapshot waits for the scheduler, because no later one
+// follows.
 const allocationWait = time.Second
 
 // nameAllocations adds the jobs that have a GPU without a process. A scheduler numbers GPUs by

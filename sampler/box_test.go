@@ -40,8 +40,8 @@ type box struct {
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// newBox has so many GPUs of 80 GiB with one process of 10 GiB on each:
-// pid 100 on GPU 0, 101 on GPU 1.
+// newBox makes a box of 80 GiB GPUs with one process of 10 GiB on each: pid 100 on GPU 0, 101 on
+// GPU 1.
 func newBox(gpus int) *box {
 	b := &box{
 		readings: map[string]nvml.Reading{}, readErr: map[string]error{},
@@ -156,7 +156,7 @@ func (b *box) use(uuid string, bytes quantity.Bytes) {
 
 func reported[T any](figure T) quantity.Optional[T] { return quantity.From(figure, quantity.Probe) }
 
-// answer has pid's probe report these stats for a GPU, now.
+// answer makes pid's probe report these stats for a GPU, now.
 func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, returnable quantity.Bytes) {
 	reserved := allocated + cached + fragmented
 	b.answers = []probe.Answer{{

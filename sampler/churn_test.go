@@ -8,8 +8,8 @@ import (
 	"vramscope/nvml"
 )
 
-// TestProcessesThatComeAndGoTakeNoMemory: what is kept of processes that have exited is
-// bounded, however many there were.
+// TestProcessesThatComeAndGoTakeNoMemory: what is kept of exited processes is limited, however many
+// there were.
 func TestProcessesThatComeAndGoTakeNoMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("50,000 processes")

@@ -12,9 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// BenchmarkThousandSeries is the cost of forecasting 1,000 series at ten samples a
-// second, as a share of a core: thinned to a sample a second as in the monitor,
-// and with every sample.
+// BenchmarkThousandSeries measures the cost of forecasting 1,000 series at ten samples a second, as
+// a share of a core: thinned to a sample a second as in the monitor, and with every sample.
 func BenchmarkThousandSeries(b *testing.B) {
 	const series, rate = 1000, 10
 	for _, kind := range []struct {

@@ -127,7 +127,7 @@ func (e ending) String() string {
 // prediction is an end that was predicted at a time.
 type prediction struct{ at, end time.Time }
 
-// endingOf compares predictions with the end.
+// endingOf compares predictions with the actual end.
 func endingOf(since []prediction, end time.Time) (e ending) {
 	off := func(x prediction) float64 { return x.end.Sub(end).Seconds() / end.Sub(x.at).Seconds() }
 	if len(since) == 0 {

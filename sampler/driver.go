@@ -23,7 +23,7 @@ type driver struct {
 
 	state    snapshot.Driver
 	gpus     []*gpu // by index; one is removed only when it is superseded
-	devices  int    // of the box, those that --gpu leaves out, too
+	devices  int    // all GPUs of the box, including those that --gpu leaves out
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is in progress
 	openedAt time.Time       // when the last Open was started

@@ -51,9 +51,9 @@ func (d *driver) access(now time.Time) access {
 // GPUs needs seconds.
 const openTimeout = 10 * time.Second
 
-// ensureOpen opens the driver when that is due. It waits for the first Open in full, and for half
-// a GPU's deadline if a working driver is opened again. Otherwise it waits only a moment, so that
-// the screen goes on.
+// ensureOpen opens the driver when that is due. It waits for the first Open in full, and for half a
+// GPU's deadline if a working driver is opened again. Otherwise it waits only a moment, so that the
+// screen is updated.
 func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {

@@ -351,7 +351,7 @@ func (m *meeting) Read(device nvml.Device) (nvml.Reading, error) {
 	return m.DeviceReader.Read(device)
 }
 
-// TestGPUsAreReadAtOnce: none waits for the others.
+// TestGPUsAreReadAtOnce: no GPU waits for the others.
 func TestGPUsAreReadAtOnce(t *testing.T) {
 	b := newBox(16)
 	m := &meeting{DeviceReader: b}

@@ -42,7 +42,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 	if used, ok := g.Last.Used.Value(); ok {
 		message += fmt.Sprintf(", used %s", used)
 	}
-	if peak, ok := g.Last.Peak.Value(); ok { // the peak stands alone if the driver was away at the end
+	if peak, ok := g.Last.Peak.Value(); ok { // without the driver at its end, only the peak is known
 		message += fmt.Sprintf(", peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {

@@ -111,7 +111,7 @@ func TestZombieOnALostGPUHasExited(t *testing.T) {
 }
 
 func TestSlowGPUIsNoEvent(t *testing.T) {
-	b := newBox(1) // another one would be late, too, on a machine with much else to do
+	b := newBox(1) // with two GPUs, a busy machine might make another one late, too
 	s := b.sampler(func(o *Options) { o.Deadline = 2 * hangTime })
 	untilItAnswers := func() {
 		for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
@@ -192,7 +192,7 @@ func TestLastReportOfAnExitedProcessMakesNoRow(t *testing.T) {
 	}
 }
 
-// TestForecastsAreMadeOnceASecond has a box sampled ten times a second.
+// TestForecastsAreMadeOnceASecond samples a box ten times a second.
 func TestForecastsAreMadeOnceASecond(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
@@ -211,7 +211,7 @@ func TestForecastsAreMadeOnceASecond(t *testing.T) {
 	if made < 55 || made > 90 {
 		t.Errorf("%d forecasts in a minute and a half, of which 18 s are too young, want about one a second", made)
 	}
-	// It grows 10 MiB a second; the forecast is at most a second old.
+	// Used memory grows 10 MiB a second; the forecast is at most a second old.
 	const grown quantity.Bytes = 10*gib + 900*quantity.MiB + 600*quantity.MiB
 	for _, p := range before {
 		if p.Horizon == time.Minute && (p.Median < grown-60*quantity.MiB || p.Median > grown+60*quantity.MiB) {
@@ -249,8 +249,7 @@ func TestClearedAlertNamesItsEndedProcess(t *testing.T) {
 	}
 }
 
-// TestRulesAreAppliedOnceASecond has a GPU that reports another critical error
-// ten times a second.
+// TestRulesAreAppliedOnceASecond makes a GPU report another critical error ten times a second.
 func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
@@ -274,8 +273,8 @@ func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	}
 }
 
-// A leak goes on where the time to full is shown in its place: no event says that it has
-// ended, or that it has begun again.
+// A leak continues while the time to full is shown instead of it: no event says that it has ended,
+// or that it has begun again.
 func TestSupersededAlertHasNotEnded(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -295,8 +294,8 @@ func TestSupersededAlertHasNotEnded(t *testing.T) {
 	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in", "alarm_cleared no longer filling up", "alarm_cleared no longer leaking")
 }
 
-// The alert of a GPU goes on when the process that it names becomes known: no event says that
-// it has ended or begun again.
+// The alert of a GPU continues when the process that it names becomes known: no event says that it
+// has ended or begun again.
 func TestAlertGoesOnWhenItsProcessBecomesKnown(t *testing.T) {
 	s := &Sampler{history: history.New(), alerts: alert.New(-1, history.New())}
 	full := snapshot.FullIn{Median: 3 * time.Minute, Earliest: 2 * time.Minute, Latest: 4 * time.Minute}

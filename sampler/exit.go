@@ -32,8 +32,8 @@ func noteExit(g *snapshot.EndedProcess, reader exitReader) syscall.Signal {
 	}
 }
 
-// askedToEnd reports whether somebody asked a process to end: with a signal that says no more, or
-// with any that vramscope sent a moment ago.
+// askedToEnd reports whether somebody asked a process to end: by one of the usual signals, or by
+// any signal that vramscope has just sent.
 func (s *Sampler) askedToEnd(e *snapshot.Event, signal syscall.Signal) bool {
 	const recent, within = 64, 30 * time.Second
 	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM}, signal) ||

@@ -23,7 +23,7 @@ func (e exits) Exit(id process.Identity) (syscall.WaitStatus, bool) {
 // HostMemoryEnded: of 105 how it ended is not known.
 func (e exits) HostMemoryEnded(id process.Identity) bool { return id.PID >= 105 }
 
-// TestKilledProcessIsAnIncident: but not one that was asked to end, or that vramscope signalled.
+// TestKilledProcessIsAnIncident: one that was asked to end, or that vramscope signalled, is not.
 func TestKilledProcessIsAnIncident(t *testing.T) {
 	b := newBox(8)
 	s := b.sampler()

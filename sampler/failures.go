@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// failures is a row's failed allocations, as its probe reported them.
+// failures holds a row's failed allocations, as its probe reported them.
 type failures struct {
 	answered time.Time               // the last time that there was a row or an answer
 	newest   int64                   // time of the newest error that was considered

@@ -28,7 +28,8 @@ func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation 
 	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, Free: reported(free), Allocator: "pytorch", API: api}
 }
 
-// TestLimitsOfMPSClients: what an environment sets limits a client of MPS alone, and its errors have it.
+// TestLimitsOfMPSClients: a limit in the environment applies only to a client of MPS, and its
+// errors report it.
 func TestLimitsOfMPSClients(t *testing.T) {
 	b := newBox(2)
 	for pid := range b.processes {
@@ -54,7 +55,7 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
-// TestNumberedLimit: which of two GPUs CUDA calls 0 is not known, also where --gpu leaves one out.
+// TestNumberedLimit: it is unknown which of two GPUs CUDA calls 0, even if --gpu leaves one out.
 func TestNumberedLimit(t *testing.T) {
 	for _, c := range []struct {
 		gpus int
@@ -131,8 +132,8 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	}
 }
 
-// The row of a program that exits with an out-of-memory error says so, though no
-// tick has shown the count of the program's last report.
+// The row of a program that exits with an out-of-memory error says so, even if no tick has shown
+// the count of the program's last report.
 func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
@@ -166,7 +167,7 @@ func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	}
 }
 
-// An error in a program's first report is in the first count, too.
+// An error in a program's first report is also in the first count, and is counted once.
 func TestErrorInTheFirstReportIsCountedOnce(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

@@ -28,8 +28,8 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
-// rowsOf returns the rows with an index: of one GPU, or of two if another GPU took the index of a
-// lost one.
+// rowsOf returns the rows with an index: those of one GPU, or of two if another GPU has got the
+// index of a lost one.
 func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
 	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
@@ -142,7 +142,7 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	if !g.named.Equal(now) {
 		g.named, g.disputed = now, false
 	}
-	// The size of a MIG instance is not that of its GPU.
+	// The size of a MIG instance differs from that of its GPU.
 	if d.UUID == uuid && d.Total.Known() {
 		g.disputed = g.disputed || g.total.Known() && g.sized.Equal(now) && g.total != d.Total
 		g.total, g.sized = d.Total, now

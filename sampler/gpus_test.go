@@ -56,8 +56,8 @@ func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
 	}
 }
 
-// TestNoGPUByAProbeBesideTheDrivers: where the driver lists GPUs, a probe on
-// another one adds neither a GPU nor a row, and no columns of parts.
+// TestNoGPUByAProbeBesideTheDrivers: if the driver lists GPUs, a probe on another one adds neither
+// a GPU nor a row, and no columns of parts.
 func TestNoGPUByAProbeBesideTheDrivers(t *testing.T) {
 	b := newBox(2)
 	b.report(31, "GPU-x", 80*gib)

@@ -116,7 +116,7 @@ func BenchmarkTick(bench *testing.B) {
 	}
 }
 
-// fullBox has so many processes on each GPU, all in /proc.
+// fullBox makes a box with the given number of processes on each GPU, all in /proc.
 func fullBox(gpus, processes int) *box {
 	b := newBox(gpus)
 	for i, d := range b.devices {
@@ -133,7 +133,7 @@ func fullBox(gpus, processes int) *box {
 	return b
 }
 
-// TestHistoryHasTheGPUsOfEachMoment has a second probe-only GPU for a while.
+// TestHistoryHasTheGPUsOfEachMoment: the box has a second probe-only GPU for a while.
 func TestHistoryHasTheGPUsOfEachMoment(t *testing.T) {
 	b := withoutDriver()
 	b.report(31, "GPU-x", 80*gib)

@@ -33,8 +33,8 @@ func pidsOf(holders []snapshot.Holder) []int {
 	return pids
 }
 
-// TestHoldersOfUnattributedMemory: processes that the driver does not list, on the GPU
-// whose device file they have open, or on none.
+// TestHoldersOfUnattributedMemory: processes that the driver does not list are shown at the GPU
+// whose device file they have open, or at none.
 func TestHoldersOfUnattributedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &heldBox{box: newBox(2)}
@@ -73,7 +73,7 @@ func TestHoldersOfUnattributedMemory(t *testing.T) {
 	})
 }
 
-// TestSlowSearchForHoldersDelaysOneTick: and the next search comes late.
+// TestSlowSearchForHoldersDelaysOneTick: after it the next search waits longer.
 func TestSlowSearchForHoldersDelaysOneTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &heldBox{box: newBox(1), takes: time.Second, holders: []process.Holder{{PID: 200}}}

@@ -44,16 +44,16 @@ type load struct {
 	peaks
 }
 
-// peaks are the levels from which a process freed most of its memory. The next rise is expected
-// to exceed the highest peak by at most the difference between the highest and the lowest. After
-// a rise exceeds that, no limit is expected.
+// peaks holds the levels from which a process freed most of its memory. The next rise is expected
+// to exceed the highest peak by at most the difference between the highest and the lowest. After a
+// rise exceeds that, no limit is expected.
 type peaks struct {
 	now  quantity.Bytes   // the highest use since it freed
 	past []quantity.Bytes // the last few peaks, oldest first
 }
 
 const (
-	freed    = 4 // a process that uses less than this part of its peak, a quarter, has freed most of it
+	freed    = 4 // a process that uses less than one part in this many of its peak has freed most of it
 	maxPeaks = 8
 )
 
@@ -66,7 +66,7 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room returns how much the process is expected to grow at most; 0 is unknown.
+// room returns by how much the process is expected to grow at most; 0 is unknown.
 func (p *peaks) room(used quantity.Bytes) quantity.Bytes {
 	if len(p.past) == 0 {
 		return 0
@@ -184,7 +184,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	case l.begin.IsZero() && !l.rebuilds:
 		l.over = !young(r.came) && !young(started) && used >= nearlyNothing
 	case l.over && used < nearlyNothing:
-		*l = load{top: l.top, like: l.like, peaks: l.peaks} // it has freed what it had
+		*l = load{top: l.top, like: l.like, peaks: l.peaks} // it has freed its memory
 	}
 	l.peaks.watch(used)
 	from := l.begin
@@ -196,7 +196,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	}
 }
 
-// fills reports whether the series alone is expected to grow by that much.
+// fills reports whether the series is expected to grow by that much by itself.
 func (o *outlook) fills(free quantity.Bytes) bool {
 	if o.forecaster == nil {
 		return false

@@ -31,7 +31,7 @@ func newIdler(used quantity.Bytes) *idler {
 	return i
 }
 
-// move changes what is used by so much a second.
+// move changes the used memory at a rate a second.
 func (i *idler) move(rate quantity.Bytes, seconds int) {
 	i.alarmed, i.loading, i.unsteady = 0, 0, 0
 	for range seconds {
@@ -76,8 +76,8 @@ func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
 	}
 }
 
-// A process that has memory already takes more: the first time for a minute at most, and
-// for as long as its like.
+// A process that has memory already takes more: that counts as a load for a minute at most the
+// first time, and later for as long as similar rises took.
 func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	i := newIdler(10 * gib)
 	i.move(200*mib, 60)
@@ -101,7 +101,7 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	}
 }
 
-// What less than a minute is left for is not waited for, but below a level that was
+// If less than a minute is left, the end of a load is not waited for, except below a level that was
 // reached before.
 func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	i := newIdler(40 * gib)
@@ -120,8 +120,8 @@ func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	}
 }
 
-// A process that rose, and freed what it had, rises again: it is expected to get as far, and
-// not to fill the GPU, until it is further. How far its rises differ counts too.
+// A process that rose and freed its memory rises again: it is expected to rise as far as before,
+// and not to fill the GPU, until it has risen further. How far its rises differ counts, too.
 func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	i := newIdler(gib)
 	i.move(60*mib, 700) // to 42 GiB
@@ -169,8 +169,8 @@ func TestCommandsRisesAreRemembered(t *testing.T) {
 	}
 }
 
-// A sampler that starts anew knows from the recording how long a program's last load took, also of
-// a process that has ended, and does not alarm in the next one.
+// A sampler that starts again knows from the recording how long a program's last load took, even if
+// the process has ended, and does not raise an alarm in the next one.
 func TestNewSamplerKnowsEarlierLoads(t *testing.T) {
 	for _, tc := range []struct{ knows, ended bool }{{true, true}, {true, false}, {false, true}} {
 		directory := t.TempDir()
@@ -244,8 +244,8 @@ func TestRebuildingIsNotForecast(t *testing.T) {
 	}
 }
 
-// A notebook that has caught its error and keeps little is steady after a while, and neither
-// it nor its GPU goes without a forecast for ever.
+// A notebook that has caught its error and keeps little memory is steady after a while; neither it
+// nor its GPU stays without a forecast for ever.
 func TestRebuildingEndsWithLittleMemory(t *testing.T) {
 	i := newIdler(30 * gib)
 	i.answer(100, "GPU-0", gib, 0, 0, 0)

@@ -234,7 +234,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 		s.noteRise(now, p, count)
 		r.load = load{rebuilds: true, top: r.load.top, like: r.load.like, peaks: r.load.peaks} // it loads again
 	case !known && count > 0 && f != nil:
-		f.logged = 0 // the first count has those of the first report
+		f.logged = 0 // the first count includes those of the first report
 	}
 	r.oom = p.Probe.OutOfMemoryCount
 }

@@ -39,8 +39,8 @@ type Options struct {
 	// Guard takes each snapshot before it is published, and returns the guard's state. It must
 	// not wait. Nil means no guard.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
-	// Servers adds what watched servers report of themselves to the rows, and returns events. It must
-	// not wait. Nil means that none is watched.
+	// Servers adds to the rows what watched servers report about themselves, and returns events. It
+	// must not wait. Nil means that no server is watched.
 	Servers func(*snapshot.Snapshot) []snapshot.Event
 	// RecordingPaused returns why the daemon records nothing at present. It must not wait. Nil
 	// means unknown.

@@ -187,9 +187,9 @@ const mostLast = 8
 
 type warmSpan struct{ from, to, step time.Duration }
 
-// Forecasters are warmed with the last hour, which has most of what they learn from, and loads with
-// six hours. A sample every ten seconds, the nearest horizon, is enough, except in the last
-// minutes: a young process has no older samples.
+// Forecasters are warmed with the last hour, from which they learn most, and loads with six hours.
+// A sample every ten seconds, the nearest horizon, is enough, except in the last minutes: a young
+// process has no older samples.
 var warmSpans = [...]warmSpan{
 	{6 * time.Hour, time.Hour, loadWindow},
 	{time.Hour, 5 * time.Minute, loadWindow},

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// lateSampler is one that starts beside another, which has run for long.
+// lateSampler returns a sampler that starts long after another one on the same box.
 func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick func()) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -88,7 +88,7 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 	}
 }
 
-// recorded is a history whose ended rows have no figures, as a recording's.
+// recorded is a history whose ended rows have no figures, like a recording's.
 type recorded struct{ snapshot.History }
 
 func (r recorded) At(t time.Time) (*snapshot.Snapshot, bool) {
@@ -157,7 +157,7 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// A job loads its weights for a minute and leaks from then on.
+// A job loads its weights for a minute and then leaks.
 func TestLeakAfterALoadIsPredicted(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)

@@ -21,7 +21,7 @@ import (
 // farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
-// predict forecasts a GPU and when it will be full: by its own forecaster or, after a step, by
+// predict forecasts a GPU and when it will be full: with its own forecaster or, after a step, with
 // those of its processes.
 func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) snapshot.Outlook {
 	if !s.disturbed(now, at) {

@@ -13,8 +13,7 @@ import (
 
 const mib = quantity.MiB
 
-// leaks has GPU 0 and its process grow by 32 MiB a second, from 40 GiB, for so many
-// seconds.
+// leaks makes GPU 0 and its process grow by 32 MiB a second, from 40 GiB, for some seconds.
 func leaks(b *box, s *Sampler, seconds int) (last *snapshot.Snapshot) {
 	for i := range seconds {
 		b.use("GPU-0", 40*gib+quantity.Bytes(i+1)*32*mib)
@@ -23,7 +22,7 @@ func leaks(b *box, s *Sampler, seconds int) (last *snapshot.Snapshot) {
 	return last
 }
 
-// noDeadline has a tick wait for its GPUs also on a slow machine.
+// noDeadline makes a tick wait for its GPUs even on a slow machine.
 func noDeadline(o *Options) { o.Deadline = time.Minute }
 
 func fullIn(t *testing.T, got *snapshot.FullIn, want, tolerance time.Duration) {
@@ -174,8 +173,8 @@ func TestForecastsSurviveAPause(t *testing.T) {
 	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
 }
 
-// A cache that grows is no leak; a leak into a cache is one, although used memory
-// does not grow.
+// A cache that grows is no leak; a leak that fills a cache is one, although used memory does not
+// grow.
 func TestLeakIsOfAllocatedMemory(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -263,8 +262,8 @@ func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
 	}
 }
 
-// A GPU that does not answer for a while makes no forecaster for each of its processes:
-// making a thousand at a time takes half a second.
+// While a GPU does not answer, no forecaster is made for its processes: making a thousand at a time
+// takes half a second.
 func TestGapsMakeNoForecaster(t *testing.T) {
 	var lazy outlook
 	every := forecast.New()

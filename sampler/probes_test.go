@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// filled has every stat, each with a value of its own.
+// filled returns an allocator with every stat, each with a different value.
 func filled() probe.Allocator {
 	next := quantity.Bytes(0)
 	size := func() snapshot.Bytes { next += quantity.MiB; return reported(next) }
@@ -126,7 +126,7 @@ func (b *answeringLater) Answers() []probe.Answer {
 
 func (b *answeringLater) oneMore() { b.answers, b.later = append(b.answers, b.later[0]), b.later[1:] }
 
-// TestUnaskedCountsEveryRowWithoutAnAnswer, also where one answers meanwhile.
+// TestUnaskedCountsEveryRowWithoutAnAnswer: even if one answers meanwhile.
 func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	b := newBox(0)
 	for pid := 31; pid < 35; pid++ {
@@ -140,7 +140,8 @@ func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestMismatchCountsReports, not ticks: several may come before the next report.
+// TestMismatchCountsReports: it counts reports, not ticks. Several ticks may come before the next
+// report.
 func TestMismatchCountsReports(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -159,8 +160,8 @@ func TestMismatchCountsReports(t *testing.T) {
 	}
 }
 
-// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow says what is
-// allocated, and may have cached any part of the rest.
+// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow reports the allocated memory,
+// and may have cached any part of the rest.
 func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	b := newBox(1)
 	b.use("GPU-0", 10*gib)
@@ -175,9 +176,9 @@ func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	}
 }
 
-// TestRelayedReportsAreHeldAgainstTheDriver: what a daemon passes on is checked as
-// a probe's own report, and is of the process with that identity alone. The user
-// of this monitor may not read the pid namespaces of others.
+// TestRelayedReportsAreHeldAgainstTheDriver: a report that a daemon passes on is checked like a
+// probe's own report, and counts only for the process with that identity. The user of this monitor
+// may not read the pid namespaces of others.
 func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	for _, c := range []struct {
 		name, device string
@@ -220,9 +221,9 @@ func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedReportsAreBelievedAgain: memory that is asleep looks like a lie to
-// whoever does not know. Of a report that the driver does not confirm nothing counts,
-// and the next one that agrees is shown at once, whatever its peaks.
+// TestUnconfirmedReportsAreBelievedAgain: without knowing about it, sleeping memory looks like a
+// lie. If the driver does not confirm a report, none of it counts, and the next one that agrees is
+// shown at once, whatever its peaks.
 func TestUnconfirmedReportsAreBelievedAgain(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

@@ -31,7 +31,7 @@ type report struct {
 	device  *probe.Device
 	at      time.Time      // when the probe read it
 	arrived time.Time      // no later than this, in fact
-	held    quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
+	held    quantity.Bytes // the least that the process holds, by any of its figures; a peak is of another moment
 }
 
 // bound is a limit by the driver's figures at a moment.

@@ -113,8 +113,8 @@ func checkAgainstDriver(t *testing.T, snap *snapshot.Snapshot, most, used quanti
 	}
 }
 
-// TestReportsFromBeforeTheDriversReadingsAreNotRejected: a process has emptied its
-// cache after its probe read it, and before a command that samples once came.
+// TestReportsFromBeforeTheDriversReadingsAreNotRejected: a process has emptied its cache after its
+// probe read it, but before a command that samples once was started.
 func TestReportsFromBeforeTheDriversReadingsAreNotRejected(t *testing.T) {
 	r, now := &reports{}, time.Now()
 	old := report{device: &probe.Device{}, at: now.Add(-time.Second), held: 14 * gib}

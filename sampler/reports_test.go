@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// says has pid's probe report a device, as JSON, before the next tick.
+// says makes pid's probe report a device, as JSON, before the next tick.
 func (b *box) says(t *testing.T, pid int, device string) *probe.Answer {
 	t.Helper()
 	var d probe.Device
@@ -60,8 +60,7 @@ func checkUnknown(t *testing.T, snap *snapshot.Snapshot, p *snapshot.Process) {
 	}
 }
 
-// TestImpossibleReportsAreRejected: GPU 0 has 80 GiB, of which 10 GiB are used,
-// by process 100.
+// TestImpossibleReportsAreRejected: GPU 0 has 80 GiB, of which process 100 uses 10 GiB.
 func TestImpossibleReportsAreRejected(t *testing.T) {
 	const tib = `562949953421312` // 512 TiB
 	hidden := func(b *box) {      // a driver that does not report processes' memory
@@ -124,8 +123,8 @@ func TestImpossibleReportsAreRejected(t *testing.T) {
 	}
 }
 
-// step is one tick: what the driver reports as used when it is read at the tick,
-// and what the probe reports, read lag before the tick (after it, if negative).
+// step is one tick: the driver's figure for used memory, read at the tick, and the probe's report,
+// read lag before the tick (after it, if negative).
 type step struct {
 	used, held quantity.Bytes
 	lag        time.Duration
@@ -134,9 +133,8 @@ type step struct {
 
 const doubted = unknown - 1
 
-// TestSkewedReportsAreShown: a process that grows or shrinks between the
-// driver's reading and the probe's keeps its figures, and a probe that lies has
-// none.
+// TestSkewedReportsAreShown: a process that grows or shrinks between the driver's reading and the
+// probe's keeps its figures; a probe that lies gets none.
 func TestSkewedReportsAreShown(t *testing.T) {
 	const early, late = 900 * time.Millisecond, -10 * time.Millisecond
 	for name, steps := range map[string][]step{
@@ -178,8 +176,8 @@ func TestSkewedReportsAreShown(t *testing.T) {
 	}
 }
 
-// TestHonestReportsAreNotRejected: a process takes and returns half of a GPU's
-// memory between any two readings.
+// TestHonestReportsAreNotRejected: a process takes and returns half a GPU's memory between any two
+// readings.
 func TestHonestReportsAreNotRejected(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, interval := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, time.Minute} {
@@ -228,9 +226,9 @@ func TestReturnableIsBoundedByUsed(t *testing.T) {
 	}
 }
 
-// TestProcessesOfUnknownUseShareWhatIsLeft: where the driver does not report what
-// processes use, their probes together cannot report more than is used on the
-// GPU. Who was there first stays.
+// TestProcessesOfUnknownUseShareWhatIsLeft: if the driver does not report what processes use, their
+// probes together cannot report more than is used on the GPU. The process that was there first
+// keeps its figures.
 func TestProcessesOfUnknownUseShareWhatIsLeft(t *testing.T) {
 	b := newBox(1)
 	r := b.readings["GPU-0"]
@@ -280,7 +278,8 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// TestSizesOfCachesAreBounded by what their process uses, and has allocated, on all GPUs.
+// TestSizesOfCachesAreBounded: by the memory that their process uses, and has allocated, on all
+// GPUs.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes
@@ -296,8 +295,8 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCachesAreBoundInTheFirstTick: also where another probe, before it, adds a row
-// that the driver does not list.
+// TestCachesAreBoundInTheFirstTick: even if another probe has just added a row that the driver does
+// not list.
 func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	b := newBox(1)
 	b.processes[99] = info(99, 900)

@@ -51,7 +51,7 @@ func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snaps
 	return other
 }
 
-// moved reports whether a reading shows a large change, or is the first.
+// moved reports whether a reading shows a large change, or is the first one.
 func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	was, known := before.Value()
 	return !known || max(was-now, now-was) > skewTolerance

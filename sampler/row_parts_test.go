@@ -98,7 +98,7 @@ func TestReadingsThatMayOverlapAChangeAreSkewed(t *testing.T) {
 	}
 }
 
-// late is answer half a second before the next tick.
+// late makes the probe answer half a second before the next tick.
 func (b *box) late(allocated, cached quantity.Bytes) {
 	b.answer(100, "GPU-0", allocated, cached, 0, cached)
 	b.answers[0].At = b.now.Add(500 * time.Millisecond) // the tick comes in a second
@@ -130,7 +130,7 @@ func TestFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 	after := tick(4*gib, 3*gib, 0)
 	check("both show the flush", after, gib)
 
-	// The history has the same.
+	// The history has the same figures.
 	for _, then := range []struct {
 		at   time.Time
 		want quantity.Bytes

@@ -162,8 +162,8 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 // often.
 const wakeUp = 2 * time.Millisecond
 
-// secondTick is how soon the second tick follows an incomplete first one, which waits for names
-// only briefly, and has one reading to compare reports with.
+// secondTick is how soon the second tick follows an incomplete first one. The first waits only
+// briefly for names, and has just one reading to compare reports with.
 const secondTick = 250 * time.Millisecond
 
 func isPreliminary(snap *snapshot.Snapshot) bool {

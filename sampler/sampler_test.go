@@ -117,14 +117,15 @@ func TestSilentProbeHasNoFigures(t *testing.T) {
 	}
 }
 
-// TestSingleHasWhatATickHas: the first of the two look-ups of a single tick is not lost.
+// TestSingleHasWhatATickHas: a single tick looks up processes twice, and loses nothing of the first
+// look-up.
 func TestSingleHasWhatATickHas(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		b := newBox(2)
 		p := b.processes[100]
 		p.Memory = quantity.From(3*quantity.GiB, quantity.System)
 		b.processes[100] = p
-		b.answer(100, "GPU-1", gib, gib, 0, gib) // the driver lists it on GPU 0 alone
+		b.answer(100, "GPU-1", gib, gib, 0, gib) // the driver lists it only on GPU 0
 		snap := b.tick(b.sampler(func(o *Options) { o.Single = single }))
 		if got := snap.Rows[0].Host; got.Or(0) != 3*quantity.GiB {
 			t.Errorf("single %v: memory of the host %v", single, got)
@@ -295,8 +296,8 @@ func TestPanicOfASourceIsAnError(t *testing.T) {
 	}
 }
 
-// The driver is closed after the panic of one GPU: that of another must not end
-// the program there.
+// The driver is closed after the panic of one GPU; the panic of another must not end the program
+// meanwhile.
 func TestPanicsOfTwoGPUsAreOneError(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler(func(o *Options) { o.Devices = panicking{b} })

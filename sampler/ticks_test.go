@@ -13,7 +13,7 @@ import (
 func TestSampleNowAsksALostDriverAtOnce(t *testing.T) {
 	b := newBox(1)
 	b.openErr = nvml.ErrDriverNotLoaded
-	s := b.sampler(func(o *Options) { o.Interval = time.Hour }) // only the first tick, and those of SampleNow
+	s := b.sampler(func(o *Options) { o.Interval = time.Hour }) // only the first tick, and the ticks of SampleNow
 	for range 60 {
 		b.tick(s)
 	}

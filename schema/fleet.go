@@ -26,7 +26,7 @@ type FleetTotals struct {
 	Boxes           snapshot.Int   `json:"boxes"`
 	BoxesDown       snapshot.Int   `json:"boxes_down"`
 	GPUs            snapshot.Int   `json:"gpus"`
-	Own             bool           `json:"own"` // used memory and its parts are those of the filter's users' and jobs' processes
+	Own             bool           `json:"own"` // used memory and its parts are those of the processes of the filter's users and jobs
 	Memory          Memory         `json:"memory"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
@@ -34,8 +34,8 @@ type FleetTotals struct {
 }
 
 // FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its GPUs
-// together. Of a user or a job box is null, too: used memory and its parts are those of the
-// processes, the other figures those of the GPUs on which the processes run.
+// together. For a user or a job box is null, too: used memory and its parts are those of the
+// processes, the other figures those of the GPUs on which they run.
 type FleetLine struct {
 	Box                Text           `json:"box"`
 	Target             Text           `json:"target"` // what names the box to the source
@@ -94,7 +94,8 @@ type FleetRoom struct {
 	Verdict string `json:"verdict"`
 }
 
-// FleetNear is a box without room that comes near, after a flush of what runs there.
+// FleetNear is a box without room that comes near to having it, after a flush of the processes
+// there.
 type FleetNear struct {
 	Box        Text           `json:"box"`
 	Target     Text           `json:"target"`

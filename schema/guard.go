@@ -69,7 +69,7 @@ type Decision struct {
 type GuardDocument struct {
 	Schema    string       `json:"schema"`
 	Decisions []Decision   `json:"decisions"`
-	Replay    *GuardReplay `json:"replay"` // null but for guard replay
+	Replay    *GuardReplay `json:"replay"` // null except for guard replay
 }
 
 // GuardReplay is what a policy would have done over a recording.

@@ -24,7 +24,7 @@ type Holds struct {
 	Devices []HoldsDevice `json:"devices"`
 }
 
-// HoldsDevice is the part on one GPU or MIG instance. The classes sum to what is allocated.
+// HoldsDevice is the part on one GPU or MIG instance. The classes sum to the allocated memory.
 type HoldsDevice struct {
 	GPU            snapshot.Int   `json:"gpu"`
 	UUID           string         `json:"uuid"`

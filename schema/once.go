@@ -112,7 +112,7 @@ func alertOf(a *snapshot.Alert) Alert {
 	return out
 }
 
-// AlertVersion is the schema of what [alerts] exec gets on standard input.
+// AlertVersion is the schema of the document that [alerts] exec gets on standard input.
 const AlertVersion = "vramscope/alert/1"
 
 // AlertDocument is an alert at the moment it was raised (docs/daemon.md).

@@ -132,7 +132,7 @@ type ReportGroup struct {
 	BusyGPUHours snapshot.Float `json:"used_gpu_hours"`
 	IdleGPUHours snapshot.Float `json:"idle_gpu_hours"`
 	EnergyKWh    snapshot.Float `json:"energy_kwh"`
-	Jobs         snapshot.Int   `json:"jobs"` // null where none is known
+	Jobs         snapshot.Int   `json:"jobs"` // null if none is known
 }
 
 // ReportFlushes is what flushes freed, and how much of it stayed free.
@@ -140,7 +140,7 @@ type ReportFlushes struct {
 	Count       int             `json:"count"`
 	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null where none was measured
 	StayedFree  []ReportStaying `json:"stayed_free"`
-	NotMeasured int             `json:"not_measured"` // nothing is known of what they freed
+	NotMeasured int             `json:"not_measured"` // it is unknown what they freed
 }
 
 // ReportStaying is how much of the freed memory the flushed processes had not taken
@@ -160,11 +160,11 @@ type ReportForecaster struct {
 	False      int            `json:"false"`
 	ActedOn    int            `json:"acted_on"`
 	Undecided  int            `json:"undecided"`
-	Fills      snapshot.Int   `json:"fills"` // this and the next two are null where neither used memory nor errors are known
+	Fills      snapshot.Int   `json:"fills"` // this and the next two are null if neither used memory nor errors are known
 	Missed     snapshot.Int   `json:"missed"`
 	Sudden     snapshot.Int   `json:"sudden"`
 	MedianLead snapshot.Float `json:"median_lead_seconds"`
-	// What the alerts forecast as the time to full, where it came true.
+	// The time to full that the alerts forecast, compared with the actual one.
 	MedianError  snapshot.Float    `json:"median_error_percent"`
 	IntervalHeld int               `json:"interval_held"`
 	IntervalOf   int               `json:"interval_of"`
@@ -181,7 +181,7 @@ type ReportEvent struct {
 	GPU     int    `json:"gpu"`
 	UUID    string `json:"uuid"`
 	Kind    string `json:"kind"`
-	Outcome Text   `json:"outcome"` // what came of an alert that the GPU will be full
+	Outcome Text   `json:"outcome"` // the outcome of an alert that the GPU will be full
 	Process Text   `json:"process"`
 	Message Text   `json:"message"`
 }

@@ -46,7 +46,7 @@ func (d *Document) Snapshot() *snapshot.Snapshot {
 	return s
 }
 
-// sane gives an amount of memory its source; an impossible amount becomes unknown.
+// sane marks an amount of memory with its source; an impossible amount becomes unknown.
 func sane(b snapshot.Bytes, source quantity.Source) snapshot.Bytes {
 	v, known := b.Value()
 	if !known || v < 0 || v > mostBytes {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestDocumentIsReadBack: of what is read back the same document is made.
+// TestDocumentIsReadBack: a document that is read back makes the same document again.
 func TestDocumentIsReadBack(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "crowded": snapshottest.Crowded(16, 64),
@@ -58,7 +58,7 @@ func firstDifference(a, b string) string {
 	return "one is longer"
 }
 
-// FuzzDocument: figures that cannot be are unknown, whatever a document says.
+// FuzzDocument: impossible figures are unknown, whatever a document says.
 func FuzzDocument(f *testing.F) {
 	for _, snap := range []*snapshot.Snapshot{snapshottest.DrawnBox(), snapshottest.NoDriver()} {
 		encoded, err := Encode(Of(snap))

@@ -19,7 +19,7 @@ import (
 	"vramscope/schema"
 )
 
-// object is a JSON Schema of an object, as far as this test reads it.
+// object is the part of an object's JSON Schema that this test reads.
 type object struct {
 	Ref        string `json:"$ref"`
 	Required   []string

@@ -23,7 +23,7 @@ type asker struct {
 	key   string
 	paths []step // the user's own program: the path to release, and to resume
 
-	simulated func(path string) ([]byte, error) // answers instead of a program; nil: none is simulated
+	simulated func(path string) ([]byte, error) // answers instead of a program; nil: not simulated
 }
 
 // client uses no proxy, follows no redirect and keeps no connection.

@@ -8,9 +8,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// lookAtComfyUI follows the source of ComfyUI 005f3ba4 and 002f2bed (server.py, main.py). POST /free sets
-// flags, which its queue reads after what it runs. The next workflow loads its models again. ComfyUI does not say
-// whether any is loaded, so a second release is sent like the first.
+// lookAtComfyUI follows the source of ComfyUI 005f3ba4 and 002f2bed (server.py, main.py). POST
+// /free sets flags, which its queue reads after the workflow that runs. The next workflow loads its
+// models again. ComfyUI does not say whether any is loaded, so a second release is sent like the
+// first.
 func lookAtComfyUI(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		System struct {

@@ -35,8 +35,8 @@ type Finder struct {
 	Entries []Entry
 }
 
-// Find finds the server that a process is, or that has started it, and that this user may ask.
-// A *process.Refusal says why there is none.
+// Find finds the server that a process is, or that has started the process, if this user may ask
+// it. A *process.Refusal says why there is none.
 func (f *Finder) Find(id process.Identity) (*Server, error) {
 	if f == nil {
 		return nil, &process.Refusal{Reason: "a simulated process has no server to ask"}
@@ -134,7 +134,7 @@ func kindOf(command []string) string {
 
 var portFlag = regexp.MustCompile(` --port[= ](\d+)`)
 
-// address returns where a server listens: loopback, or an address of its own.
+// address returns where a server listens: on loopback, or on a single address.
 func (s *Server) address(command []string) (string, error) {
 	addresses := listens(s.Process.PID)
 	port := uint64(s.port)
@@ -149,7 +149,7 @@ func (s *Server) address(command []string) (string, error) {
 		return "", fmt.Errorf("it listens on %d ports, none of them %d: name its address in a [[server]] of the configuration", len(addresses), port)
 	}
 	address := addresses[max(at, 0)]
-	if address.Addr().IsUnspecified() { // on all: [::] takes IPv4, too
+	if address.Addr().IsUnspecified() { // listens on all addresses: [::] accepts IPv4, too
 		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), address.Port())
 	}
 	return "http://" + address.String(), nil
@@ -158,7 +158,7 @@ func (s *Server) address(command []string) (string, error) {
 // listens returns the TCP addresses on which a process listens; none if it is in another network namespace.
 func listens(pid int) (addresses []netip.AddrPort) {
 	own, _ := os.Readlink("/proc/self/ns/net")
-	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) // of another user's process root alone reads it
+	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) // only root can read this of another user's process
 	fs, err := procfs.NewDefaultFS()
 	proc, gone := procfs.NewProc(pid)
 	if err != nil || gone != nil || its != own {

@@ -16,14 +16,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// idleFor has the servers of a watcher be idle for so long.
+// idleFor makes the servers of a watcher idle for a time.
 func idleFor(w *Watcher, d time.Duration) {
 	for _, known := range w.of {
 		known.idle = time.Now().Add(-d)
 	}
 }
 
-// TestServersThatDoNotServeAgainAreNotSaidTo: one that sleeps, says nothing, holds less or whose work is unknown.
+// TestServersThatDoNotServeAgainAreNotSaidTo: a server that sleeps, does not answer, holds less, or
+// whose work is unknown.
 func TestServersThatDoNotServeAgainAreNotSaidTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		is     string // what the server reports then
@@ -65,7 +66,8 @@ func TestServersThatDoNotServeAgainAreNotSaidTo(t *testing.T) {
 	}
 }
 
-// TestFiguresAreNotComparedWithUnknownOnes: where the driver reports the memory of some processes, or of none.
+// TestFiguresAreNotComparedWithUnknownOnes: the driver reports the memory of only some processes,
+// or of none.
 func TestFiguresAreNotComparedWithUnknownOnes(t *testing.T) {
 	w, sample := watchedBox(t, "ollama", func(out http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(out, map[string]string{"/api/version": `{"version": "0.9.0"}`, "/api/ps": `{"models": [{"name": "l", "size_vram": 42949672960}]}`}[r.URL.Path])
@@ -79,7 +81,8 @@ func TestFiguresAreNotComparedWithUnknownOnes(t *testing.T) {
 	}
 }
 
-// TestServersThatHangHideNoOthers: an answer is there before the round ends, and what samples note meanwhile stays.
+// TestServersThatHangHideNoOthers: another server's answer is there before the round ends, and what
+// samples note meanwhile is kept.
 func TestServersThatHangHideNoOthers(t *testing.T) {
 	w, sample := watchedBox(t, "vllm", vllm(&atomic.Int32{}))
 	hangs, release := make(chan struct{}, 9), make(chan struct{})
@@ -122,7 +125,7 @@ func TestServersThatHangHideNoOthers(t *testing.T) {
 	}
 }
 
-// TestNewestSampleIsAsked: where several have come since the last round.
+// TestNewestSampleIsAsked: if several samples have come since the last round.
 func TestNewestSampleIsAsked(t *testing.T) {
 	w, sample := watchedBox(t, "vllm", vllm(&atomic.Int32{}))
 	w.Add(&snapshot.Snapshot{})

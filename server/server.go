@@ -1,10 +1,10 @@
-// Package server knows the interfaces of inference servers: what they hold, whether they are busy,
-// and how they release their GPU memory and take it again.
+// Package server speaks the interfaces of inference servers. It asks what they hold and whether
+// they are busy, and makes them release their GPU memory and take it again.
 //
 //	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
 //	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
 //
-// What a server answers is a claim: action/flush asks the driver what came of it. Each server has a
+// A server's answer is only a claim: action/flush asks the driver for the result. Each server has a
 // file with its routes, and with the releases in whose source they were read.
 package server
 

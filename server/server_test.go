@@ -49,7 +49,8 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 	}
 }
 
-// started is a child of a server, which listens on ports of its own and may be started by another command.
+// started starts a child of a server, which listens on its own ports and may be started through
+// another command.
 func started(t *testing.T, name string, through []string, arguments ...string) process.Identity {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), name)
@@ -97,7 +98,8 @@ func atoi(digits string) (n int) {
 	return n
 }
 
-// TestServersAreFoundAboveTheirProcesses: by the command line and the port, also where the memory is a child's.
+// TestServersAreFoundAboveTheirProcesses: by the command line and the port, even if a child holds
+// the memory.
 func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 	f := &Finder{Table: process.NewTable("/proc")}
 	for name, c := range map[string]struct {
@@ -150,7 +152,8 @@ func TestKeysAreReadFromFilesAndTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: one that never ends is cut, and one to another place is not followed.
+// TestAnswersAreBounded: an endless answer is cut off, and a redirect to another place is not
+// followed.
 func TestAnswersAreBounded(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,7 +185,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	close(answers)
 }
 
-// TestOthersServersAreRefused: but where one's owner admits root.
+// TestOthersServersAreRefused: unless root asks and the configuration of the server's owner admits
+// root.
 func TestOthersServersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it starts another user's process")

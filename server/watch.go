@@ -14,18 +14,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Watcher asks the servers that the configuration has watched, beside the samples: one after the other, each for a
-// moment. One that hangs delays the next question to the others, and neither their answers nor a sample.
+// Watcher asks the servers that the configuration names, while samples are taken: one after the
+// other, each for a moment. A server that hangs delays only the next question to the others, not
+// their answers and not a sample.
 type Watcher struct {
 	First time.Duration // how long the first sample waits for answers
-	Log   *slog.Logger  // takes which servers do not answer, and why; nil in what is not a daemon
+	Log   *slog.Logger  // notes which servers do not answer, and why; nil outside a daemon
 
 	finder   *Finder
 	rows     chan []process.Identity // of the newest sample
 	answered chan struct{}           // closed after the first round
 
 	mu sync.Mutex
-	of map[process.Key]*watched // by its own process, and by those on a GPU; ask alone replaces it
+	of map[process.Key]*watched // by its own process, and by those on a GPU; only ask replaces it
 }
 
 // watched is a server and its newest answer.
@@ -33,10 +34,10 @@ type watched struct {
 	state State
 	at    time.Time // zero: it has not answered yet
 	idle  time.Time // since when it has served nothing; zero: it serves, or does not say
-	named bool      // an event says that it is idle
+	named bool      // an event has said that it is idle
 
 	heard  time.Time // when it answered or, if it never has, was seen first
-	silent bool      // the log says that it does not answer
+	silent bool      // the log has said that it does not answer
 }
 
 const (
@@ -123,7 +124,8 @@ func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	}
 }
 
-// note logs that a server has not answered for as long as an answer counts, and why, and that it answers again. Ask alone calls it.
+// note logs that a server has not answered for as long as an answer is valid, and why, and that it
+// answers again. Only ask calls it.
 func (w *Watcher) note(known *watched, id process.Identity, err error) {
 	switch {
 	case err == nil && known.silent && w.Log != nil:
@@ -189,7 +191,7 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		busy = busy || works.Or(0) > 0
 	}
 	if !whole {
-		used = snapshot.Bytes{} // the sum of some says nothing of all
+		used = snapshot.Bytes{} // the sum over some processes says nothing about all
 	}
 	reported := s.state.Checked(used)
 	reported.IdleSince = s.idle

@@ -57,7 +57,8 @@ func vllm(requests *atomic.Int32) http.HandlerFunc {
 	}
 }
 
-// TestWatchedServersReport: their figures are in the rows, and one that serves nothing is named, once.
+// TestWatchedServersReport: their figures are in the rows, and a server that serves nothing is
+// named once.
 func TestWatchedServersReport(t *testing.T) {
 	requests := &atomic.Int32{}
 	w, sample := watchedBox(t, "vllm", vllm(requests))
@@ -93,7 +94,8 @@ func TestWatchedServersReport(t *testing.T) {
 	}
 }
 
-// TestWatchedServersAreChecked: what exceeds the driver's figures is refused, and shares are shares.
+// TestWatchedServersAreChecked: figures that exceed the driver's are refused, and a share must be
+// between 0 and 1.
 func TestWatchedServersAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   string
@@ -128,7 +130,7 @@ func TestAnAbsentQueueIsUnknown(t *testing.T) {
 	}
 }
 
-// TestServersThatHangCostASampleNothing: and there is one question at a time.
+// TestServersThatHangCostASampleNothing: and only one question is open at a time.
 func TestServersThatHangCostASampleNothing(t *testing.T) {
 	var inFlight, most atomic.Int32
 	release := make(chan struct{})
@@ -156,7 +158,8 @@ func TestServersThatHangCostASampleNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsLoggedOnce: why a server does not answer, after a while, and that it answers again.
+// TestSilenceIsLoggedOnce: the log says after a while why a server does not answer, and later that
+// it answers again.
 func TestSilenceIsLoggedOnce(t *testing.T) {
 	broken := &atomic.Bool{}
 	w, sample := watchedBox(t, "vllm", func(out http.ResponseWriter, r *http.Request) {
@@ -199,7 +202,7 @@ func TestSilenceIsLoggedOnce(t *testing.T) {
 	rounds("")
 }
 
-// TestServersThatNobodyNamesAreNotAsked: and none whose entry does not say so.
+// TestServersThatNobodyNamesAreNotAsked: a server is asked only if its entry says so.
 func TestServersThatNobodyNamesAreNotAsked(t *testing.T) {
 	var asked atomic.Int32
 	w, sample := watchedBox(t, "vllm", func(http.ResponseWriter, *http.Request) { asked.Add(1) })

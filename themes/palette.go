@@ -42,8 +42,8 @@ func (p palette) style(s lipgloss.Style) Style {
 	return p.made[open]
 }
 
-// ink returns a colour, by hand for 24 bits and for the 256 colours of xterm: rounding to those
-// turns dim blue into teal, and grey text too.
+// ink returns a colour, chosen by hand for 24 bits and for xterm's 256 colours: rounding to the
+// latter would turn dim blue into teal, and grey text too.
 func (p palette) ink(hex string, index uint8) lipgloss.Style {
 	if p.profile == colorprofile.ANSI256 {
 		return lipgloss.NewStyle().Foreground(ansi.IndexedColor(index))

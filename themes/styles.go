@@ -36,8 +36,8 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch appends to dst the sequence that changes the style from to this one, nothing if
-// they are equal: so a row in one colour needs no sequence for each cell.
+// Switch appends to dst the sequence that changes the style from to this one, or nothing if they
+// are equal, so that a row in one colour needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst
@@ -85,9 +85,9 @@ type Styles struct {
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 
-	// Faded draws the parts where they are not certain: in the forecast, and where memory was
-	// used for only a part of a column's time; zero: no areas. Veil draws the forecast's
-	// interval, which thins out from the median on.
+	// Faded draws the parts where they are not certain: in the forecast, and where memory was used
+	// for only a part of a column's time; zero: no areas. Veil draws the forecast's interval, which
+	// thins out away from the median.
 	Faded [5]Style
 	Veil  [3]Style
 

@@ -138,7 +138,7 @@ func TestForecastIsNearItsPart(t *testing.T) {
 	}
 }
 
-// TestOwnersDiffer: the hues of owners are seen on every ground, and no two look alike.
+// TestOwnersDiffer: the hues of owners are visible on every background, and no two look alike.
 func TestOwnersDiffer(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
 		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
@@ -228,8 +228,8 @@ func TestSixteenColours(t *testing.T) {
 	}
 }
 
-// TestSixteenColoursAreLegible: no text and no line of a graph in a colour that the common palettes
-// of terminals make unreadable on its ground.
+// TestSixteenColoursAreLegible: no text and no line of a graph has a colour that the common
+// palettes of terminals make unreadable on its background.
 func TestSixteenColoursAreLegible(t *testing.T) {
 	for dark, badly := range map[bool][]string{true: {"31", "34"}, false: {"33", "91"}} { // xterm: black on its red has 3.6:1
 		styles, err := New("terminal", dark, colorprofile.TrueColor)
@@ -237,7 +237,7 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := all(styles)
-		delete(words, "allocated") // blocks of a bar alone
+		delete(words, "allocated") // it is only used for blocks of a bar
 		words["name of allocated"] = styles.AllocatedName
 		for i, owner := range styles.Owners {
 			words[fmt.Sprint("owner ", i)] = owner

@@ -19,7 +19,7 @@ __all__ = ["Allocator", "Device", "Error", "Headroom", "Snapshot", "Stats", "hea
 
 
 class Error(Exception):
-    """The program's message, and its exit code, which is None where it did not run."""
+    """The program's message, and its exit code, which is None if it did not run."""
 
     def __init__(self, message: str, code: Optional[int] = None):
         super().__init__(message)
@@ -92,7 +92,8 @@ def _document(arguments: List[str], expected: Tuple[int, ...], gpu: Optional[str
 def snapshot(*, gpu: Optional[str] = None, watch: Optional[str] = None, demo: bool = False) -> Snapshot:
     """One snapshot of the box: the document of `vramscope once --format json`.
 
-    gpu: only these, "0,2" or UUIDs. watch: observe for so long first ("60s"), which alerts and forecasts take.
+    gpu: only these, "0,2" or UUIDs. watch: observe for this long first ("60s"), which alerts and
+    forecasts need.
     """
     return cast(Snapshot, _document(["once"] + (["--watch", watch] if watch else []), (0,), gpu, demo))
 
@@ -100,9 +101,11 @@ def snapshot(*, gpu: Optional[str] = None, watch: Optional[str] = None, demo: bo
 def headroom(
     need: Union[int, str], *, count: int = 1, horizon: Optional[str] = None, wait: Optional[str] = None, gpu: Optional[str] = None, demo: bool = False
 ) -> Headroom:
-    """Whether a job that needs so much (bytes, or "20GiB") fits: what `vramscope headroom` answers.
+    """Whether a job that needs this much (bytes, or "20GiB") fits: the answer of `vramscope
+    headroom`.
 
-    ["answer"] is "yes", "after_flush", "no" or "unknown". horizon is --for: it must go on fitting for so long.
+    ["answer"] is "yes", "after_flush", "no" or "unknown". horizon is --for: it must fit for this
+    long.
     """
     arguments = ["headroom", "--need", str(need), "--count", str(count)]
     arguments += ["--for", horizon] if horizon else []
@@ -112,7 +115,8 @@ def headroom(
 
 
 def self() -> Stats:
-    """What the allocators of this process hold now, by its own probe; no devices where no library has used a GPU."""
+    """What the allocators of this process hold now, by its own probe; no devices if no library has
+    used a GPU."""
     import vramscope_probe
 
     try:

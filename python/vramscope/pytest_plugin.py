@@ -29,7 +29,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _limit(marker: pytest.Mark) -> int:
-    """Bytes of "2GiB" or "2G", which are the same, "2GB" (2,000,000,000) or a number."""
+    """The bytes of "2GiB" or "2G", which mean the same, of "2GB" (2,000,000,000) or of a number."""
     given = (*marker.args, *marker.kwargs.values())
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(I?)(B?)", str(given[0]).upper()) if len(given) == 1 else None
     if not found or found.group(3) and not found.group(2) or set(marker.kwargs) - {"limit"}:
@@ -48,7 +48,7 @@ def _reset_peaks() -> None:
 
 
 def _allocators(stats: Stats) -> Dict[_Key, Allocator]:
-    """Without raw: what is outside of pools, of which there is no peak, is the libraries' own."""
+    """Without raw: memory outside pools, for which there is no peak, belongs to the libraries."""
     return {
         (device["uuid"], number, allocator["kind"]): allocator
         for device in stats["devices"]

@@ -18,7 +18,7 @@ func at(minute int) time.Time { return start.Add(time.Duration(minute) * time.Mi
 
 const gpuA, gpuB = "GPU-a", "GPU-b"
 
-// box is a report in the making about the hours from start on.
+// box builds a report about the hours after start.
 type box struct{ *Builder }
 
 func newBox(by string, hours int) box {
@@ -42,7 +42,7 @@ func busy(v float64) recording.Utilization {
 	return recording.Utilization{Mean: percent(v), Max: quantity.From(int(v), quantity.Driver)}
 }
 
-// use adds minutes of the first GPU with so much used and busy.
+// use adds minutes of the first GPU with the given used memory and utilization.
 func (b box) use(from, to int, used, utilization float64) {
 	for m := from; m < to; m++ {
 		b.AddMinute(&recording.GPUMinute{

@@ -35,7 +35,7 @@ func (q *Question) bounds() (from, to time.Time) {
 // fiveMinutes is the step in which processes are summed.
 const fiveMinutes = 5 * time.Minute
 
-// Groupings are the values of Question.By. With "gpu" each process is a group of its own.
+// Groupings are the values of Question.By. With "gpu" each process is its own group.
 var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
 // Builder sums rows. GPUs and processes must come first, then minutes, then five minutes, each in
@@ -52,7 +52,7 @@ type Builder struct {
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	hours     hours
-	recorded  map[int64]time.Duration // by minute: the most of any GPU
+	recorded  map[int64]time.Duration // by minute: the time of the GPU with the most
 }
 
 // New begins a report.
@@ -63,7 +63,7 @@ func New(q Question) *Builder {
 	}
 }
 
-// AddSession adds the recorder's host. One simulated session makes the report a simulated one.
+// AddSession adds the recorder's host. If one session is simulated, so is the report.
 func (b *Builder) AddSession(host string, simulated bool) {
 	b.host = host
 	b.simulated = b.simulated || simulated

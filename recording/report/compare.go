@@ -63,7 +63,7 @@ func (h *hours) values(value func(*hour) float64) []float64 {
 	return values
 }
 
-// Compare compares this period, the second, with the first.
+// Compare compares this period, as the second one, with the first.
 func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	out := &schema.ReportComparison{First: first.period(), Lines: []schema.ReportCompared{}}
 	line := func(name, unit string, of func(*hour) float64) {
@@ -141,7 +141,7 @@ func sampleOf(values []float64) sampled {
 		s.variance = sum / (s.n - 1)
 	}
 	if s.variance > 0 && pairs > 0 {
-		// The mean is of the same hours, which makes r too small by about 1/n.
+		// The mean is taken from the same hours, which makes r too small by about 1/n.
 		r := min(max(product/pairs/(sum/s.n)+1/s.n, 0), 1)
 		s.n *= (1 - r) / (1 + r)
 	}

@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// These rules are those of `vramscope backtest` (docs/forecast.md).
+// These rules are the same as in `vramscope backtest` (docs/forecast.md).
 const (
 	// rightWithin is how soon a GPU must be full for an alert to be right: twice
 	// the time to full from which it is raised.

@@ -10,7 +10,7 @@ import (
 	"vramscope/schema"
 )
 
-// alarm adds an alert that the first GPU will be full in about so long.
+// alarm adds an alert that the first GPU will be full in a few minutes.
 func (b box) alarm(minute int, row snapshot.RowID) {
 	in := func(minutes time.Duration) quantity.Optional[time.Duration] {
 		return quantity.From(minutes*time.Minute, quantity.Computed)

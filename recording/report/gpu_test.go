@@ -45,14 +45,14 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	if a.PeakBytes != gib(60.29) || !time.Time(a.PeakTime).Equal(at(29)) {
 		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
 	}
-	// What was not reported is unknown.
+	// Figures that were not reported are unknown.
 	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent.Known() || second.IdleHours.Known() || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
 	}
 }
 
-// TestALostGPUHasNoParts: its processes' probes report on. Its time counts as recorded
-// and for nothing else, also in a stretch of the timeline that it shares.
+// TestALostGPUHasNoParts: its processes' probes still report. Its time counts only as recorded,
+// also in a stretch of the timeline that it shares with time in which it answers.
 func TestALostGPUHasNoParts(t *testing.T) {
 	b := newBox("gpu", 40) // in stretches of ten minutes
 	id := b.started(7, 0, "alice", "train.py")
@@ -197,7 +197,7 @@ func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 	}
 }
 
-// TestIdleServersAreNamed: where there are some.
+// TestIdleServersAreNamed: they are named if there are any.
 func TestIdleServersAreNamed(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 60, 70, 0)

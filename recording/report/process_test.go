@@ -14,7 +14,7 @@ import (
 
 func count(n int) Count { return quantity.From(int64(n), quantity.Probe) }
 
-// five adds five minutes of a process with so much used, of it cached.
+// five adds five minutes of a process with the given used memory, a part of it cached.
 func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization recording.Utilization) {
 	b.AddFiveMinutes(&recording.Process5Min{
 		Time: at(minute), Row: id, Covered: 5 * time.Minute, Used: level80(used), Allocated: gib(used - cached), Cached: gib(cached),
@@ -88,7 +88,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 			b.five(p.ID, 5, 12, 6, recording.Utilization{})
 			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(5), GPUUUID: p.ID.GPUUUID, Row: p.ID}, Stayed{})
 		}
-		// The second process is on another GPU, too: it is one process.
+		// The second process is on another GPU as well, but it is one process.
 		second := processRow(row(2, gpuB), "alice", "train.py")
 		second.Job = job
 		b.AddProcess(second)
@@ -162,8 +162,8 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNoZero: without probes nothing shows what is wasted, nor retries; without
-// the driver's figures nothing shows idle holding, or that memory ran out.
+// TestUnknownIsNoZero: without probes the report shows neither wasted memory nor retries; without
+// the driver's figures it shows neither idle holding nor that memory ran out.
 func TestUnknownIsNoZero(t *testing.T) {
 	unprobed := func(utilization recording.Utilization, used recording.Sum) (box, schema.Report) {
 		b := newBox("gpu", 2)
@@ -194,7 +194,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 		t.Errorf("a flush that was not measured: %+v", f)
 	}
 
-	_, r = unprobed(busy(0), level80(60)) // what is idle is wasted, whatever it is
+	_, r = unprobed(busy(0), level80(60)) // all memory of an idle process is wasted
 	about(t, "wasted", r.Total.WastedGiBHours, 120)
 
 	_, r = unprobed(busy(0), recording.Sum{})

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What was replayed takes the place of the rule of thumb, also where it says that nothing helps.
+// The result of a replay replaces the rule of thumb, even if it says that nothing helps.
 func TestReplayTakesTheRulesPlace(t *testing.T) {
 	replayed := func(other advice.Replay) []advice.Replay {
 		other.Settings = "expandable_segments:True"

@@ -31,14 +31,14 @@ type Evidence struct {
 	Driver    snapshot.Bytes // what the driver reserves of it
 
 	Used        snapshot.Bytes // by the process when it failed
-	UsedLeast   bool           // Used is its allocator's alone: what else it used then is not known
+	UsedLeast   bool           // Used counts only its allocator: what else it used then is unknown
 	Reserved    snapshot.Bytes // the part of Used that the allocator reserves
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
 	Unequal     string                   // how much more it used than its job's other ranks, or on this GPU than on its others
-	Replayed    []advice.Replay          // of what its trace of allocations has up to the error; nil without one
-	Rescue      string                   // why the guard had no memory for it; "" where it was not asked, as far as is known
+	Replayed    []advice.Replay          // replays of its trace of allocations up to the error; nil without a trace
+	Rescue      string                   // why the guard had no memory for it; "" if the guard was not asked, as far as is known
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
 	Recent, Long []Sample
@@ -57,7 +57,7 @@ type Sample struct {
 // Neighbour is another process on the device.
 type Neighbour struct {
 	Process snapshot.Process // at the event
-	Used    []Use            // parallel to Recent; what is not known is left out
+	Used    []Use            // parallel to Recent; unknown ones are left out
 	Before  []Use            // parallel to Long
 }
 

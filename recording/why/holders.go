@@ -36,7 +36,8 @@ func (e *Evidence) held() (held []snapshot.HeldClass, allocated quantity.Bytes) 
 	return nil, 0
 }
 
-// keeper returns the variable that held most, if that is a tenth of what was allocated.
+// keeper returns the variable that held the most memory, if that was a tenth of the allocated
+// memory.
 func (e *Evidence) keeper() *snapshot.HeldClass {
 	held, allocated := e.held()
 	for i := range held {
@@ -50,7 +51,7 @@ func (e *Evidence) keeper() *snapshot.HeldClass {
 	return nil
 }
 
-// ofKeeper advises to let go of the variable that keeps most, if one keeps much.
+// ofKeeper advises to release the variable that keeps the most memory, if one keeps much.
 func ofKeeper(e *Evidence) (advice.Advice, bool) {
 	if h := e.keeper(); h != nil {
 		return advice.LetGo(h.Bytes, heldBy(h), strings.HasSuffix(h.Name, "kept by sys.last_traceback")), true
@@ -58,7 +59,7 @@ func ofKeeper(e *Evidence) (advice.Advice, bool) {
 	return advice.Advice{}, false
 }
 
-// noAdvice says why there is no advice, "" where there is some.
+// noAdvice returns why there is no advice, "" if there is some.
 func noAdvice(e *Evidence, v *Verdict) string {
 	requested, known := e.Requested.Value()
 	switch {

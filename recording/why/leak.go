@@ -12,10 +12,10 @@ import (
 const (
 	leakWindows   = 12 // into which the samples are divided
 	leakGrowing   = 8  // this many of the last windows must grow
-	leakUnsteady  = 4  // a window's growth is at most so many times the mean one, and at least that part of it
+	leakUnsteady  = 4  // a window's growth is at most this many times the mean growth, and at least one part in this many of it
 	leakSteps     = 20
 	leakLongTime  = 10 * time.Minute // without a count of steps
-	leakLeastPart = 0.2              // as a share of what the process used
+	leakLeastPart = 0.2              // as a share of the memory that the process used
 )
 
 // leakOf looks for a leak of allocated memory that leads up to the event. To find one that began

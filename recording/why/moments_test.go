@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// earlier is a story whose other memory is of readings of different moments.
+// earlier is a story whose other memory comes from readings of different moments.
 type earlier struct {
 	*story
 	other quantity.Bytes
@@ -28,8 +28,8 @@ func (e earlier) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return snap, ok
 }
 
-// TestNoSumExceedsTheDevice: what a process used when it failed is of that moment, or is
-// said to be the least.
+// TestNoSumExceedsTheDevice: the memory that a process used when it failed is that of the same
+// moment, or is said to be a minimum.
 func TestNoSumExceedsTheDevice(t *testing.T) {
 	for name, other := range map[string]quantity.Bytes{"never known": 0, "of a recording that paired two moments": 30 * gib, "known": context} {
 		h := (&story{from: time.Minute, own: full(func(s float64) quantity.Bytes { return 70*gib - quantity.Bytes(s)*gib })}).asked(20 * gib)
@@ -49,13 +49,13 @@ func TestNoSumExceedsTheDevice(t *testing.T) {
 	}
 }
 
-// TestFiguresOfTwoMomentsHaveTheirTimes: a neighbour has given memory back since its last sample.
+// TestFiguresOfTwoMomentsHaveTheirTimes: a neighbour has freed memory since its last sample.
 func TestFiguresOfTwoMomentsHaveTheirTimes(t *testing.T) {
 	h := &story{from: time.Hour, own: full(jump(10*gib, 50*gib, .5)), neighbours: neighbours(jump(60*gib, 25*gib, .5))}
 	h.asked(10 * gib)
 	for _, sampled := range []bool{true, false} {
 		e := Gather(h, &snapshot.Event{Time: failedAt, Kind: snapshot.EventOutOfMemory, GPUUUID: "GPU-1", Row: id(100), OutOfMemory: h.failure})
-		if sampled { // the last sample of the neighbour is half a second older
+		if sampled { // the neighbour's last sample is half a second older
 			e.Neighbours[0].Process.Used = computed(60 * gib)
 		}
 		v := Judge(e)

@@ -9,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestPageHasTheGuardsAnswer: the page has what the guard answered to this process, and
-// to this allocation.
+// TestPageHasTheGuardsAnswer: the page has the guard's answer to this process, for this allocation.
 func TestPageHasTheGuardsAnswer(t *testing.T) {
 	const answer = "not rescued: an allocation of 30.0G: 19.8G are missing"
 	for _, c := range []struct {

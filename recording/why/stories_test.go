@@ -148,7 +148,7 @@ func constant(v quantity.Bytes) func(float64) quantity.Bytes {
 	return func(float64) quantity.Bytes { return v }
 }
 
-// jump is before until so many seconds before the event, then after.
+// jump returns before until the given seconds before the event, then after.
 func jump(before, after quantity.Bytes, seconds float64) func(float64) quantity.Bytes {
 	return func(s float64) quantity.Bytes {
 		if s > seconds {

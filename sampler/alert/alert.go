@@ -48,7 +48,7 @@ type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert
 	soon       time.Duration    // orders alerts of one kind: the soonest first
-	forecast   *snapshot.FullIn // from this snapshot or, after a miss, from the last one
+	forecast   *snapshot.FullIn // from this snapshot or, if it has none, from the last one
 	announced  *snapshot.FullIn // forecast, less the time since
 	label      string           // of the place: "3", "5:1"
 	// refuted ends the alert at the first miss in which the place uses less than this.

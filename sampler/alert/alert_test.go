@@ -274,7 +274,8 @@ func TestFullInHysteresis(t *testing.T) {
 	s.calm(t, "20 samples without")
 }
 
-// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory ends, the rest trembles.
+// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory ends, the other
+// processes' memory varies a little.
 func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)

@@ -1,11 +1,11 @@
-// Package alert finds conditions in a sequence of snapshots that a reader should know of.
+// Package alert finds conditions in a sequence of snapshots that a user should know about.
 //
 //	Snapshot → rules → candidates → latches (hysteresis) → order → []snapshot.Alert
 //	             ↑ traces: what rows and GPUs did before
 //
-// A rule looks at one snapshot and returns candidates. A latch counts for how long each candidate
-// has been there: its alert is raised only when it stays, and cleared only when it stays away, so
-// that noise around a threshold does not make an alert flash.
+// A rule looks at one snapshot and returns candidates. A latch counts how long each candidate has
+// been present: its alert is raised only if it stays, and cleared only if it stays away, so that
+// noise around a threshold does not make an alert flash.
 //
 // Time is Snapshot.Time: the same snapshots give the same alerts in the same order. Start reading
 // at Evaluate.

@@ -7,9 +7,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of alerts from forecasts. The forecast of still memory is repeated
-// for several snapshots; each counts once. Where a time near FullWithin comes and goes, 5 misses
-// alone raised the same alert up to ten times in six minutes.
+// forecasted is the hysteresis of alerts from forecasts. While memory does not change, its forecast
+// is repeated in several snapshots; each counts once. If a time near FullWithin appears and
+// disappears, 5 misses without the hold would raise the same alert up to ten times in six minutes.
 var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 
 // fullIn alerts if a GPU or a MIG instance is forecast to be full soon.

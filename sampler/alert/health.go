@@ -132,8 +132,8 @@ func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {
 	c.value = v
 }
 
-// newErrorsFor is how long a new uncorrectable error is urgent. After that it is a notice until
-// the next reset, as the count stays.
+// newErrorsFor is how long a new uncorrectable error is urgent. After that it is a notice until the
+// next reset, because the count does not fall.
 const newErrorsFor = time.Hour
 
 func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
@@ -161,7 +161,8 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	return append(found, candidate{hysteresis: atOnce, alert: a})
 }
 
-// xid alerts for the worst critical error of the last minutes; of several equally bad ones, for the newest.
+// xid alerts for the worst critical error of the last minutes; if several are equally bad, for the
+// newest.
 func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	var worst snapshot.XIDMeaning
 	var seen snapshot.XID

@@ -69,7 +69,7 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 		l.first = now
 	}
 	if f, before := c.forecast, l.newest.forecast; f == nil || before == nil || !f.Made.Equal(before.Made) {
-		l.hits++ // a forecast that still stands is no second one
+		l.hits++ // a forecast that has not changed is not counted twice
 	}
 	l.misses = 0
 	l.last, l.tick = now, tick

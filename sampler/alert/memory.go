@@ -87,7 +87,8 @@ type strain struct {
 }
 
 // strain finds the worst reason: an allocator that failed, one that had to retry, a process that
-// grows. Of several such processes it names the one that the alert named before, else the largest.
+// grows. If there are several such processes it names the one that the alert named before, or else
+// the largest.
 func (e *Evaluator) strain(now time.Time, where snapshot.Place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false

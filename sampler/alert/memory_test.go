@@ -34,7 +34,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 	s.calm(t, "a minute after it has stopped growing")
 }
 
-// What grows while its process loads is no reason, nor is what shrinks.
+// Growth while a process loads is no reason, nor is a process that shrinks.
 func TestLowMemoryWithoutGrowth(t *testing.T) {
 	for name, change := range map[string]func(p *snapshot.Process){
 		"just started": func(p *snapshot.Process) { p.Started, p.GrowthPerSecond = noon, bytes(quantity.GiB) },
@@ -201,7 +201,7 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 	}
 }
 
-// TestAlertsOfAnExitedProcessClearAtOnce: the memory that it used is free.
+// TestAlertsOfAnExitedProcessClearAtOnce: the memory that it used is free now.
 func TestAlertsOfAnExitedProcessClearAtOnce(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)

@@ -19,7 +19,7 @@ func (e *Evaluator) named(k snapshot.AlertKey) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// mostReturnable returns the row of a place whose flush frees most, nil if none frees anything.
+// mostReturnable returns the row of a place whose flush frees the most, nil if none frees anything.
 func (e *Evaluator) mostReturnable(where snapshot.Place) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range e.snap.PlaceRows(where) {
@@ -37,7 +37,8 @@ func frees(p *snapshot.Process) bool {
 	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
-// remedy returns the flush in a place that is likely to keep most memory free; "" if none is worth it.
+// remedy returns the flush in a place that is likely to keep the most memory free; "" if none is
+// worth it.
 func (e *Evaluator) remedy(where snapshot.Place) string {
 	var best *snapshot.Process
 	var lasts snapshot.Lasting

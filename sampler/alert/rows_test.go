@@ -24,7 +24,7 @@ func (h peaks) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) [
 }
 
 // TestAdviceIsWhatStaysFree: of two processes it names the one whose flush keeps more free, and
-// none where their peaks take back what a flush frees.
+// neither if their peaks take again what a flush frees.
 func TestAdviceIsWhatStaysFree(t *testing.T) {
 	s := newScene()
 	s.row(1).ID.GPUUUID = "GPU-0"

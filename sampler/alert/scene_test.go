@@ -21,8 +21,8 @@ type scene struct {
 	stands    bool // forecasts stand: no new one is made
 }
 
-// newScene has two idle GPUs of 79 GiB capacity with one old process each:
-// PID 100 of alice and PID 101 of bob.
+// newScene makes a scene of two idle GPUs of 79 GiB capacity with one old process each: PID 100 of
+// alice and PID 101 of bob.
 func newScene() *scene {
 	s := &scene{evaluator: New(0.10, nil), now: noon}
 	s.snap.Driver.State = snapshot.DriverOK
@@ -68,7 +68,7 @@ func (s *scene) alert(kind snapshot.AlertKind) *snapshot.Alert {
 	return nil
 }
 
-// tick gives the evaluator a copy of the scene, with new forecasts.
+// tick passes the evaluator a copy of the scene, with new forecasts.
 func (s *scene) tick() []snapshot.Alert {
 	snap := s.snap
 	snap.Time = s.now
@@ -93,7 +93,8 @@ func (s *scene) tick() []snapshot.Alert {
 	return s.standing
 }
 
-// made is that forecast, made anew.
+// made returns a forecast, made now. If the scene's forecasts stand, one keeps the moment at which
+// it was first made.
 func (s *scene) made(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || s.stands && !full.Made.IsZero() {
 		return full

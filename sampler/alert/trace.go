@@ -31,7 +31,7 @@ type gpuTrace struct {
 type counter struct {
 	known bool
 	value int64
-	rises int64 // how far it has risen in the present series of rises, each soon after the last
+	rises int64 // how far it has risen in the present series of rises, which follow each other closely
 	risen time.Time
 }
 

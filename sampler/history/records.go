@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// metrics has a series for each metric that was ever known.
+// metrics holds a series for each metric that was ever known.
 type metrics []recorded
 
 type recorded struct {
@@ -104,7 +104,7 @@ func (s *spans[T]) add(now time.Time, value T) {
 	*s = append(*s, span[T]{now, value})
 }
 
-// at returns the value at a moment, or the first one, and since when it applied.
+// at returns the value at a moment, or the first value, and since when it applied.
 func (s spans[T]) at(t time.Time) (value T, from time.Time) {
 	for i, span := range slices.Backward(s) {
 		if i == 0 || !span.From.After(t) {
@@ -122,7 +122,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 			return
 		}
 	}
-	// Errors, retries and counts are current, not those of the past moment.
+	// Errors, retries and counts are always the present ones, not those of the past moment.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering = nil, time.Time{}, 0
 	h.drivers.add(now, then)

@@ -9,8 +9,8 @@ import (
 	"vramscope/probe"
 )
 
-// Flush frees the cached memory of a process, or says by its last report what that would free. It
-// refuses another process with the same pid.
+// Flush frees the cached memory of a process; a dry run returns what that would free, by its last
+// report. It refuses another process with the same pid.
 func (b *Box) Flush(id process.Identity, dryRun bool) (probe.Flushed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

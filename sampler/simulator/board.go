@@ -182,7 +182,7 @@ func (b *Box) turnLoss(g *board, now time.Duration) {
 type frame struct {
 	total    quantity.Bytes
 	reserved quantity.Bytes // by the driver
-	used     quantity.Bytes // by processes, and a little without one
+	used     quantity.Bytes // by processes, and a little even without any
 	whole    *frame         // the GPU of a MIG instance, nil for a GPU
 }
 

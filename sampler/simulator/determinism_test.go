@@ -88,7 +88,7 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// set sets the clock to so long after its start.
+// set sets the clock to a time after its start.
 func (c *clock) set(since time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -117,7 +117,7 @@ func save(c *allocator.Caching) error {
 }
 
 // leaks returns the leak of a second: leakRate on average, an even number of MiB as large segments
-// are. It depends on the second alone, so that resume can compute the past.
+// are. It depends only on the second, so that resume can compute the past.
 func leaks(t *task, second time.Duration) quantity.Bytes {
 	spread := int(mix(t.box.seed, t.stream()+4, uint64(second/time.Second)) % 4)
 	return leakRate + quantity.Bytes(2*spread-3)*mib

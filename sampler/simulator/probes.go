@@ -25,7 +25,7 @@ type lastReport struct {
 	at       time.Duration
 	stats    allocator.Stats
 	failures []probe.FailedAllocation
-	phase    time.Duration // of its reports within the second
+	phase    time.Duration // when in each second it reports
 }
 
 func (t *task) takeReport(now time.Duration) {
@@ -116,7 +116,7 @@ func count(n int) quantity.Optional[int64] { return reported(int64(n)) }
 const maxFailures = 16
 
 // observe makes the task wait for a rescue, if there is one. Otherwise it notes the failed
-// allocation, as PyTorch's out-of-memory observers see it.
+// allocation, as PyTorch's out-of-memory observers do.
 func (t *task) observe(size quantity.Bytes) (again bool) {
 	if t.box.rescue != nil && !t.retries {
 		t.waits = true

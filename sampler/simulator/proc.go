@@ -11,10 +11,10 @@ import (
 const (
 	hostName   = "h100-03"
 	hostMemory = 2015 * gib
-	hostUsed   = 205 * gib // by what is not simulated
+	hostUsed   = 205 * gib // by processes that are not simulated
 )
 
-// Processes looks the pids up by the box's own clock. It does not find foreign ones.
+// Processes looks up the pids at the time of the box's own clock. It does not find foreign ones.
 func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ type scene struct {
 	corrected uint64     // memory errors corrected by ECC so far
 }
 
-// cast gives each GPU a scene. A smaller box has the most instructive scenes.
+// cast assigns a scene to each GPU. A smaller box gets the most instructive ones.
 func cast(gpus int) []scene {
 	scenes := []scene{
 		sawtoothScene(0), sawtoothScene(1), serverScene(), leakScene(),

@@ -26,7 +26,7 @@ const MaxGPUs = 8
 type Options struct {
 	Seed  uint64
 	Clock func() time.Time // nil: time.Now. Its time in New is the beginning of the prelude
-	GPUs  int              // 1 to MaxGPUs, which is also 0
+	GPUs  int              // 1 to MaxGPUs; 0 means MaxGPUs
 	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a starting training lacks the memory that an idle

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// slot runs the tasks of a role, one after the other.
+// slot runs the tasks of a role one after the other.
 type slot struct {
 	role     role
 	board    *board

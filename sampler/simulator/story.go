@@ -85,7 +85,7 @@ func fragmentedScene() scene {
 	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = playing(serving{
-		weights:   weights{size: 250 * mib, hole: 206 * mib, count: 88, small: true}, // tables: nearly half is fragmented
+		weights:   weights{size: 250 * mib, hole: 206 * mib, count: 88, small: true}, // tables of embeddings: nearly half of the memory is fragmented
 		workspace: slices.Repeat([]quantity.Bytes{456 * mib}, 14),
 		loading:   time.Minute,
 		busy:      0.71,

@@ -7,8 +7,8 @@ import (
 // training is a job that trains in epochs. Within an epoch sequences get longer, so memory grows;
 // at its end the job validates and flushes its cache, so memory falls: a sawtooth.
 //
-// Ranks of one job see the same batches at the same time: everything but the
-// wobble depends on the time alone.
+// Ranks of one job see the same batches at the same time: everything except the wobble depends only
+// on the time.
 type training struct {
 	weights
 	ladder

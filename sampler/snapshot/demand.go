@@ -28,7 +28,7 @@ type Demand struct {
 	Known  bool
 }
 
-// Need is an estimate. In nine cases of ten less than Upper is needed; docs/guard.md says how that
+// Need is an estimate. In nine of ten cases less than Upper is needed; docs/guard.md says how that
 // was measured.
 type Need struct{ Median, Upper quantity.Bytes }
 
@@ -43,7 +43,7 @@ func (d *Demand) Upper(within time.Duration) quantity.Bytes {
 	return d.Ever
 }
 
-// DemandOf returns a row's demand: the sampler's or, for a moment of the past, that of the history.
+// DemandOf returns a row's demand: the sampler's or, for a past moment, the history's.
 func DemandOf(history History, now time.Time, p *Process) Demand {
 	if p.Demand.Known || history == nil {
 		return p.Demand
@@ -133,9 +133,10 @@ func (p *Process) peakAllocated() quantity.Bytes {
 	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
-// Demand estimates the demand within each time. Upper is the highest peak of the last twice as
-// long, Median at most the median of the ten seconds' peaks. A higher forecast of allocated memory
-// counts unless that of used memory is doubted: a load's interval is as wide as the GPU.
+// Demand estimates the demand within each time. Upper is the highest peak within the last twice
+// that time, Median at most the median of the peaks of ten seconds each. A higher forecast of
+// allocated memory counts unless the forecast of used memory is doubted: a load's interval is as
+// wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()
@@ -253,10 +254,10 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 	return l
 }
 
-// beyondPeak is a part of the highest peak. An allocator takes so much more if its program frees
-// and allocates by turns, as blocks do not fit into each other's gaps. With it, 50 of 62 flushes
-// that are recommended in the stories of internal/guardlab keep 80 % of what is said, and 7 of 11
-// of a server whose longest requests come at any time.
+// beyondPeak is a share of the highest peak. An allocator takes that much more than the peak if its
+// program frees and allocates by turns, because blocks do not fit into each other's gaps. With it,
+// 50 of the 62 flushes recommended in the stories of internal/guardlab keep 80 % of the announced
+// memory free, and 7 of 11 for a server whose longest requests come at any time.
 const beyondPeak = .6
 
 // Needs returns the most that is needed within five minutes.
@@ -301,8 +302,8 @@ func (s Lasting) Remedy(p *Process) string {
 const TakenWithin = time.Minute
 
 // TakenAgain says that a process has taken most of the freed memory again, and after how long:
-// "freed 10.6G, taken again in 0.5 s". It is "" if it has not. The result of the flush alone
-// would say that this much is free now.
+// "freed 10.6G, taken again in 0.5 s". It is "" if it has not. From the result of the flush one
+// would think that this much is free now.
 func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
 	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {
 		return ""

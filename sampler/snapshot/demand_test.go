@@ -8,7 +8,7 @@ import (
 	"vramscope/metric"
 )
 
-// watched is a process's demand after so many seconds with those figures.
+// watched returns a process's demand after a number of seconds with those figures.
 func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predicted ...Prediction) Demand {
 	var k Peaks
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -22,7 +22,7 @@ func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predi
 	return k.Demand(now, &p)
 }
 
-// The forecast of a program that loads reaches to the end of the GPU: its peaks count alone.
+// The forecast of a program that loads reaches the end of the GPU, so only its peaks count.
 func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 	var k Peaks
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -42,7 +42,8 @@ func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	const gib = quantity.GiB
 	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
-	// from has more for ten seconds, so long before the end of the ten minutes.
+	// from returns more for ten seconds, which begin the given time before the end of the ten
+	// minutes.
 	from := func(before int, more quantity.Bytes) func(int) quantity.Bytes {
 		return func(i int) quantity.Bytes {
 			if i >= 600-before && i < 610-before {
@@ -103,7 +104,7 @@ func (h onePeak) Series(key SeriesKey, from, to time.Time, buckets int) (points 
 	return points
 }
 
-// The past has no figures of its own: its demand is that of its history.
+// A past moment has no demand of its own: it is computed from its history.
 func TestDemandOfThePast(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	p := Process{Allocated: quantity.From(quantity.GiB, quantity.Probe)}

@@ -37,7 +37,7 @@ func (p *Process) FlushesInParts() bool {
 	return found
 }
 
-// Bound says how the memory that a flush frees may differ from Returnable.
+// Bound says in which direction the memory that a flush frees may differ from Returnable.
 type Bound string
 
 // The bounds, as in the protocol.
@@ -124,8 +124,8 @@ func (p *Process) mayFree() bool {
 	})
 }
 
-// FragmentedKnown reports whether every allocator knows how much of its memory is fragmented: a
-// pool that was never flushed does not, nor does TensorFlow.
+// FragmentedKnown reports whether every allocator knows how much of its memory is fragmented. A
+// pool that was never flushed does not know, nor does TensorFlow.
 func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return !a.Fragmented.Known() && a.Cached.Or(0) > 0

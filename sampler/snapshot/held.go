@@ -6,8 +6,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Held is what holds the memory that a process has allocated on a device, at one moment. The
-// classes sum to what is allocated.
+// Held lists what holds the memory that a process has allocated on a device, at one moment. The
+// classes sum to the allocated memory.
 type Held struct {
 	Time      time.Time
 	Allocated quantity.Bytes

@@ -50,11 +50,11 @@ const (
 	EventFlush       EventKind = "flush"
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
-	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
+	EventFailed      EventKind = "failed" // a flush, an attach or a signal failed: nothing was done, as far as is known
 	// The driver refused an allocation, others freed memory, and then the allocation succeeded or failed.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
-	EventIdleServer EventKind = "idle_server" // it holds memory and serves nothing, by its own report; or does so again
+	EventIdleServer EventKind = "idle_server" // a server that holds memory and serves nothing, by its own report, for the first time or again
 	EventGuard      EventKind = "guard"       // what the guard decided; a flush that it did is an EventFlush
 )
 
@@ -85,19 +85,19 @@ type Event struct {
 }
 
 // NothingDone reports whether the event says that the guard did nothing. There are many such
-// events: the recording and "guard log" have them, the screen does not.
+// events: the recording and "guard log" show them, the screen does not.
 func (e *Event) NothingDone() bool {
 	return e.Decision != nil && (e.Decision.Kind == GuardNothing || e.Decision.Kind == GuardReached)
 }
 
-// OutOfMemory is a failed allocation, as its process reports it. Texts are hostile input.
+// OutOfMemory is a failed allocation, as its process reports it. Its texts may be hostile.
 // Recordings and the daemon's protocol use this JSON.
 type OutOfMemory struct {
 	Requested   Bytes  `json:"requested_bytes"`
 	Free        Bytes  `json:"free_bytes"`      // on the device, as the process saw it
 	Limit       Bytes  `json:"limit_bytes"`     // what the allocator may reserve: all that the device has, or less
 	MPSLimit    Bytes  `json:"mps_limit_bytes"` // as Process.MPSLimit
-	Allocator   string `json:"allocator"`       // its kind; the next figures are its own
+	Allocator   string `json:"allocator"`       // its kind; the next figures are that allocator's
 	Reserved    Bytes  `json:"reserved_bytes"`
 	Allocated   Bytes  `json:"allocated_bytes"`
 	LargestFree Bytes  `json:"largest_free_bytes"`

@@ -83,8 +83,8 @@ func (g *GPU) OutlookOf(id InstanceID) *Outlook {
 	return &g.Outlook
 }
 
-// InstanceNumber returns the place of a MIG instance among those of its GPU, from 1; 0 if the GPU
-// has none of that ID.
+// InstanceNumber returns the number of a MIG instance among those of its GPU, from 1; 0 if the GPU
+// has no instance of that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }
@@ -150,7 +150,7 @@ func (s *Snapshot) rows(wanted func(*Process) bool) iter.Seq[*Process] {
 	}
 }
 
-// Fullest returns the GPU with the greatest share of its capacity in use, nil where none is known.
+// Fullest returns the GPU with the greatest share of its capacity in use, nil if none is known.
 func (s *Snapshot) Fullest() (fullest *GPU) {
 	highest := -1.0
 	for i := range s.GPUs {

@@ -11,8 +11,8 @@ import (
 // Outlook is the expected memory of a process, a GPU or a MIG instance. The sampler makes it once
 // a tick; every use of a forecast reads it here.
 type Outlook struct {
-	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches
-	// the capacity only from FullIn on. It is nil without a forecast.
+	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches the
+	// capacity only at FullIn or later. It is nil without a forecast.
 	Predicted []Prediction
 	FullIn    *FullIn // nil where it is not expected within the farthest horizon
 	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
@@ -26,8 +26,8 @@ const (
 	Believed   Doubt = ""
 	Young      Doubt = "young"      // too few samples
 	Loading    Doubt = "loading"    // it reads what it needs, and how far that goes is unknown
-	Rebuilding Doubt = "rebuilding" // it has run out of memory, and is not steady again
-	Unsteady   Doubt = "unsteady"   // it has risen and freed again before, and is expected to get as far
+	Rebuilding Doubt = "rebuilding" // it has run out of memory, and is not steady yet
+	Unsteady   Doubt = "unsteady"   // it has risen and fallen before, and is expected to rise as far again
 )
 
 // Words returns a sentence about the doubt, "" without one.
@@ -47,7 +47,7 @@ type FullIn struct {
 	Made time.Time `json:"-"`
 }
 
-// Until returns the median alone: in two units or, from ten minutes on, in minutes.
+// Until returns only the median: in two units or, from ten minutes, in minutes.
 func (f *FullIn) Until() string {
 	minutes := int(f.Median.Round(time.Minute) / time.Minute)
 	if f.Median >= 10*time.Minute && minutes < 100 {
@@ -99,8 +99,8 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 }
 
 // Agree makes the forecasts agree with the memory and with each other: all are between 0 and the
-// capacity, and the median is at the capacity from FullIn on, and not before. If FullIn is nil, a
-// median that would reach the capacity keeps the value of the previous horizon.
+// capacity, and the median is at the capacity exactly from FullIn. If FullIn is nil, a median that
+// would reach the capacity keeps the value of the previous horizon.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil

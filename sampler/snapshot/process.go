@@ -50,20 +50,20 @@ type Process struct {
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
-	MPSLimit      Bytes  // of a client of MPS, as its environment has it: its server may have a lower one
+	MPSLimit      Bytes  // of a client of MPS, by its environment: the server's limit may be lower
 	MPSThreads    Float  // likewise, in per cent
 	SMUtilization Int
 	// Shares of the time in which memory was accessed, or the video encoder or decoder ran.
 	MemoryUtilization, EncoderUtilization, DecoderUtilization Int
 	Used                                                      Bytes
 
-	// From a probe. Unknown without one.
+	// From a probe; unknown without one.
 	Runtime        string // "PyTorch", "JAX"; "" where unknown
 	RuntimeVersion string
 	Allocated      Bytes
 	Cached         Bytes
 	Fragmented     Bytes
-	Returnable     Bytes // what a flush frees: of Cached, and of what is pending, for which it waits
+	Returnable     Bytes // what a flush frees: cached memory, and pending memory, for which it waits
 	Asleep         Bytes // what its allocators keep the addresses of, without memory: part of nothing else
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
@@ -80,7 +80,7 @@ type Process struct {
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
-	Outlook               // of Used, without FullIn: others can fill the GPU, too
+	Outlook               // of Used, without FullIn: other processes can fill the GPU, too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
 	Demand             Demand // DemandOf computes it for a past moment
@@ -114,7 +114,7 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+cached-p.FlushableCache().Or(0), quantity.Computed)
 }
 
-// FlushableCache returns the cached memory that a flush frees; Unreturnable has the rest.
+// FlushableCache returns the cached memory that a flush frees; Unreturnable returns the rest.
 func (p *Process) FlushableCache() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -151,7 +151,7 @@ type Probe struct {
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
 	Skewed           bool          // Other is unknown until both sides have been read again
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
-	Claimed          Bytes         // what its allocators hold by its word alone, where its figures are doubted or rejected but fit the GPU
+	Claimed          Bytes         // what its allocators hold by its own report only, if its figures are doubted or rejected but fit the GPU
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
 	Capabilities     []string      // "flush", "snapshot"
 	ByDaemon         bool          // the daemon asked it: this user may not
@@ -174,10 +174,10 @@ type Served struct {
 	Requests    Int          // that run or wait
 	Asleep      quantity.Optional[bool]
 	Releases    Bytes     // what a release should free
-	IdleSince   time.Time // it has had no request since, and the driver reports no work; zero where that is not so
+	IdleSince   time.Time // it has had no request since then, and the driver reports no work; zero if that is not so
 }
 
-// ServedPart is a part of a server's memory, by its own report.
+// ServedPart is a part of a server's memory, by the server's own report.
 type ServedPart struct {
 	Name  string         `json:"name"`
 	Bytes quantity.Bytes `json:"bytes"`

@@ -48,7 +48,7 @@ type Snapshot struct {
 	// Forecasting reports whether forecasters observe the rows.
 	Forecasting bool
 
-	Guard *Guard // nil where none is configured
+	Guard *Guard // nil if none is configured
 	// RecordingPaused is why this box's daemon records nothing at present: a full disk, for
 	// instance. It is "" if the daemon records, or need not.
 	RecordingPaused string
@@ -131,7 +131,7 @@ type GPU struct {
 	MIG       bool
 	Instances []Instance // in the driver's order
 
-	IdleSince time.Time // utilisation has been 0 with memory held since then; zero when it is not
+	IdleSince time.Time // utilisation has been 0 with memory held since then; zero if it is not idle
 
 	Outlook // without FullIn under MIG, where instances have one each
 
@@ -251,7 +251,7 @@ type Alert struct {
 	Severity Severity
 	GPU      int // index; of no meaning where GPUUUID is ""
 	GPUUUID  string
-	Instance InstanceID // where it is about one
+	Instance InstanceID // the instance that it is about, if any
 	Row      RowID      // the process it names, zero where none
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"

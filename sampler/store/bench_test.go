@@ -41,16 +41,16 @@ func constant(random *rand.Rand) source {
 	return func() int64 { return v }
 }
 
-// rounded keeps so many binary digits, as the sampler does with noisy metrics: 9 of
-// host memory, 6 of a process's CPU and utilisation.
+// rounded keeps a number of binary digits, as the sampler does with noisy metrics: 9 of host
+// memory, 6 of a process's CPU and utilisation.
 func rounded(v int64, digits int) int64 {
 	drop := max(bits.Len64(uint64(v))-digits, 0)
 	return (v + 1<<drop>>1) >> drop << drop
 }
 
-// mixed is the eight series of a row on a usual box, as the sampler keeps them:
-// used, allocated, cached, fragmented and returnable step, host memory creeps,
-// the CPU is noise in one process of two, and so is utilisation.
+// mixed returns one of the eight series of a row on a usual box, as the sampler keeps them: used,
+// allocated, cached, fragmented and returnable change in steps, host memory creeps, and in one
+// process of two the CPU and the utilisation are noise.
 func mixed(random *rand.Rand, i int) source {
 	busy := i/8%2 == 0
 	switch i % 8 {

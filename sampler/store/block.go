@@ -26,7 +26,7 @@ type frame struct {
 	payload []byte
 }
 
-// appendPayload encodes the values of a block of n places; m has the places that are present.
+// appendPayload encodes the values of a block of n places; m marks the places that are present.
 // Each column has m.count values, at least one.
 func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []byte, kind byte) {
 	first, count, whole := m.span()
@@ -139,13 +139,13 @@ func (m *mask) span() (first, count int, whole bool) {
 
 func (m *mask) count() int { return bits.OnesCount64(m[0]) + bits.OnesCount64(m[1]) }
 
-// fill sets count bits from first on.
+// fill sets count bits, starting at first.
 func (m *mask) fill(first, count int) {
 	m[0] |= ones(first+count) &^ ones(first)
 	m[1] |= ones(first+count-64) &^ ones(first-64)
 }
 
-// ones has its lowest n bits set, none for a negative n, at most 64.
+// ones returns a number whose lowest n bits are set, at most 64; 0 for a negative n.
 func ones(n int) uint64 {
 	if n <= 0 {
 		return 0

@@ -47,8 +47,8 @@ func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 	}
 }
 
-// numbers turns fuzzed bytes into at most most numbers: eight bytes each, or,
-// to reach the runs and narrow widths, one byte that says how to go on.
+// numbers turns fuzzed bytes into numbers, most at most: eight bytes each or, to reach the runs and
+// narrow widths, one byte that says how to continue.
 func numbers(data []byte, most int) []int64 {
 	var values []int64
 	var v int64

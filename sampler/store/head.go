@@ -5,7 +5,7 @@ const blockTicks = blockPlaces
 
 // head is the newest block of a series, not compressed.
 //
-// If all values of a part are equal, it keeps one number: most series stand still for minutes,
+// If all values of a part are equal, it keeps one number: most series do not change for minutes,
 // and 128 numbers were most of a series' memory in its first hour.
 type head struct {
 	present mask

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeadKeepsEveryValue: a head gives back what was set, in any order of equal
-// values, changes and gaps, and no more.
+// TestHeadKeepsEveryValue: a head returns exactly what was set, in any order of equal values,
+// changes and gaps.
 func TestHeadKeepsEveryValue(t *testing.T) {
 	for name, values := range map[string]func(i int) (v int64, known bool){
 		"equal":    func(int) (int64, bool) { return 7, true },

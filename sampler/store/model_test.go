@@ -32,8 +32,8 @@ type model struct {
 	series []*modelSeries
 }
 
-// cursor is the ordinal from which on the series is kept in full: it advances by whole
-// blocks, as the series begins one.
+// cursor returns the ordinal from which the series is kept in full: it advances by whole blocks,
+// when the series begins one.
 func (m *model) cursor(s *modelSeries) int64 {
 	newest := int64(len(m.ticks) - 1)
 	return newest - (newest-s.turn+blockTicks)%blockTicks - m.store.full
@@ -43,7 +43,7 @@ func (m *model) bucketBegin(tick int64) int64 {
 	return floor(m.ticks[tick].UnixNano(), m.store.width)
 }
 
-// coarse gives the buckets of a series within the span, by their beginning.
+// coarse returns the buckets of a series within the span, by their beginning.
 func (m *model) coarse(s *modelSeries) (begins []int64, values map[int64]extent) {
 	values = make(map[int64]extent)
 	cursor := m.cursor(s)

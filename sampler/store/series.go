@@ -12,7 +12,7 @@ type Series struct {
 	store   *Store
 	head    head
 	start   int64  // ordinal of the head's first place
-	full    blocks // the samples from oldest on
+	full    blocks // the samples from oldest
 	buckets blocks // what was before
 	closed  bool
 	dropped bool
@@ -45,8 +45,8 @@ func (r *Series) Close() { r.closed = true }
 // Drop marks a closed series as no longer read.
 func (r *Series) Drop() { r.dropped = true }
 
-// roll seals the head's block and begins the next, folds the block that has left the
-// full resolution, and drops what has left the retention.
+// roll seals the head's block and begins the next, folds the block that is no longer kept in full
+// resolution, and drops what is no longer kept.
 func (r *Series) roll() {
 	s := r.store
 	if r.start+blockTicks > s.ticks.end() {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Store has the series of a box.
+// Store holds the series of a box.
 type Store struct {
 	full  int64 // ticks kept in full resolution, a multiple of 128, and up to 127 more
 	width int64 // of a bucket, ns
@@ -88,7 +88,7 @@ func (s *Store) Commit() {
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
 	}
-	s.ticks.forget(max(s.ticks.end()-s.full-blockTicks, s.ticks.first)) // the next to roll folds the oldest ones
+	s.ticks.forget(max(s.ticks.end()-s.full-blockTicks, s.ticks.first)) // the next series to roll folds the oldest ones
 	s.buckets.forget(s.oldestBucket())
 }
 

@@ -19,7 +19,7 @@ func known(n float64) snapshot.Float { return quantity.From(n, quantity.Computed
 
 func size(n quantity.Bytes) snapshot.Bytes { return quantity.From(n*quantity.GiB, quantity.Driver) }
 
-// small is a report of two GPUs whose names are all the same.
+// small returns a report of two GPUs in which every name is the same.
 func small(name string) *schema.Report {
 	amount := &schema.ReportAmount{GiBHours: 40, Percent: known(50)}
 	r := &schema.Report{
@@ -43,8 +43,8 @@ func small(name string) *schema.Report {
 	return r
 }
 
-// Whatever a process calls itself, the page's elements are those of a page of
-// harmless names, and no name becomes an attribute.
+// Whatever name a process has, the page has the same elements as with harmless names, and no name
+// becomes an attribute.
 func TestHostileNamesAreText(t *testing.T) {
 	elements := regexp.MustCompile(`<[a-zA-Z!/][^>]*>`)
 	harmless := elements.FindAllString(Write(small("train")), -1)

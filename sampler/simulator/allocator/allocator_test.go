@@ -13,7 +13,7 @@ const (
 	gib = quantity.GiB
 )
 
-// card is a device with so much memory.
+// card is a device with a given capacity.
 type card struct{ capacity, used quantity.Bytes }
 
 func (c *card) Reserve(size quantity.Bytes) bool {

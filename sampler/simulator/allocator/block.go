@@ -7,8 +7,7 @@ import (
 	"vramscope/probe"
 )
 
-// ErrOutOfMemory is returned when neither the allocator nor the device has a
-// free range that is large enough.
+// ErrOutOfMemory is returned if neither the allocator nor the device has a large enough free range.
 var ErrOutOfMemory = errors.New("out of memory")
 
 // Device provides segments, like cudaMalloc and cudaFree.
@@ -28,7 +27,7 @@ type Stats struct {
 	LargestFree quantity.Bytes // largest free block
 	Segments    int
 	Stranded    int // segments with free memory beside live blocks
-	Blocks      int // live ones, pending ones included
+	Blocks      int // live blocks, including pending ones
 	OutOfMemory int // allocations that failed
 	Retries     int // allocations for which the cache was flushed first
 

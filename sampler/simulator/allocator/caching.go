@@ -17,7 +17,7 @@ const (
 	smallSize    = quantity.MiB       // the largest size that the small pool serves
 	smallSegment = 2 * quantity.MiB   // what the small pool gets from the device at a time
 	largeSegment = 20 * quantity.MiB  // what a request under minLarge gets
-	minLarge     = 10 * quantity.MiB  // from this size on, a request gets a segment of its own
+	minLarge     = 10 * quantity.MiB  // a request of this size or more gets a segment of its own
 	roundLarge   = 2 * quantity.MiB   // segments of large requests are multiples of it
 	firstAddress = 0x7f00_0000_0000   // a device address as CUDA hands them out
 	addressGap   = uint64(roundLarge) // keeps segments apart: neighbours in memory are not merged
@@ -27,9 +27,9 @@ const (
 // segments.
 //
 // A request is rounded to 512 bytes and served with the smallest free block of its pool (small up
-// to 1 MiB, large above) that is large enough. The rest is split off from a minimum size on: 512
-// bytes in the small pool, more than 1 MiB in the large one. If nothing fits, a segment is
-// reserved: 2 MiB for the small pool, 20 MiB for requests under 10 MiB, else the request rounded
+// to 1 MiB, large above) that is large enough. The rest is split off if it is large enough: at
+// least 512 bytes in the small pool, more than 1 MiB in the large one. If nothing fits, a segment
+// is reserved: 2 MiB for the small pool, 20 MiB for requests under 10 MiB, else the request rounded
 // to 2 MiB. If the device refuses, the allocator frees all whole free segments and tries again.
 //
 // Whole free segments are cached; free memory in a segment with live blocks is fragmented

@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// DayOne returns the drawn box without probes: the same processes, and of their
-// memory only what is used. No GPU is lost, and nothing is forecast yet.
+// DayOne returns the drawn box without probes: the same processes, but of their memory only the
+// used bytes are known. No GPU is lost, and nothing is forecast yet.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.ProbeSeen, s.Alerts, s.Ended, s.Driver.ProbesAnswering = false, nil, nil, 0
@@ -147,8 +147,8 @@ func ampere(index int, used float64) snapshot.GPU {
 	}
 }
 
-// Crowded returns a box of so many GPUs with so many processes on each, for
-// benchmarks and for scrolling.
+// Crowded returns a box with the given numbers of GPUs and of processes on each, for benchmarks and
+// for scrolling.
 func Crowded(gpus, processes int) *snapshot.Snapshot {
 	s := DrawnBox()
 	s.GPUs, s.Rows, s.Ended, s.Alerts = nil, nil, nil, nil
@@ -171,8 +171,8 @@ func Crowded(gpus, processes int) *snapshot.Snapshot {
 	return s
 }
 
-// Hostile gives every text that comes from outside the box the value text:
-// users, names, commands, jobs, profiles, alerts.
+// Hostile sets every text that comes from outside the box to text: users, names, commands, jobs,
+// profiles, alerts.
 func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	s.Host.Name, s.Host.User, s.Driver.Version, s.Driver.Message = text, text, text, text
 	for i := range s.Rows {
@@ -211,8 +211,8 @@ func OneSample() *snapshot.Snapshot {
 	return snap
 }
 
-// Room returns a box with a GPU of 79 GiB, of which so much is free, and a process with
-// a probe, of which a flush frees so much.
+// Room returns a box with a GPU of 79 GiB with the given free memory, and a process with a probe
+// from which a flush frees returns.
 func Room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
 	snap.GPUs = []snapshot.GPU{{

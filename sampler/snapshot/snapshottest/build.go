@@ -27,7 +27,7 @@ func float(v float64) snapshot.Float { return quantity.From(v, quantity.Driver) 
 
 func count[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
 
-// rowOf starts a row with what all rows have.
+// rowOf makes a row with the fields that all rows have.
 func rowOf(gpu *snapshot.GPU, pid int, user, kind string, used float64, command ...string) snapshot.Process {
 	p := snapshot.Process{
 		ID: snapshot.RowID{
@@ -50,7 +50,7 @@ func (r row) on(instance snapshot.InstanceID) row {
 	return r
 }
 
-// probed gives the row the stats of a probe; the rest of used is other.
+// probed adds the stats of a probe to the row; the rest of used is other.
 func (r row) probed(runtime, version string, allocated, fragmented, cached float64) row {
 	r.Runtime, r.RuntimeVersion = runtime, version
 	r.Allocated, r.Fragmented, r.Cached, r.Returnable = reported(allocated), reported(fragmented), reported(cached), reported(cached)

@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// Fill gives every field below a pointer a value, every text one of its own, and every
-// list an element: so that a test can see what an audience gets of it. It returns the
-// texts by their paths, "Rows[].User". Of a list of texts there are three: what follows
-// the first word of a command line may be a secret. Texts of a type of their own, as a
-// GPUState, are "x": the test sets those that matter.
+// Fill sets every field below a pointer: every text to a different one, and every list to one
+// element, so that a test can see which of them an audience gets. It returns the texts by their
+// paths, "Rows[].User". A list of texts gets three: what follows the first word of a command line
+// may be a secret. Texts with a type of their own, such as GPUState, become "x": the test sets
+// those that matter.
 func Fill(to any) map[string]string {
 	f := filler{map[string]string{}}
 	f.fill(reflect.ValueOf(to).Elem(), "")
