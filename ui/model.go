@@ -54,12 +54,9 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		dark:    true,
 	}
 	m.look = cell.Appearance{
-		Glyphs:  cell.UnicodeGlyphs(),
+		Glyphs:  cell.GlyphsFor(options.ASCII || t.ASCII),
 		Keys:    keys.New(options.abilities(t), options.ReadOnly),
 		Version: options.Version,
-	}
-	if options.ASCII || t.ASCII {
-		m.look.Glyphs = cell.ASCIIGlyphs()
 	}
 	if _, err := themes.New(m.theme, m.dark, t.Profile); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/command"
+	"vramscope/cli/render"
 	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/guard/advice"
@@ -110,7 +111,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	if pid != 0 && len(doc.Processes) == 0 {
 		return command.Fail("PID %d uses no GPU here", pid).Then("  vramscope once   lists the processes that do")
 	}
-	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
+	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, render.SignsFor(p.ASCII(src.Settings)), cmp.Or(p.OutputWidth(), 100)))
 }
 
 // observePast takes a snapshot, and returns it with the longest history available: from watching
@@ -153,7 +154,7 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 //	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …
 //	         price: …
 //	         https://…
-func adviseText(doc *advice.Document, names map[int]string, named bool, width int) string {
+func adviseText(doc *advice.Document, names map[int]string, named bool, signs render.Signs, width int) string {
 	var b strings.Builder
 	if doc.Simulated {
 		b.WriteString("SIMULATED\n")
@@ -171,16 +172,8 @@ func adviseText(doc *advice.Document, names map[int]string, named bool, width in
 		if advised++; advised > 1 {
 			b.WriteString("\n")
 		}
-		used := "–"
-		if v, ok := p.UsedBytes.Value(); ok {
-			used = v.String()
-		}
-		fmt.Fprintf(&b, "PID %d (%s, %s) on GPU %d, %s\n", p.PID, cmp.Or(text.Clean(names[p.PID]), "?"), cmp.Or(text.Clean(string(p.User)), "?"), p.GPU, used)
+		fmt.Fprintf(&b, "PID %d (%s, %s) on GPU %d, %s\n", p.PID, cmp.Or(text.Clean(names[p.PID]), "?"), cmp.Or(text.Clean(string(p.User)), "?"), p.GPU, signs.Bytes(p.UsedBytes))
 		for _, a := range p.Advice {
-			amount := "–"
-			if v, ok := a.Bytes.Value(); ok {
-				amount = v.String()
-			}
 			lines := text.Wrap(string(a.Text)+".", width-len(indent), "")
 			if a.Price != "" {
 				lines = append(lines, text.Wrap("price: "+string(a.Price), width-len(indent), "")...)
@@ -188,7 +181,7 @@ func adviseText(doc *advice.Document, names map[int]string, named bool, width in
 			if a.Source != "" {
 				lines = append(lines, string(a.Source))
 			}
-			fmt.Fprintf(&b, "  %5s  %s\n", amount, strings.Join(lines, "\n"+indent))
+			fmt.Fprintf(&b, "  %5s  %s\n", signs.Bytes(a.Bytes), strings.Join(lines, "\n"+indent))
 		}
 	}
 	if advised == 0 {

@@ -20,8 +20,6 @@ import (
 
 func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.Dash) }
 
-func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
-
 // metric returns a metric of a GPU or a process, in its unit.
 func (t *table) metric(subject interface {
 	Value(metric.ID) snapshot.Float
@@ -149,7 +147,7 @@ func (t *table) total() string {
 func (t *table) share(used, total snapshot.Bytes) string {
 	whole, ok := total.Value()
 	if !ok {
-		return t.bytes(used) + "/" + t.signs.Dash
+		return t.signs.Bytes(used) + "/" + t.signs.Dash
 	}
 	digits := 1
 	if whole >= 100*quantity.GiB {

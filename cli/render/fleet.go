@@ -27,8 +27,8 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 			gpu = strconv.Itoa(l.GPUs) + "x"
 		}
 		g.rows = append(g.rows, []string{
-			oneWord(l.Name()), gpu, signs.bytes(l.GPU.Memory.Used), signs.bytes(l.GPU.Memory.Total), signs.bytes(l.GPU.Memory.Free),
-			signs.bytes(l.GPU.Parts.Allocated), signs.bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash)),
+			oneWord(l.Name()), gpu, signs.Bytes(l.GPU.Memory.Used), signs.Bytes(l.GPU.Memory.Total), signs.Bytes(l.GPU.Memory.Free),
+			signs.Bytes(l.GPU.Parts.Allocated), signs.Bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash)),
 			l.StateWord(), fleetNote(l),
 		})
 	}
@@ -69,8 +69,8 @@ func shareGrid(pic *fleet.Picture, signs Signs) grid {
 		if pic.Unit == fleet.Jobs {
 			first, second = word(l.Job), word(l.User)
 		}
-		g.rows = append(g.rows, []string{first, second, number(l.Boxes), strconv.Itoa(l.GPUs), number(l.Idle), signs.bytes(l.GPU.Memory.Used),
-			signs.bytes(l.GPU.Parts.Allocated), signs.bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash))})
+		g.rows = append(g.rows, []string{first, second, number(l.Boxes), strconv.Itoa(l.GPUs), number(l.Idle), signs.Bytes(l.GPU.Memory.Used),
+			signs.Bytes(l.GPU.Parts.Allocated), signs.Bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash))})
 	}
 	return g
 }
@@ -88,8 +88,8 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	if t.Own {
 		used = "used by the processes of the filter"
 	}
-	s := fmt.Sprintf("%s, %d down, %s: %s of %s %s", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Total), used)
-	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
+	s := fmt.Sprintf("%s, %d down, %s: %s of %s %s", boxes, t.Down.Or(0), gpus, signs.Bytes(t.Memory.Used), signs.Bytes(t.Memory.Total), used)
+	return s + fmt.Sprintf(", %s allocated, %s cached", signs.Bytes(t.Parts.Allocated), signs.Bytes(t.Parts.Returnable))
 }
 
 // fleetNote returns the worst problem of a line or, without one, who uses its GPUs.

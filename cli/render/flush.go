@@ -25,7 +25,7 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 		d := &r.Devices[i]
 		g.rows = append(g.rows, []string{
 			placeOfDevice(before, d.UUID, signs.Dash), d.Before.String(), d.After.String(), d.Freed().String(),
-			signs.bytes(d.DriverBefore), signs.bytes(d.DriverAfter), signs.bytes(d.DriverFreed()),
+			signs.Bytes(d.DriverBefore), signs.Bytes(d.DriverAfter), signs.Bytes(d.DriverFreed()),
 		})
 		if r.Server != "" { // no probe reports any
 			copy(g.rows[i][1:4], []string{signs.Dash, signs.Dash, signs.Dash})
@@ -52,7 +52,7 @@ func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 	b.WriteByte('\n')
 	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
 		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.Dash),
-			signs.bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
+			signs.Bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
 	return b.String()

@@ -8,7 +8,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"vramscope/internal/text"
-	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
 
@@ -115,19 +114,7 @@ func cutLines(lines []string, width int, ellipsis string) string {
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
 // Signs are the few signs in text output that are not ASCII.
-type Signs struct{ cell.Glyphs }
+type Signs = cell.Glyphs
 
 // SignsFor returns the signs for a terminal: only ASCII, or all.
-func SignsFor(ascii bool) Signs {
-	if ascii {
-		return Signs{cell.ASCIIGlyphs()}
-	}
-	return Signs{cell.UnicodeGlyphs()}
-}
-
-func (g Signs) bytes(b snapshot.Bytes) string {
-	if v, ok := b.Value(); ok {
-		return v.String()
-	}
-	return g.Dash
-}
+func SignsFor(ascii bool) Signs { return cell.GlyphsFor(ascii) }

@@ -21,7 +21,7 @@ func HeadroomText(r *headroom.Report, signs Signs, width int) string {
 	g.columns = append(g.columns, column{"FITS", false, 5}, column{"WHY", false, 0})
 	for i := range r.Places {
 		h := &r.Places[i]
-		row := []string{h.Label, signs.bytes(h.Free), signs.bytes(h.Returnable)}
+		row := []string{h.Label, signs.Bytes(h.Free), signs.Bytes(h.Returnable)}
 		if predicted {
 			low, interval := signs.Dash, signs.Dash
 			if h.Low != nil {

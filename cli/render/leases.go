@@ -26,7 +26,7 @@ func Leases(all []schema.Lease, now time.Time, signs Signs, width int) string {
 		}
 		for j, leased := range l.GPUs {
 			separator := [...]string{"", ","}[min(j, 1)]
-			gpus, used = gpus+separator+string(leased.GPU), used+separator+signs.bytes(leased.UsedBytes)
+			gpus, used = gpus+separator+string(leased.GPU), used+separator+signs.Bytes(leased.UsedBytes)
 		}
 		if l.PID != nil {
 			pid = fmt.Sprint(*l.PID)

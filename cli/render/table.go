@@ -151,13 +151,13 @@ func (t *table) gpus() grid {
 	forecast := false
 	for i := range t.snap.GPUs {
 		gpu := &t.snap.GPUs[i]
-		free := t.bytes(gpu.Memory.Free)
+		free := t.signs.Bytes(gpu.Memory.Free)
 		if gpu.MIG {
 			free = t.signs.Dash // no process can use what no instance owns
 		}
 		forecast = forecast || gpu.FullIn != nil
 		g.rows = append(g.rows, []string{
-			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
+			strconv.Itoa(gpu.Index), t.signs.Bytes(gpu.Memory.Used), t.signs.Bytes(gpu.Memory.Total), free, t.signs.Bytes(gpu.Parts.Returnable),
 			t.metric(gpu, metric.Utilization), t.metric(gpu, metric.Temperature), t.power(gpu.Power, gpu.PowerLimit),
 			oneWord(gpu.StateWord()), t.users(gpu.UUID, snapshot.InstanceID{}), t.fullIn(gpu.FullIn), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")),
 		})
@@ -165,8 +165,8 @@ func (t *table) gpus() grid {
 			instance := &gpu.Instances[j]
 			forecast = forecast || instance.FullIn != nil
 			g.rows = append(g.rows, []string{
-				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
-				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
+				instanceName(gpu.Index, j+1), t.signs.Bytes(instance.Memory.Used), t.signs.Bytes(instance.Memory.Total),
+				t.signs.Bytes(instance.Memory.Free), t.signs.Bytes(instance.Parts.Returnable),
 				t.signs.Dash, t.signs.Dash, t.signs.Dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, instance.ID),
 				t.fullIn(instance.FullIn), "MIG " + text.Clean(instance.Profile),
 			})

@@ -184,10 +184,7 @@ func newTeller(p *command.Program) (*teller, error) {
 	const minWidth, maxWidth = 80, 120
 	s, err := p.Settings()
 	t := &teller{print: p.Print, began: time.Now(), column: (min(max(p.OutputWidth(), minWidth), maxWidth) - len(columnGap)) / 2}
-	t.look.Glyphs = cell.UnicodeGlyphs()
-	if p.ASCII(&s) {
-		t.look.Glyphs = cell.ASCIIGlyphs()
-	}
+	t.look.Glyphs = cell.GlyphsFor(p.ASCII(&s))
 	if err == nil && command.IsTerminal(p.Stdout) {
 		t.look.Styles, _ = themes.New(s.Theme, true, terminal.TraitsOf(os.Environ()).Profile) // the settings have been checked
 	}

@@ -71,10 +71,7 @@ func newModel(o *Options, hold terminal.Hold) (*model, error) {
 	t := hold.Traits
 	m := &model{
 		Hold: hold, poller: o.Poller, name: o.Name, every: quantity.BriefDuration(o.Poller.Every()), fetch: o.Open, now: o.Now, dark: true,
-		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
-	}
-	if o.ASCII || t.ASCII {
-		m.look.Glyphs = cell.ASCIIGlyphs()
+		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.GlyphsFor(o.ASCII || t.ASCII)},
 	}
 	if _, err := themes.New(m.theme, m.dark, t.Profile); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 )
 
 type Glyphs struct {
@@ -25,6 +26,14 @@ type Glyphs struct {
 	Spark                                                   []string // lowest first; nil drops the column
 	Capacity, Median, Bound                                 string
 	ASCII                                                   bool
+}
+
+// GlyphsFor returns the glyphs for a terminal: only ASCII, or all.
+func GlyphsFor(ascii bool) Glyphs {
+	if ascii {
+		return ASCIIGlyphs()
+	}
+	return UnicodeGlyphs()
 }
 
 // UnicodeGlyphs are for a terminal with UTF-8.
@@ -50,6 +59,9 @@ func ASCIIGlyphs() Glyphs {
 		ASCII: true,
 	}
 }
+
+// Bytes writes an amount, or the dash where it is unknown.
+func (g *Glyphs) Bytes(amount snapshot.Bytes) string { return string(AppendBytes(nil, amount, g.Dash)) }
 
 // Words cleans a message, which may have been recorded with glyphs that this terminal lacks.
 func (g *Glyphs) Words(s string) string {

@@ -38,7 +38,7 @@ func (d Panel) inShort(width int) []string {
 	var largest *snapshot.Allocation
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		words := text.Clean(cell.Limit(a.Kind)) + " " + string(cell.AppendBytes(nil, a.Reserved, d.Appearance.Glyphs.Dash))
+		words := text.Clean(cell.Limit(a.Kind)) + " " + d.Appearance.Glyphs.Bytes(a.Reserved)
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
 			words += " in " + strconv.FormatInt(n, 10)
 		}
@@ -74,7 +74,7 @@ func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string 
 	line := func(name, words string) string {
 		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, partName-1, d.Appearance.Glyphs.Ellipsis), partName)}, cell.Span{s.Text, words})
 	}
-	reserved := string(cell.AppendBytes(nil, a.Reserved, d.Appearance.Glyphs.Dash))
+	reserved := d.Appearance.Glyphs.Bytes(a.Reserved)
 	head := reserved + " reserved"
 	if a.Kind == kindRaw {
 		head = reserved

@@ -20,16 +20,12 @@ func (d Panel) brief(width int) []string {
 		}
 		return ""
 	}
-	used := d.Appearance.Glyphs.Dash
-	if v, ok := p.Used.Value(); ok {
-		used = v.String()
-	}
 	parts := figure("alloc", p.Allocated) + figure("cached", p.Cached) + figure("frag", p.Fragmented)
 	if parts == "" {
 		parts = " contents unknown"
 	}
 	return []string{
-		d.text(width, cell.Span{s.Strong, strconv.Itoa(p.ID.Process.PID) + " " + used}, cell.Span{s.Text, parts}),
+		d.text(width, cell.Span{s.Strong, strconv.Itoa(p.ID.Process.PID) + " " + d.Appearance.Glyphs.Bytes(p.Used)}, cell.Span{s.Text, parts}),
 		d.text(width, cell.Span{s.Text, "GPU " + d.index + " " + cell.UserName(p) + " " + cell.ShortCommand(p)}),
 		d.text(width, d.state()...),
 	}

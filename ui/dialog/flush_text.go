@@ -228,7 +228,7 @@ func (d Flush) list() [][]cell.Span {
 			}
 		}
 		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), cell.UserName(&t.row), strconv.Itoa(t.row.GPU),
-			string(cell.AppendBytes(nil, t.row.Used, g.Dash)), after, freed, stay)
+			g.Bytes(t.row.Used), after, freed, stay)
 		lines = append(lines, []cell.Span{{s.Text, line}, {style, text}})
 	}
 	if more := len(lines) - listedAtMost; more > 1 {

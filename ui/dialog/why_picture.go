@@ -110,7 +110,7 @@ func (w Why) bar(width int) [][]cell.Span {
 			legend = append(legend, inks[i], cell.Span{s.Text, " " + name + " " + parts[i].String() + "  "})
 		}
 	}
-	legend = append(legend, inks[5], cell.Span{s.Text, " free " + string(cell.AppendBytes(nil, e.Free, w.look.Glyphs.Dash))})
+	legend = append(legend, inks[5], cell.Span{s.Text, " free " + w.look.Glyphs.Bytes(e.Free)})
 	drawn := append([]cell.Span{{s.Text, strings.Repeat(" ", areaAxis)}}, parts.Spans(w.look, e.Capacity.Or(0), width-areaAxis-1)...)
 	if e.Driver.Or(0) > 0 {
 		side := cell.Span{s.Rule, w.look.Glyphs.Side}

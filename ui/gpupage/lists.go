@@ -113,7 +113,7 @@ func (p *Page) holders(target *subject, width int) []string {
 	if target.instance != nil || len(target.gpu.Holders) == 0 {
 		return nil
 	}
-	unattributed := string(cell.AppendBytes(nil, target.gpu.Unattributed, p.Appearance.Glyphs.Dash))
+	unattributed := p.Appearance.Glyphs.Bytes(target.gpu.Unattributed)
 	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+unattributed+" belongs to no listed process")}
 	for i := range target.gpu.Holders {
 		h := &target.gpu.Holders[i]

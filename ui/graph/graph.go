@@ -135,7 +135,7 @@ func (g Graph) title(width int, forecast bool, unit string) string {
 	}
 	name += ", " + quantity.BriefDuration(g.Window) + " back"
 	if g.Tile {
-		used := string(cell.AppendBytes(nil, g.Subject.Used, glyphs.Dash))
+		used := glyphs.Bytes(g.Subject.Used)
 		return cell.TitledRule(g.Appearance, width, strings.TrimSuffix(g.Subject.Name, " used"), s.Title, []cell.Span{{s.Text, used}, {s.Dim, " used"}})
 	}
 	switch words := g.Subject.Doubt.Words(); {

@@ -112,7 +112,7 @@ func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 // the capacity on.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
-	median, ok := predictedIn(p, predictionShown)
+	median, ok := predicted(p)
 	if !ok {
 		l.Right(s.Dim, g.Dash, cells)
 		return

@@ -209,7 +209,7 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 		v, ok := p.CPU.Value()
 		return sortKey{known: ok, number: float64(int64(v))}
 	case columnPredicted:
-		v, ok := predictedIn(p, predictionShown)
+		v, ok := predicted(p)
 		return sortKey{known: ok, number: cell.Rounded(v)}
 	default:
 		v, ok := amountOf(p, column).Value()
@@ -223,13 +223,11 @@ func amountOf(p *snapshot.Process, column columnID) snapshot.Bytes {
 	return quantity.As[quantity.Bytes](p.Value(allColumns[column].amount))
 }
 
-const predictionShown = time.Minute
-
-func predictedIn(p *snapshot.Process, horizon time.Duration) (quantity.Bytes, bool) {
-	for i := range p.Predicted {
-		if p.Predicted[i].Horizon == horizon {
-			return p.Predicted[i].Median, true
-		}
+// predicted returns the median of the forecast for a minute ahead.
+func predicted(p *snapshot.Process) (quantity.Bytes, bool) {
+	f := snapshot.Find(p.Predicted, func(f *snapshot.Prediction) bool { return f.Horizon == time.Minute })
+	if f == nil {
+		return 0, false
 	}
-	return 0, false
+	return f.Median, true
 }

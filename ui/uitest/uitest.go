@@ -103,11 +103,7 @@ func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs(), Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
-	if ascii {
-		a.Glyphs = cell.ASCIIGlyphs()
-	}
-	return a
+	return &cell.Appearance{Styles: styles, Glyphs: cell.GlyphsFor(ascii), Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
 }
 
 // CheckCells fails where a panel is not exactly as big as asked.
