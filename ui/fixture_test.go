@@ -199,7 +199,7 @@ const idleAfter = 10 * time.Minute
 // withDefaults are the options as cli gives them, where a test has set none.
 func (o Options) withDefaults() Options {
 	o.Input, o.Output = cmp.Or(o.Input, os.Stdin), cmp.Or(o.Output, os.Stdout)
-	o.IdleAfter = cmp.Or(o.IdleAfter, idleAfter)
+	o.IdleAfter, o.Bell = cmp.Or(o.IdleAfter, idleAfter), true
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}

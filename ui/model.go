@@ -47,12 +47,8 @@ type model struct {
 
 func newModel(options Options, hold terminal.Hold) (*model, error) {
 	t := hold.Traits
-	m := &model{
-		Hold:    hold,
-		options: options,
-		theme:   cmp.Or(options.Theme, themes.Default),
-		dark:    true,
-	}
+	options.Theme, options.Sort = cmp.Or(options.Theme, themes.Default), cmp.Or(options.Sort, "USED")
+	m := &model{Hold: hold, options: options, theme: options.Theme, dark: true}
 	m.look = cell.Appearance{
 		Glyphs:  cell.GlyphsFor(options.ASCII || t.ASCII),
 		Keys:    keys.New(options.abilities(t), options.ReadOnly),
@@ -68,16 +64,13 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		idleAfter: options.IdleAfter,
 		readOnly:  options.ReadOnly,
 		replay:    options.Replay,
-		mouse:     options.Mouse,
-		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED"), Reversed: options.Reversed}, Columns: options.Columns},
-		window:    options.GraphWindow,
-		lines:     options.GraphLines,
+		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool)},
 		hintOff:   options.Escaped != nil, // in a nested screen it would take one Esc
 		nested:    options.Escaped != nil,
 		stacks:    m.st.stacks,
 		incidents: incidents{seen: options.Seen},
 	}
-	m.bell.silent = options.Silent
+	m.apply(options.Settings)
 	return m, nil
 }
 

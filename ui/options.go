@@ -98,18 +98,11 @@ type Options struct {
 	// Nil: Esc does not end it.
 	Escaped func()
 
-	Theme       string        // "" is themes.Default
-	ASCII       bool          // use ASCII glyphs in every terminal
-	ReadOnly    bool          // no actions
-	Mouse       bool          // capture the mouse from the start
-	GraphWindow time.Duration // how far back graphs reach; 0: 5 or 10 minutes, by their height
-	GraphLines  bool          // graphs have curves alone, no areas
-	Sort        string        // the column to sort by; "" is USED
-	Reversed    bool          // its order
-	Columns     []string      // of the table, in this order; nil: as many as fit, by importance
-	Silent      bool          // no bell
-	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle
-	Version     string        // of vramscope
+	Settings                // in force at the start; the interval is what Sampling has
+	ASCII     bool          // use ASCII glyphs in every terminal
+	ReadOnly  bool          // no actions
+	IdleAfter time.Duration // a GPU that holds memory and is unused for longer is marked idle
+	Version   string        // of vramscope
 
 	Input, Output *os.File
 	Environ       []string

@@ -177,7 +177,7 @@ func TestZoomGoesOnFromWhatIsShown(t *testing.T) {
 
 // TestGraphWindowIsConfigured: a window that was asked for is taken at every height.
 func TestGraphWindowIsConfigured(t *testing.T) {
-	m := newTestModel(t, smallBox(8, 8, 0), func(o *Options) { o.GraphWindow = 20 * time.Minute })
+	m := newTestModel(t, smallBox(8, 8, 0), func(o *Options) { o.Window = 20 * time.Minute })
 	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
 	m.shows(", 20m back")
 	m.press("z")

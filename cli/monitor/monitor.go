@@ -167,8 +167,11 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 // ScreenOptions returns what every screen of the monitor takes from the settings.
 func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Options {
 	return ui.Options{
-		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
-		GraphWindow: s.GraphWindow, GraphLines: s.GraphStyle == config.Lines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
+		Settings: ui.Settings{
+			Theme: s.Theme, Sort: s.Sort, Reversed: s.Reversed, Lines: s.GraphStyle == config.Lines, Window: s.GraphWindow,
+			Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns,
+		},
+		ASCII: s.ASCII, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
 		Version: command.VersionNumber(), Input: input, Output: p.Stdout, Environ: os.Environ(), Now: p.Now,
 	}
 }
