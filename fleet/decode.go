@@ -55,10 +55,12 @@ func exportedNames(subject metric.Subject) map[string]metric.ID {
 	return names
 }
 
-// memory lists the figures of a GPU's memory.
-var memory = map[metric.ID]field{
+// figures lists the metrics that are figures of a line, too.
+var figures = map[metric.ID]field{
 	metric.Used: used, metric.Total: total, metric.Free: free, metric.Reserved: reserved,
 	metric.Allocated: allocated, metric.Cached: cached, metric.Fragmented: fragmented, metric.Returnable: returnable,
+	metric.Utilization: utilization, metric.Temperature: temperature, metric.TemperatureSlowdown: slowdown,
+	metric.Power: power, metric.PowerLimit: powerLimit,
 }
 
 // boxOf makes the snapshot of a box from its series at a moment.
@@ -153,7 +155,7 @@ func (d *decoder) ofGPU(s *series, name string) bool {
 		return false
 	}
 	g := d.gpu(s.label("uuid"), s.label("gpu"))
-	switch f, ok := memory[id]; {
+	switch f, ok := figures[id]; {
 	case g == nil:
 	case take != nil:
 		take(g, s)
@@ -236,7 +238,7 @@ func (d *decoder) finish() {
 }
 
 func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
-	out, values := g.gpu, g.values
+	values := g.values
 	taken := map[field]float64{}
 	for at, v := range g.foreign {
 		before, known := taken[at.field]
@@ -256,26 +258,13 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 	if _, known := values[total]; !known && values[used]+values[free] > 0 { // dcgm-exporter has none
 		values[total] = values[used] + values[free] + values[reserved]
 	}
-	out.Memory = memoryOf(values)
+	l := Line{GPU: g.gpu}
+	l.fill(values)
+	out := l.GPU
 	if _, known := values[allocated]; known {
 		belongs := func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }
 		out.Parts = snapshot.PartsOf(out.Memory.Used, rows, belongs)
-	} else {
-		out.Parts = partsOf(out.Memory.Used, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{})
 	}
-	for f, to := range map[field]*snapshot.Int{utilization: &out.Utilization, temperature: &out.Temperature, slowdown: &out.TemperatureSlowdown} {
-		if _, ok := values[f]; ok && !to.Known() {
-			scale := 1.0
-			if f == utilization {
-				scale = 100
-			}
-			*to = whole(values, f, scale)
-		}
-	}
-	if _, ok := values[power]; ok && !out.Power.Known() {
-		out.Power, out.PowerLimit = number(values, power), number(values, powerLimit)
-	}
-	out.FullIn = fullInOf(values)
 	out.Instances = g.finishInstances(rows)
 	out.MIG = len(out.Instances) > 0
 	for i := range rows {

@@ -50,7 +50,7 @@ func (d *decoder) ofMIG(s *series, name string) bool {
 	case name == exported(metric.MIGInfo):
 		in.instance.UUID, in.instance.Profile = s.label("mig_uuid"), s.label("profile")
 	case known:
-		in.values[memory[id]] = s.value
+		in.values[figures[id]] = s.value
 	default:
 		in.values[fullIn] = s.value
 	}
