@@ -96,7 +96,7 @@ func BenchmarkGPUPanel200x50(b *testing.B) {
 	lay := arrange(200, 50, st.box())
 	b.ReportAllocs()
 	for b.Loop() {
-		st.gpus(lk, &lay).Render(200, lay.gpus.rows)
+		st.gpus(lk, lay).Render(200, lay.gpus.rows)
 	}
 }
 

@@ -99,9 +99,8 @@ func (m *model) atCursor() *snapshot.Process {
 func (m *model) needCursor() *snapshot.Process {
 	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
 		at := 0
-		if lay := m.layout(); lay.detail.rows > 0 {
-			t := m.table()
-			at = max(slices.Index(ids, detailed(&m.st, t.Rows)), 0)
+		if m.layout().detail.rows > 0 {
+			at = max(slices.Index(ids, detailed(&m.st, m.table().Rows)), 0)
 		}
 		m.moveTo(ids, at)
 	}

@@ -46,14 +46,11 @@ func (d driverScreen) Render(width, height int) []string {
 
 // answering says how many probes still answer.
 func (d driverScreen) answering() string {
-	switch n := d.shown.Driver.ProbesAnswering; n {
-	case 0:
+	n := d.shown.Driver.ProbesAnswering
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 probe answers: its allocators below; used and other unknown."
-	default:
-		return strconv.Itoa(n) + " probes answer: their allocators below; used and other unknown."
 	}
+	return text.Plural(n, "probe answers: its", "probes answer: their") + " allocators below; used and other unknown."
 }
 
 // happened says what is wrong with the driver.

@@ -66,8 +66,8 @@ type box struct {
 	running   int  // all running processes
 }
 
-func arrange(width, height int, b box) layout {
-	lay := layout{width: width, height: height, gpuColumns: 1}
+func arrange(width, height int, b box) *layout {
+	lay := &layout{width: width, height: height, gpuColumns: 1}
 	gpuRows := b.gpus + b.opened
 	if twoColumns(width, height, b) {
 		lay.gpuColumns, gpuRows = 2, (b.gpus+1)/2

@@ -58,7 +58,7 @@ func (m *model) wheel(y, by int) bool {
 		if m.st.page != nil {
 			return m.scrollPage(by)
 		}
-		if lay := m.layout(); !m.st.detail && y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && m.scrollGPUs(&lay, by) {
+		if lay := m.layout(); !m.st.detail && y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && m.scrollGPUs(lay, by) {
 			return true
 		}
 		return m.move(by)

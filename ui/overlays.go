@@ -37,9 +37,8 @@ func (m *model) closeOverlay() bool {
 }
 
 func (m *model) overlayRoom() (width, height int) {
-	lay := m.layout()
 	rows := m.st.overlay.Size(m.st.width)
-	return m.st.width, min(rows, lay.over(rows).rows)
+	return m.st.width, min(rows, m.layout().over(rows).rows)
 }
 
 // askingTime is how long a question must be open before y is accepted. An earlier y comes from text

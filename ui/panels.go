@@ -77,7 +77,7 @@ func (m *model) seeFocus() {
 		return
 	}
 	lay := m.layout()
-	panel := m.st.gpus(&m.look, &lay)
+	panel := m.st.gpus(&m.look, lay)
 	seen := func() bool {
 		panel.Top = m.st.gpuTop
 		return slices.ContainsFunc(panel.Visible(lay.gpuLines()), func(line gpus.Line) bool { return line.Place() == *m.st.Focus })

@@ -63,7 +63,7 @@ func (m *model) tag(set bool) bool {
 
 // openDetail opens the detail; in a small pane that has no table, the table first.
 func (m *model) openDetail() bool {
-	if lay := m.layout(); lay.table.rows == 0 && !m.st.onTable {
+	if m.layout().table.rows == 0 && !m.st.onTable {
 		m.st.onTable = true
 		return true
 	}

@@ -13,12 +13,9 @@ import (
 
 // What the model needs to know of the drawn frame.
 
-func (m *model) table() *table.Table {
-	t := m.st.table(&m.look)
-	return &t
-}
+func (m *model) table() *table.Table { return m.st.table(&m.look) }
 
-func (m *model) layout() layout { return arrange(m.st.width, m.st.height, m.st.box()) }
+func (m *model) layout() *layout { return arrange(m.st.width, m.st.height, m.st.box()) }
 
 func (m *model) rowIDs() []snapshot.RowID {
 	rows := m.table().Rows
@@ -29,10 +26,7 @@ func (m *model) rowIDs() []snapshot.RowID {
 	return ids
 }
 
-func (m *model) tableHeight() int {
-	lay := m.layout()
-	return lay.rows()
-}
+func (m *model) tableHeight() int { return m.layout().rows() }
 
 // widestCommand returns how far the COMMAND column can be scrolled.
 func (m *model) widestCommand() int {
@@ -63,8 +57,7 @@ func (m *model) sortAs(title string, reversed bool) bool {
 }
 
 func (m *model) reverse() bool {
-	t := m.table()
-	return m.sortAs(t.Order().Column, !m.st.Sort.Reversed)
+	return m.sortAs(m.table().Order().Column, !m.st.Sort.Reversed)
 }
 
 // items returns columns as menus show them.
@@ -104,7 +97,7 @@ func (m *model) click(x, y int) bool {
 		m.setCursor(t.Rows[at].Process.ID, y-lay.table.top-1)
 		return true
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
-		line, ok := m.gpuLineAt(&lay, x, y)
+		line, ok := m.gpuLineAt(lay, x, y)
 		return ok && m.setFocus(new(line.Place()))
 	case y >= lay.tiles.top && y < lay.tiles.top+lay.tiles.rows:
 		across, height := lay.tilesOf(len(m.st.shown.GPUs))

@@ -39,14 +39,14 @@ func frame(st *state, lk *cell.Appearance) []string {
 	case st.detail:
 		out = append(append(out, header[:page.top]...), newDetail(st, lk, t.Rows, true).Render(st.width, page.rows)...)
 	default:
-		out = drawMain(append(out, header[:lay.header.rows]...), st, lk, &lay, &t)
+		out = drawMain(append(out, header[:lay.header.rows]...), st, lk, lay, t)
 	}
 	if lay.alert.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeAlert(l, st, lk) })...)
 	}
-	out = append(out, bottom(st, lk, &lay, &t)...)
+	out = append(out, bottom(st, lk, lay, t)...)
 	if st.overlay != nil {
-		out = covered(out, st, &lay)
+		out = covered(out, st, lay)
 	}
 	return cell.Fill(out, st.width, st.height)
 }

@@ -76,12 +76,10 @@ func (m *model) zoom() bool {
 }
 
 func (m *model) graphRows() int {
-	lay := m.layout()
 	if !m.st.detail {
-		return lay.graph.rows
+		return m.layout().graph.rows
 	}
-	room := lay.page().rows
-	return newDetail(&m.st, &m.look, m.table().Rows, true).GraphRows(m.st.width, room)
+	return newDetail(&m.st, &m.look, m.table().Rows, true).GraphRows(m.st.width, m.layout().page().rows)
 }
 
 func (m *model) graphStyle() bool {

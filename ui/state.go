@@ -67,8 +67,8 @@ type state struct {
 	nested       bool          // another screen has opened this one; Esc returns to it
 }
 
-func (st *state) table(lk *cell.Appearance) table.Table {
-	t := table.Table{
+func (st *state) table(lk *cell.Appearance) *table.Table {
+	t := &table.Table{
 		Listing: st.Listing, Appearance: lk, Snapshot: st.shown, History: st.history,
 		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(), Find: st.find, Sparks: &st.sparks,
 		Forecasts: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
