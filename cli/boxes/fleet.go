@@ -181,7 +181,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
 	for {
 		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
-			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII,
+			Poller: polling, Name: name, Place: place, Message: message, Theme: s.Theme, ASCII: s.ASCII,
 			Open: func(ctx context.Context, box string) (*fleet.Opened, error) {
 				return fleet.Open(ctx, source, box, openEvery, p.Now)
 			},

@@ -21,10 +21,10 @@ func (m *model) words(l *cell.Line, legend bool) {
 	case m.question != nil:
 		put(m.question.text)
 	case m.opening != nil:
-		put(m.opening.words(m.now(), g.Ellipsis))
-	case m.message != "" && m.now().Before(m.until):
+		put(m.opening.words(m.Now(), g.Ellipsis))
+	case m.message != "" && m.Now().Before(m.until):
 		put(m.message)
-	case m.view.Err != nil && p != nil && !slices.Equal(m.view.Query.Filter, m.place.Filter):
+	case m.view.Err != nil && p != nil && !slices.Equal(m.view.Query.Filter, m.Place.Filter):
 		put(fmt.Sprintf("! %s; the lines are not of this filter", m.view.Err))
 	case m.view.Err != nil && p != nil:
 		put(fmt.Sprintf("! %s; the figures are %s old", m.view.Err, m.age()))
@@ -55,7 +55,7 @@ func (m *model) problems() []string {
 	return slices.Compact(all)
 }
 
-func (m *model) age() string { return quantity.Duration(m.now().Sub(m.view.Answered)) }
+func (m *model) age() string { return quantity.Duration(m.Now().Sub(m.view.Answered)) }
 
 // keys writes the last line.
 func (m *model) keys(l *cell.Line) {
@@ -91,13 +91,13 @@ func (m *model) status() string {
 		if n >= m.wanted() {
 			more = "+" // the source may have more
 		}
-		words = append(words, fmt.Sprintf("%d-%d of %d%s", m.place.top+1, min(m.place.top+m.rows(), n), n, more))
+		words = append(words, fmt.Sprintf("%d-%d of %d%s", m.Place.top+1, min(m.Place.top+m.rows(), n), n, more))
 	}
-	words = append(words, m.place.Sort.Word())
+	words = append(words, m.Place.Sort.Word())
 	switch {
 	case m.view.Picture == nil:
-	case !m.view.Asked.IsZero() && m.now().Sub(m.view.Asked).Seconds() >= 2:
-		words = append(words, "asking for "+quantity.Duration(m.now().Sub(m.view.Asked)))
+	case !m.view.Asked.IsZero() && m.Now().Sub(m.view.Asked).Seconds() >= 2:
+		words = append(words, "asking for "+quantity.Duration(m.Now().Sub(m.view.Asked)))
 	case !m.answered():
 		words = append(words, "asking"+m.look.Glyphs.Ellipsis)
 	default:

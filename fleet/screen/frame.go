@@ -48,7 +48,7 @@ func (m *model) frame() []string {
 		add(func(l *cell.Line) { legend = m.titles(l, c) })
 		lines, at := m.lines(), m.cursor()
 		for row := range m.rows() {
-			switch i := m.place.top + row; {
+			switch i := m.Place.top + row; {
 			case i < len(lines):
 				add(func(l *cell.Line) { m.writeLine(l, &lines[i], c, i == at) })
 			case row == 0:
@@ -78,7 +78,7 @@ func (m *model) header(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)
 	l.Put(s.Strong, "vramscope fleet")
-	clock := m.now().Format("15:04:05")
+	clock := m.Now().Format("15:04:05")
 	if p := m.view.Picture; p != nil && p.Simulated {
 		l.Skip(2)
 		l.Put(s.Badge, "SIMULATED")
@@ -98,13 +98,13 @@ func (m *model) header(l *cell.Line) {
 			items = append(items, cell.Span{s.Warning, strconv.Itoa(n) + " down"})
 		}
 	}
-	if f := m.place.Filter.String(); f != "" {
+	if f := m.Place.Filter.String(); f != "" {
 		items = append(items, cell.Span{s.Badge, "filter: " + m.look.Glyphs.Words(f)})
 	}
 	if p := m.view.Picture; p != nil && p.Queries == fleet.Raw {
 		items = append(items, cell.Span{s.Dim, "raw queries"})
 	}
-	items = append(items, cell.Span{s.Dim, m.look.Glyphs.Words(m.name)})
+	items = append(items, cell.Span{s.Dim, m.look.Glyphs.Words(m.Name)})
 	for _, item := range items {
 		if l.Used()+2+text.Width(item.Text)+2+len(clock)+1 > m.width {
 			continue
@@ -164,7 +164,7 @@ func (m *model) nothing(l *cell.Line) {
 	case m.view.Picture == nil && m.view.Err != nil:
 		l.Put(s.Warning, text.Cut(m.look.Glyphs.Words(m.view.Err.Error()), m.width-2, m.look.Glyphs.Ellipsis))
 	case m.view.Picture == nil:
-		l.Put(s.Dim, "asking "+m.look.Glyphs.Words(m.name)+m.look.Glyphs.Ellipsis)
+		l.Put(s.Dim, "asking "+m.look.Glyphs.Words(m.Name)+m.look.Glyphs.Ellipsis)
 	case len(m.view.Query.Filter) > 0:
 		l.Put(s.Dim, "nothing matches the filter   Esc: all")
 	default:

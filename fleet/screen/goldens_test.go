@@ -74,7 +74,7 @@ func drawnShares(unit fleet.Unit) []fleet.Line {
 }
 
 func showing(m *model, unit fleet.Unit) {
-	m.place.Unit, m.view.Picture.Unit, m.view.Picture.Queries, m.view.Totals.Own = unit, unit, fleet.Raw, unit == fleet.Jobs
+	m.Place.Unit, m.view.Picture.Unit, m.view.Picture.Queries, m.view.Totals.Own = unit, unit, fleet.Raw, unit == fleet.Jobs
 }
 
 // TestScreens are the screens, as text.
@@ -89,8 +89,8 @@ func TestScreens(t *testing.T) {
 			m.view.Picture.Problems = []string{"alert: the query took too long for it: query timed out", "the clock of h100-09 differs from the engine's"}
 		}},
 		{"filter", drawnList()[:5], func(t *testing.T, m *model) {
-			m.place.Filter, _ = fleet.ParseFilter("user=alice")
-			m.view.Query.Filter = m.place.Filter
+			m.Place.Filter, _ = fleet.ParseFilter("user=alice")
+			m.view.Query.Filter = m.Place.Filter
 			m.type_(t, "/", " state=full")
 		}},
 		{"silent", drawnList()[:5], func(_ *testing.T, m *model) { m.view.Err = errors.New("not reached: connection refused") }},
@@ -101,7 +101,7 @@ func TestScreens(t *testing.T) {
 	}
 	draw := func(t *testing.T, width, height int, lines []fleet.Line, do func(*testing.T, *model), ascii bool) []string {
 		m := shown(t, width, height, lines...)
-		m.Traits.Profile, m.theme = colorprofile.NoTTY, "mono"
+		m.Traits.Profile, m.Theme = colorprofile.NoTTY, "mono"
 		m.restyle()
 		if ascii {
 			m.look.Glyphs = cell.ASCIIGlyphs()

@@ -36,7 +36,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilization", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
 		{[]string{"S"}, "", "", "", func(m *model) tea.Cmd { return m.sort(-1) }},
 		{[]string{"!"}, "!", "the next problem of those above the keys", "", (*model).nextProblem},
-		{[]string{"r"}, "r", "ask now", "", func(m *model) tea.Cmd { m.poller.Again(); return nil }},
+		{[]string{"r"}, "r", "ask now", "", func(m *model) tea.Cmd { m.Poller.Again(); return nil }},
 		{[]string{"up", "k"}, "↑ ↓ j k", "line", "", to(-1)},
 		{[]string{"down", "j"}, "", "", "", to(1)},
 		{[]string{"pgup", "ctrl+b"}, "PgUp PgDn", "page; Home End g G: the ends", "", page(-1)},
@@ -85,8 +85,8 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 
 // change asks again, from the top.
 func (m *model) change(what func(*Place)) tea.Cmd {
-	what(&m.place)
-	m.place.Cursor, m.place.top, m.place.lines = "", 0, 0
+	what(&m.Place)
+	m.Place.Cursor, m.Place.top, m.Place.lines = "", 0, 0
 	m.ask()
 	return nil
 }
@@ -95,10 +95,10 @@ func (m *model) back() tea.Cmd {
 	switch {
 	case m.opening != nil:
 		m.giveUp()
-	case len(m.place.Filter) > 0:
+	case len(m.Place.Filter) > 0:
 		return m.change(func(p *Place) { p.Filter = nil })
-	case m.place.Cursor != "":
-		m.place.Cursor, m.place.top = "", 0
+	case m.Place.Cursor != "":
+		m.Place.Cursor, m.Place.top = "", 0
 	default:
 		m.say("nothing to clear: q quits")
 	}
@@ -111,8 +111,8 @@ func (m *model) chosen() *fleet.Line {
 	if at := m.cursor(); at >= 0 {
 		return &lines[at]
 	}
-	if m.place.top < len(lines) {
-		return &lines[m.place.top]
+	if m.Place.top < len(lines) {
+		return &lines[m.Place.top]
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (m *model) askShell() tea.Cmd {
 
 func (m *model) askFilter() tea.Cmd {
 	m.giveUp()
-	p := dialog.NewPrompt(&m.look, "filter", m.place.Filter.String())
+	p := dialog.NewPrompt(&m.look, "filter", m.Place.Filter.String())
 	m.prompt = &p
 	return nil
 }
@@ -177,8 +177,8 @@ func (m *model) sort(by int) tea.Cmd {
 
 func (m *model) nextTheme() tea.Cmd {
 	names := themes.Names()
-	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
+	m.Theme = names[(slices.Index(names, m.Theme)+1)%len(names)]
 	m.restyle()
-	m.say("theme " + m.theme)
+	m.say("theme " + m.Theme)
 	return nil
 }

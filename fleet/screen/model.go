@@ -2,7 +2,6 @@ package screen
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -30,19 +29,14 @@ type Place struct {
 // model is the tea.Model. Update draws the frame where something changed.
 type model struct {
 	terminal.Hold
-	poller *fleet.Poller
-	name   string
-	every  string // how often the source is asked
-	fetch  func(ctx context.Context, box string) (*fleet.Opened, error)
-	now    func() time.Time
+	Options        // Theme and Place are those of now
+	every   string // how often the source is asked
 
-	look  cell.Appearance
-	theme string
-	dark  bool
+	look cell.Appearance
+	dark bool
 
 	width, height int
 	view          fleet.View
-	place         Place
 	names         int // cells of the boxes' names; it only grows, so that nothing shifts
 	help          bool
 	prompt        *dialog.Prompt
@@ -67,30 +61,25 @@ type (
 	clockMsg struct{}
 )
 
-func newModel(o *Options, hold terminal.Hold) (*model, error) {
+func newModel(o Options, hold terminal.Hold) (*model, error) {
 	t := hold.Traits
-	m := &model{
-		Hold: hold, poller: o.Poller, name: o.Name, every: quantity.BriefDuration(o.Poller.Every()), fetch: o.Open, now: o.Now, dark: true,
-		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.GlyphsFor(o.ASCII || t.ASCII)},
-	}
-	if _, err := themes.New(m.theme, m.dark, t.Profile); err != nil {
+	m := &model{Hold: hold, Options: o, every: quantity.BriefDuration(o.Poller.Every()), dark: true}
+	m.Theme, m.look.Glyphs = cmp.Or(o.Theme, themes.Default), cell.GlyphsFor(o.ASCII || t.ASCII)
+	if _, err := themes.New(m.Theme, m.dark, t.Profile); err != nil {
 		return nil, err
 	}
 	m.restyle()
-	if o.Resume != nil {
-		m.place = *o.Resume
-	}
 	m.say(o.Message)
 	return m, nil
 }
 
 func (m *model) restyle() {
-	if s, err := themes.New(m.theme, m.dark, m.Traits.Profile); err == nil {
+	if s, err := themes.New(m.Theme, m.dark, m.Traits.Profile); err == nil {
 		m.look.Styles = s
 	}
 }
 
-func (m *model) say(s string) { m.message, m.until = s, m.now().Add(10*time.Second) }
+func (m *model) say(s string) { m.message, m.until = s, m.Now().Add(10*time.Second) }
 
 func (m *model) Init() tea.Cmd { return nil }
 
@@ -116,7 +105,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.restyle()
 		return nil
 	}
-	if wide, taken := m.TakeAnswer(msg, m.now()); taken {
+	if wide, taken := m.TakeAnswer(msg, m.Now()); taken {
 		if wide {
 			m.look.Glyphs = cell.ASCIIGlyphs()
 		}
@@ -150,23 +139,23 @@ func (m *model) take(v fleet.View) {
 	at := m.cursor()
 	m.view = v
 	if now := m.cursor(); at >= 0 && now >= 0 {
-		m.place.top += now - at
+		m.Place.top += now - at
 	}
 	m.scroll()
 }
 
 // unit returns the unit of the lines that are shown, or else of those that are asked for.
 func (m *model) unit() fleet.Unit {
-	if m.place.Unit == fleet.Fitting && m.view.Picture != nil {
+	if m.Place.Unit == fleet.Fitting && m.view.Picture != nil {
 		return m.view.Picture.Unit
 	}
-	return m.place.Unit
+	return m.Place.Unit
 }
 
 // answered reports whether the view answers the present query.
 func (m *model) answered() bool {
 	q := &m.view.Query
-	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit
+	return slices.Equal(q.Filter, m.Place.Filter) && q.Sort == m.Place.Sort && q.Unit == m.Place.Unit
 }
 
 func (m *model) lines() []fleet.Line {
@@ -178,19 +167,19 @@ func (m *model) lines() []fleet.Line {
 
 // cursor returns the index of the cursor's line, -1 if there is none.
 func (m *model) cursor() int {
-	if m.place.Cursor == "" {
+	if m.Place.Cursor == "" {
 		return -1
 	}
-	return slices.IndexFunc(m.lines(), func(l fleet.Line) bool { return l.Key() == m.place.Cursor })
+	return slices.IndexFunc(m.lines(), func(l fleet.Line) bool { return l.Key() == m.Place.Cursor })
 }
 
 // scroll keeps cursor and top within the lines.
 func (m *model) scroll() {
 	rows := m.rows()
 	if at := m.cursor(); at >= 0 {
-		m.place.top = min(max(m.place.top, at-rows+1), at)
+		m.Place.top = min(max(m.Place.top, at-rows+1), at)
 	}
-	m.place.top = max(min(m.place.top, len(m.lines())-rows), 0)
+	m.Place.top = max(min(m.Place.top, len(m.lines())-rows), 0)
 }
 
 // move moves the cursor; without a cursor it begins at the top.
@@ -201,14 +190,14 @@ func (m *model) move(by int) {
 	}
 	at := m.cursor()
 	if at < 0 {
-		at = m.place.top - 1
+		at = m.Place.top - 1
 		by = max(by, 1)
 	}
 	at = min(max(at+by, 0), len(lines)-1)
-	m.place.Cursor = lines[at].Key()
+	m.Place.Cursor = lines[at].Key()
 	m.scroll()
-	if at == len(lines)-1 && m.place.lines < mostLines {
-		m.place.lines += 2 * m.rows() // there may be more
+	if at == len(lines)-1 && m.Place.lines < mostLines {
+		m.Place.lines += 2 * m.rows() // there may be more
 		m.ask()
 	}
 }
@@ -220,13 +209,13 @@ const (
 	mostLines  = 500
 )
 
-func (m *model) wanted() int { return min(max(m.rows(), 1)+spareLines+m.place.lines, mostLines) }
+func (m *model) wanted() int { return min(max(m.rows(), 1)+spareLines+m.Place.lines, mostLines) }
 
 func (m *model) ask() {
-	m.poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
+	m.Poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.Place.Unit, Sort: m.Place.Sort, Filter: m.Place.Filter})
 }
 
 func (m *model) quit() tea.Cmd {
 	m.giveUp()
-	return m.Quit(m.now())
+	return m.Quit(m.Now())
 }

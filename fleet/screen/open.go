@@ -41,9 +41,9 @@ func (m *model) open() tea.Cmd {
 	}
 	m.giveUp()
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &opening{text.Clean(l.Name()), m.now(), cancel}
-	m.place.Cursor, m.opening, m.message = l.Key(), o, ""
-	box, fetch := l.Box, m.fetch
+	o := &opening{text.Clean(l.Name()), m.Now(), cancel}
+	m.Place.Cursor, m.opening, m.message = l.Key(), o, ""
+	box, fetch := l.Box, m.Open
 	return func() tea.Msg {
 		opened, err := fetch(ctx, box)
 		return openedMsg{o, opened, err}

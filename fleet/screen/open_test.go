@@ -21,7 +21,7 @@ func TestOpeningABoxNeverWaits(t *testing.T) {
 	m.End = func() { ended++ }
 	box, err := &fleet.Opened{}, error(nil)
 	var asked []string
-	m.fetch = func(ctx context.Context, name string) (*fleet.Opened, error) {
+	m.Open = func(ctx context.Context, name string) (*fleet.Opened, error) {
 		asked = append(asked, name)
 		return box, cmp.Or(ctx.Err(), err)
 	}
@@ -32,7 +32,7 @@ func TestOpeningABoxNeverWaits(t *testing.T) {
 		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.text()))
 	}
 	m.type_(t, "down", "esc")
-	if m.update(late()); ended > 0 || m.outcome.Open != nil || !strings.HasPrefix(m.place.Cursor, "box-002:9841\x00") {
+	if m.update(late()); ended > 0 || m.outcome.Open != nil || !strings.HasPrefix(m.Place.Cursor, "box-002:9841\x00") {
 		t.Errorf("Esc does not give it up: %+v", m.outcome)
 	}
 	err = errors.New("no answer in 10s")
@@ -52,7 +52,7 @@ func TestWhatComesFirstCounts(t *testing.T) {
 		m := shown(t, 80, 24, many(50)...)
 		m.End = func() {}
 		m.Expect(noon, false) // so that quitting takes a moment
-		m.fetch = func(context.Context, string) (*fleet.Opened, error) { return &fleet.Opened{}, nil }
+		m.Open = func(context.Context, string) (*fleet.Opened, error) { return &fleet.Opened{}, nil }
 		late := m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
 		m.type_(t, key)
 		if m.update(late()); m.outcome.Open != nil || m.opening != nil {

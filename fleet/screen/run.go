@@ -17,8 +17,8 @@ type Options struct {
 	Poller *fleet.Poller // Run starts it
 	Name   string        // the source's name: "http://prometheus:9090", "ssh"
 	// Open fetches a box to open. It may take as long as its context.
-	Open   func(ctx context.Context, box string) (*fleet.Opened, error)
-	Resume *Place // where the screen was left; nil: the top
+	Open  func(ctx context.Context, box string) (*fleet.Opened, error)
+	Place Place // where the screen was left; zero: the top
 	// Message is shown first: how a shell ended.
 	Message string
 	Theme   string
@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		Input: o.Input, Output: o.Output, Environ: o.Environ,
 		Model: func(h terminal.Hold) (terminal.Model, error) {
 			var err error
-			m, err = newModel(&o, h)
+			m, err = newModel(o, h)
 			return m, err
 		},
 		Feed: o.feed,
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	m.giveUp()
-	m.outcome.Place = m.place
+	m.outcome.Place = m.Place
 	return m.outcome, err
 }
 
@@ -83,8 +83,8 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 
 func (m *model) Begin(_ context.Context, width, height int) {
 	m.width, m.height = width, height
-	m.Expect(m.now(), m.look.Glyphs.ASCII)
-	m.take(m.poller.View())
+	m.Expect(m.Now(), m.look.Glyphs.ASCII)
+	m.take(m.Poller.View())
 	m.ask()
 	m.shown = m.frame()
 }

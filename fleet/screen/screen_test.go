@@ -36,7 +36,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
 	t.Helper()
 	now := func() time.Time { return noon }
-	m, err := newModel(&Options{Poller: fleet.NewPoller(silent{}, time.Minute, now), Name: "http://engine:9090", Now: now}, terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
+	m, err := newModel(Options{Poller: fleet.NewPoller(silent{}, time.Minute, now), Name: "http://engine:9090", Now: now}, terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,15 +142,15 @@ func TestCursorKeepsItsLine(t *testing.T) {
 	m := shown(t, 80, 24, lines...)
 	m.type_(t, "pgdown", "pgdown", "down")
 	at := m.cursor()
-	row := at - m.place.top
+	row := at - m.Place.top
 	name := lines[at].Name()
 	v := m.view
 	moved := append(append([]fleet.Line{}, lines[at]), append(append([]fleet.Line{}, lines[40:]...), lines[:40]...)...)
 	moved = append(moved[1:25], append([]fleet.Line{lines[at]}, moved[25:]...)...)
 	v.Picture = &fleet.Picture{Lines: moved}
 	m.take(v)
-	if l := m.chosen(); l == nil || l.Name() != name || m.cursor()-m.place.top != row {
-		t.Errorf("the cursor is on %v, row %d, and was on %s, row %d", l, m.cursor()-m.place.top, name, row)
+	if l := m.chosen(); l == nil || l.Name() != name || m.cursor()-m.Place.top != row {
+		t.Errorf("the cursor is on %v, row %d, and was on %s, row %d", l, m.cursor()-m.Place.top, name, row)
 	}
 }
 
@@ -171,27 +171,27 @@ func TestKeys(t *testing.T) {
 		t.Errorf("ssh to %q", m.outcome.Shell)
 	}
 	m.type_(t, "/", "user=alice", "enter")
-	if m.place.Filter.String() != "user=alice" || m.cursor() >= 0 {
-		t.Errorf("filter %q", m.place.Filter)
+	if m.Place.Filter.String() != "user=alice" || m.cursor() >= 0 {
+		t.Errorf("filter %q", m.Place.Filter)
 	}
 	m.type_(t, "/", " state=odd", "enter")
 	if m.prompt == nil || !strings.Contains(m.message, "state=odd") {
 		t.Errorf("a wrong filter is taken: %q", m.message)
 	}
 	m.type_(t, "esc", "esc")
-	if len(m.place.Filter) > 0 {
+	if len(m.Place.Filter) > 0 {
 		t.Error("Esc leaves the filter")
 	}
 	m.type_(t, "s")
 	for _, want := range []fleet.Unit{fleet.Users, fleet.Jobs, fleet.Boxes, fleet.GPUs} {
-		if m.type_(t, "tab"); m.place.Sort != fleet.ByUsed || m.place.Unit != want {
-			t.Errorf("%+v", m.place)
+		if m.type_(t, "tab"); m.Place.Sort != fleet.ByUsed || m.Place.Unit != want {
+			t.Errorf("%+v", m.Place)
 		}
 	}
 	m = shown(t, 80, 24, drawnShares(fleet.Jobs)...)
 	showing(m, fleet.Jobs)
-	if m.type_(t, "down", "enter"); m.place.Unit != fleet.GPUs || m.place.Filter.String() != "job=40123" {
-		t.Errorf("a job opens its GPUs: %+v", m.place)
+	if m.type_(t, "down", "enter"); m.Place.Unit != fleet.GPUs || m.Place.Filter.String() != "job=40123" {
+		t.Errorf("a job opens its GPUs: %+v", m.Place)
 	}
 	down := line("down", -1, 0)
 	down.State, down.Why = fleet.Down, "refused"
@@ -211,7 +211,7 @@ func TestNewQuestionIsSaid(t *testing.T) {
 		if text := ansi.Strip(m.text()); !strings.Contains(text, "asking…") || strings.Contains(text, "3s old") {
 			t.Errorf("%q:\n%s", keys, text)
 		}
-		m.view.Query = fleet.Query{Filter: m.place.Filter, Sort: m.place.Sort, Unit: m.place.Unit}
+		m.view.Query = fleet.Query{Filter: m.Place.Filter, Sort: m.Place.Sort, Unit: m.Place.Unit}
 		if text := ansi.Strip(m.text()); strings.Contains(text, "asking…") || !strings.Contains(text, "3s old") {
 			t.Errorf("%q, answered:\n%s", keys, text)
 		}
@@ -249,8 +249,8 @@ func TestEveryKeySaysSomething(t *testing.T) {
 		t.Errorf("! shows\n%s", ansi.Strip(m.text()))
 	}
 	m.type_(t, "S")
-	if m.place.Sort != fleet.ByUtilization {
-		t.Errorf("S sorts by %s", m.place.Sort.Word())
+	if m.Place.Sort != fleet.ByUtilization {
+		t.Errorf("S sorts by %s", m.Place.Sort.Word())
 	}
 }
 
