@@ -132,7 +132,7 @@ func TestSixteenColoursHaveAnArea(t *testing.T) {
 // free of the cached memory counts as fragmented.
 func TestStackExplainsUsedMemory(t *testing.T) {
 	g := areaGraph(t)
-	used := g.past(60).history
+	used := g.series(g.Subject.Key, 60, most)
 	for i, c := range g.stackOf(used, 60) {
 		sum := 0.0
 		for _, v := range c {

@@ -11,7 +11,8 @@ import (
 
 // curves are the graph's values by column, in bytes; NaN is unknown.
 type curves struct {
-	past
+	history, least       []float64     // the maximum and, where an area is drawn, the minimum
+	parts                stack         // empty where no area is drawn
 	median, lower, upper []float64     // empty without a forecast
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // the future part of the width
@@ -32,9 +33,11 @@ func (g Graph) curves(columns int) curves {
 	if c.ahead > 0 {
 		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
-	c.past = g.past(now + 1)
+	c.history = g.series(g.Subject.Key, now+1, most)
+	if g.area() {
+		c.least, c.parts = g.series(g.Subject.Key, now+1, least), g.stackOf(c.history, now+1)
+	}
 	c.any = known(c.history)
-	c.history = slices.Clip(c.history) // the past is shared by frames
 	c.history = append(c.history, slices.Repeat([]float64{math.NaN()}, columns-len(c.history))...)
 	if c.ahead > 0 && len(g.Subject.Predicted) > 0 {
 		subject := g.forecast(g.Window / time.Duration(now))

@@ -285,7 +285,7 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 		g.At = uitest.DrawnAt.Add(time.Duration(second) * time.Second)
 		noise := func(age time.Duration) float64 { return float64(g.At.Add(-age).Unix() * 7919 % 101) }
 		g.History = uitest.CurveHistory{Curve: noise, Now: g.At, Every: time.Second, Since: time.Hour}
-		now := g.past(columns).history
+		now := g.series(g.Subject.Key, columns, most)
 		if before != nil && !slices.Equal(now[:columns-1], before[:columns-1]) {
 			moved++
 			// What was the newest column is complete only now.

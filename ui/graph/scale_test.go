@@ -20,7 +20,7 @@ import (
 func TestScaleFromZeroIsRound(t *testing.T) {
 	for _, gib := range []float64{5.9, 7.8, 11.8, 15.7, 22.3, 23.5, 31.4, 44.4, 47.5, 63.6, 79, 79.6, 93, 95, 119.2, 139.7, 178.4, 190, 286} {
 		for rows := 5; rows <= 40; rows++ {
-			c := curves{capacity: gib * float64(quantity.GiB), past: past{history: []float64{0, gib / 9 * float64(quantity.GiB)}}}
+			c := curves{capacity: gib * float64(quantity.GiB), history: []float64{0, gib / 9 * float64(quantity.GiB)}}
 			s := scaleOf(c, rows)
 			if at := s.row(c.capacity); s.floor != 0 || math.Abs(at-float64(rows-1)) > 1e-6 {
 				t.Errorf("%v GiB in %d rows: from %v, the capacity is at row %v", gib, rows, s.floor, at)
@@ -56,7 +56,7 @@ func TestLabelsAreEvenlyApart(t *testing.T) {
 		rows   int
 		labels string
 	}{{140.4, 19, "0 40 80 120 140"}, {140.4, 13, "0 50 100 140"}, {79.6, 19, "0 20 40 60 79.6"}, {23.5, 12, "0 10 20 23.5"}} {
-		s := scaleOf(curves{capacity: test.gib * float64(quantity.GiB), past: past{history: []float64{0, 1}}}, test.rows)
+		s := scaleOf(curves{capacity: test.gib * float64(quantity.GiB), history: []float64{0, 1}}, test.rows)
 		if got := strings.Join(strings.Fields(strings.Join(s.labels, " ")), " "); got != test.labels {
 			t.Errorf("%v GiB in %d rows: %s, want %s", test.gib, test.rows, got, test.labels)
 		}
@@ -69,7 +69,7 @@ func TestLabelsAreEvenlyApart(t *testing.T) {
 func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 	const gb = float64(quantity.GiB)
 	c := curves{
-		capacity: 79 * gb, past: past{history: []float64{60 * gb, 61 * gb, 62 * gb, math.NaN(), math.NaN(), math.NaN()}},
+		capacity: 79 * gb, history: []float64{60 * gb, 61 * gb, 62 * gb, math.NaN(), math.NaN(), math.NaN()},
 		median: []float64{math.NaN(), math.NaN(), 62 * gb, 66 * gb, 70 * gb, 74 * gb},
 		upper:  []float64{math.NaN(), math.NaN(), 62 * gb, 68 * gb, 74 * gb, 79 * gb},
 		lower:  []float64{math.NaN(), math.NaN(), 62 * gb, 50 * gb, 20 * gb, 0},
@@ -96,7 +96,7 @@ func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 func TestLabelsAreMultiplesOfTheirStep(t *testing.T) {
 	for low := 20.0; low < 76; low += .7 {
 		for _, rows := range []int{7, 9, 13} {
-			s := scaleOf(curves{capacity: 79.6 * float64(quantity.GiB), past: past{history: []float64{low * float64(quantity.GiB)}}}, rows)
+			s := scaleOf(curves{capacity: 79.6 * float64(quantity.GiB), history: []float64{low * float64(quantity.GiB)}}, rows)
 			figures := 0
 			for i, label := range s.labels[:rows-1] {
 				v, err := strconv.ParseFloat(label, 64)

@@ -48,12 +48,6 @@ func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
 	return s.bySeries[key]
 }
 
-// past is what is read of the history, in bytes by column; NaN is unknown.
-type past struct {
-	history, least []float64 // the maximum and, where an area is drawn, the minimum
-	parts          stack     // empty where no area is drawn
-}
-
 // forecastKey identifies a forecast that is drawn. The forecast stays for the time of a column,
 // at most for longestForecast, unless a new one disagrees on whether the memory will be full.
 type forecastKey struct {
@@ -84,15 +78,6 @@ type frameKey struct {
 	window        time.Duration
 	width, height int
 	curvesAlone   bool
-}
-
-// past reads the history.
-func (g Graph) past(columns int) past {
-	p := past{history: g.series(g.Subject.Key, columns, most)}
-	if g.area() {
-		p.least, p.parts = g.series(g.Subject.Key, columns, least), g.stackOf(p.history, columns)
-	}
-	return p
 }
 
 // stackOf reads the parts of the rows that the subject consists of. Their sum in a
