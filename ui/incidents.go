@@ -65,9 +65,6 @@ func (m *model) noteIncidents() tea.Cmd {
 		if !is || m.st.now.Sub(event.Time) > snapshot.IncidentTime || !event.Time.After(n.found[key].Time) {
 			continue
 		}
-		if n.found == nil {
-			n.found, n.causes = make(map[string]snapshot.Incident), make(map[string]string)
-		}
 		n.found[key] = incident
 		if event.Kind == snapshot.EventOutOfMemory && event.Time.After(n.seen[key]) {
 			causes = append(causes, m.findCause(&incident))
@@ -106,10 +103,7 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	if m.st.replay || len(seen) == 0 {
 		return nil
 	}
-	n.seen = maps.Clone(n.seen)
-	if n.seen == nil {
-		n.seen = make(map[string]time.Time)
-	}
+	n.seen = maps.Clone(n.seen) // KeepSeen may still read the last one
 	for i := range seen {
 		n.seen[seen[i].Key()] = seen[i].Time
 	}

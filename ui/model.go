@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"vramscope/ui/cell"
@@ -68,7 +69,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		hintOff:   options.Escaped != nil, // in a nested screen it would take one Esc
 		nested:    options.Escaped != nil,
 		stacks:    m.st.stacks,
-		incidents: incidents{seen: options.Seen},
+		incidents: incidents{found: map[string]snapshot.Incident{}, seen: maps.Collect(maps.All(options.Seen)), causes: map[string]string{}},
 	}
 	m.apply(options.Settings)
 	return m, nil

@@ -111,12 +111,12 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 		} else {
 			events = nearest(slices.DeleteFunc(slices.Clone(history.Events(0)), nothingDone), from, forward)
 		}
-		if len(events) == 0 {
-			then, _ := history.At(from)
-			return pastMsg{snapshot: then, at: from, note: map[bool]string{true: "no later event", false: "no earlier event"}[forward]}
+		to, note := from, map[bool]string{true: "no later event", false: "no earlier event"}[forward]
+		if len(events) > 0 {
+			to, note = events[0].Time, eventsNote(events)
 		}
-		then, _ := history.At(events[0].Time)
-		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
+		then, _ := history.At(to)
+		return pastMsg{snapshot: then, at: to, note: note}
 	})
 }
 

@@ -132,28 +132,22 @@ func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool
 
 func (m *model) figures(l *cell.Line, r *snapshot.GPU, c columns) {
 	g := &m.look.Glyphs
-	figure := func(cells int, style themes.Style, text []byte) {
-		if cells > 0 {
-			l.Skip(1)
-			l.RightFigure(style, text, cells)
-		}
-	}
 	known := func(b bool) themes.Style { return m.look.Known(b) }
 	used := r.Memory.Used
 	if c.used >= 10 {
-		figure(c.used, known(used.Known()), cell.AppendUsedTotal(l.Scratch(), used, r.Memory.Total, g.Dash))
+		l.Figure(known(used.Known()), cell.AppendUsedTotal(l.Scratch(), used, r.Memory.Total, g.Dash), c.used)
 	} else {
-		figure(c.used, known(used.Known()), cell.AppendBytes(l.Scratch(), used, g.Dash))
+		l.Figure(known(used.Known()), cell.AppendBytes(l.Scratch(), used, g.Dash), c.used)
 	}
-	figure(c.free, known(r.Memory.Free.Known()), cell.AppendBytes(l.Scratch(), r.Memory.Free, g.Dash))
-	figure(c.cached, known(r.Parts.Returnable.Known()), cell.AppendBytes(l.Scratch(), r.Parts.Returnable, g.Dash))
-	figure(c.util, known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
+	l.Figure(known(r.Memory.Free.Known()), cell.AppendBytes(l.Scratch(), r.Memory.Free, g.Dash), c.free)
+	l.Figure(known(r.Parts.Returnable.Known()), cell.AppendBytes(l.Scratch(), r.Parts.Returnable, g.Dash), c.cached)
+	l.Figure(known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash), c.util)
 	style := known(r.Temperature.Known())
 	if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
 		style = m.look.Styles.Warning
 	}
-	figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
-	figure(c.power, known(r.Power.Known()), cell.AppendWatts(l.Scratch(), r.Power, g.Dash))
+	l.Figure(style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash), c.temp)
+	l.Figure(known(r.Power.Known()), cell.AppendWatts(l.Scratch(), r.Power, g.Dash), c.power)
 }
 
 // alertWords are the notes of alerts, short enough for every width.

@@ -82,6 +82,14 @@ func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.used += own
 }
 
+// Figure does what RightFigure does, after a blank; in no cells it writes nothing.
+func (l *Line) Figure(style themes.Style, figure []byte, cells int) {
+	if cells > 0 {
+		l.Skip(1)
+		l.RightFigure(style, figure, cells)
+	}
+}
+
 // Left writes text to the left edge of a number of cells, cut with the ellipsis.
 func (l *Line) Left(style themes.Style, s string, cells int, ellipsis string) {
 	s = text.Cut(s, min(cells, l.width-l.used), ellipsis)

@@ -8,7 +8,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 	"vramscope/ui/cell"
 )
 
@@ -203,28 +202,22 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	if line.Instance == nil && line.GPU.State == snapshot.GPUOK {
 		r = *line.GPU
 	}
-	figure := func(cells int, style themes.Style, text []byte) {
-		if cells > 0 {
-			l.Skip(1)
-			l.RightFigure(style, text, cells)
-		}
-	}
 	free, flush := line.free(), line.flush()
-	figure(c.free, p.Appearance.Known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
-	figure(c.flush, p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
-	figure(c.util, p.Appearance.Known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
-	figure(c.mem, p.Appearance.Known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
+	l.Figure(p.Appearance.Known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash), c.free)
+	l.Figure(p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash), c.flush)
+	l.Figure(p.Appearance.Known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash), c.util)
+	l.Figure(p.Appearance.Known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash), c.mem)
 	style := p.Appearance.Known(r.Temperature.Known())
 	if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
 		style = s.Warning
 	}
-	figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
+	l.Figure(style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash), c.temp)
 	style = p.Appearance.Known(r.Power.Known())
 	if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
 		style = s.Warning
 	}
-	figure(c.power, style, cell.AppendPower(l.Scratch(), r.Power, r.PowerLimit, g.Dash))
-	figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendWithin(l.Scratch(), r.SMClock, 0, 99999, "M", g.Dash))
+	l.Figure(style, cell.AppendPower(l.Scratch(), r.Power, r.PowerLimit, g.Dash), c.power)
+	l.Figure(p.Appearance.Known(r.SMClock.Known()), cell.AppendWithin(l.Scratch(), r.SMClock, 0, 99999, "M", g.Dash), c.clock)
 	var errors snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
 		errors = quantity.From(int(min(n, 999)), quantity.Driver)
@@ -233,10 +226,10 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	if errors.Or(0) > 0 {
 		style = s.Leak
 	}
-	figure(c.ecc, style, cell.AppendWithin(l.Scratch(), errors, 0, 999, "", g.Dash))
+	l.Figure(style, cell.AppendWithin(l.Scratch(), errors, 0, 999, "", g.Dash), c.ecc)
 	count := line.GPU.ProcessCount
 	if line.Instance != nil {
 		count = line.Instance.ProcessCount
 	}
-	figure(c.processes, p.Appearance.Known(count.Known()), cell.AppendWithin(l.Scratch(), count, 0, 999, "", g.Dash))
+	l.Figure(p.Appearance.Known(count.Known()), cell.AppendWithin(l.Scratch(), count, 0, 999, "", g.Dash), c.processes)
 }

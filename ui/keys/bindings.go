@@ -103,12 +103,11 @@ const (
 	CanCopy        // copy through the terminal
 	CanPauseGuard  // pause the guard
 	CanSample      // the box is read while the screen shows it
-	CanConfigure   // write the configuration file
+	CanConfigure   // write the configuration file; the last one: see AllAbilities
 )
 
 // AllAbilities is every ability.
-const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanHolders | CanSave |
-	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanPauseGuard | CanSample | CanConfigure
+const AllAbilities = CanConfigure<<1 - 1
 
 // Scope is the part of the screen that receives the keys.
 type Scope uint8

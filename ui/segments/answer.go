@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -71,14 +72,14 @@ func (p Panel) frees(m *Map) (strong, why string) {
 	if p.Appearance.Keys.Has(keys.Flush) {
 		verb = "F frees "
 	}
-	count := 0
+	count, whole := 0, quantity.Bytes(0) // the segments that are all free, and their memory
 	if free := m.ofFate(fateCached); free != nil {
-		count = len(free.segments)
+		count, whole = len(free.segments), free.sums.total()
 	}
 	switch {
 	case cached <= 0:
 		return verb + "nothing", ": each segment has a live block."
-	case m.whole >= cached:
+	case whole >= cached:
 		return verb + cached.String(), ": " + text.Plural(count, "segment", "segments") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
 	case count == 0:
 		return verb + cached.String(), ": whole pages of expandable segments."

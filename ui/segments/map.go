@@ -70,7 +70,6 @@ type Map struct {
 	sums     blockSums
 	byFate   []band // largest segments first
 	bySize   []band
-	whole    quantity.Bytes // in segments that are all free
 	keepers  int            // the number of segments with half of the fragmented memory,
 	kept     quantity.Bytes // the fragmented memory in them,
 	keptFor  quantity.Bytes // and the live blocks that keep it
@@ -97,9 +96,6 @@ func New(reported snapshot.SegmentMap) *Map {
 		m.count++
 		m.sums.add(s.sums)
 		m.expanded = m.expanded || s.Expandable
-		if s.fate == fateCached {
-			m.whole += s.sums.total()
-		}
 	}
 	m.byFate = bandsOf(all, func(*segment) int { return 0 })
 	m.bySize = bandsOf(all, func(s *segment) int { return -bits.Len64(uint64(s.sums.total())) })
