@@ -10,6 +10,7 @@ import (
 
 	"vramscope/action"
 	"vramscope/cli/command"
+	"vramscope/internal/quantity"
 	"vramscope/recording"
 	"vramscope/schema"
 )
