@@ -111,11 +111,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { _ = held.Close() }() // the lock was all there was to it
 	d := &daemon{Options: o, began: o.Now()}
-	if o.Past == nil {
-		o.Past = o.History
-	}
 	listening := socket.Options{
-		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
+		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: cmp.Or(o.Past, o.History), Status: d.status,
 	}
 	listening.Failed = func(err error) { o.Log.Error("panic at a client's request", "error", err) }
 	if o.Processes != nil {

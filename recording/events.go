@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"math"
@@ -75,9 +76,7 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 
 // subjects returns the IDs of a GPU and a row, nil if there is none.
 func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
-	if uuid == "" {
-		uuid = row.GPUUUID
-	}
+	uuid = cmp.Or(uuid, row.GPUUUID)
 	if g := d.gpus[uuid]; g != nil {
 		gpu = g.id
 	} else if uuid != "" {

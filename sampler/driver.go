@@ -186,8 +186,7 @@ func (d *driver) lose(now time.Time, err error) {
 
 // driverWord returns the driver's name for an error, or else the error's text.
 func driverWord(err error) string {
-	var e *nvml.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*nvml.Error](err); ok {
 		return strings.TrimPrefix(e.Name, "ERROR_")
 	}
 	return err.Error()

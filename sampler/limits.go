@@ -63,9 +63,6 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 	if r.unlisted = !known; r.unlisted {
 		on.unlisted += shown.held
 	}
-	if l.processes == nil {
-		l.processes = make(map[process.Identity]quantity.Bytes)
-	}
 	l.processes[p.ID.Process] = min(l.processes[p.ID.Process]+now.limit, unlimited)
 	return shown, now.limit, rejected
 }
@@ -95,9 +92,6 @@ func (l *limits) device(where snapshot.Place) *deviceLimit {
 		if r.unlisted && id.GPUUUID == where.GPUUUID && id.Instance == where.Instance && l.sampler.mayLive(id) {
 			on.unlisted += r.shown.held
 		}
-	}
-	if l.devices == nil {
-		l.devices = make(map[snapshot.Place]*deviceLimit)
 	}
 	l.devices[where] = on
 	return on

@@ -37,7 +37,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	for i := range m.rows {
 		place[m.rows[i].ID] = i
 	}
-	limits := limits{sampler: s, now: now, rows: m.rows}
+	limits := limits{s, now, m.rows, make(map[snapshot.Place]*deviceLimit), make(map[process.Identity]quantity.Bytes)}
 	for i := range answers {
 		a := &answers[i]
 		if a.Daemon && !s.adopt(a) {

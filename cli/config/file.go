@@ -101,8 +101,7 @@ func (s *Settings) parse(path string, content []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {
 		line, message := 1, err.Error()
-		var syntax *toml.DecodeError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ = syntax.Position()
 		}
 		return refuse("%s:%d: %s", path, line, strings.TrimPrefix(message, "toml: "))

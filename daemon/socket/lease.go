@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +63,7 @@ func (s *Server) ask(c *client, r *request) (ask lease.Ask, err error) {
 		UID: c.uid, Command: text.Clean(clip(r.Command)), Parent: r.Parent,
 	}}
 	if !r.Self && r.PID == 0 {
-		if ask.TTL == 0 {
-			ask.TTL = usualTTL
-		}
+		ask.TTL = cmp.Or(ask.TTL, usualTTL)
 		return ask, nil
 	}
 	if s.options.Identify == nil || s.options.Owner == nil {

@@ -1,11 +1,11 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -188,10 +188,7 @@ func wordsIf(is bool, words string) string {
 
 // nameOf names a process: "train.py (PID 4711, alice)".
 func nameOf(p *snapshot.Process) string {
-	name, _, _ := strings.Cut(text.Clean(process.ShortCommand(p.Command, p.Name)), " ")
-	if name == "" {
-		name = "a process"
-	}
+	name := cmp.Or(text.Clean(p.ProgramName()), "a process")
 	if p.User == "" {
 		return fmt.Sprintf("%s (PID %d)", name, p.ID.Process.PID)
 	}

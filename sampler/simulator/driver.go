@@ -14,7 +14,6 @@ import (
 func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.opened = true
 	devices := make([]nvml.Device, len(b.boards))
 	for i, g := range b.boards {
 		devices[i] = g.device
@@ -26,22 +25,14 @@ func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	}, devices, nil
 }
 
-// Close closes the driver. No Read is in progress: none ever waits.
-func (b *Box) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.opened = false
-	return nil
-}
+// Close implements sampler.DeviceReader: a simulated driver has nothing to close.
+func (b *Box) Close() error { return nil }
 
 // Read takes one reading of a GPU, or fails with ErrGPULost.
 func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.advance()
-	if !b.opened {
-		return nvml.Reading{}, refuse(device, "ERROR_UNINITIALIZED", nvml.ErrUninitialized)
-	}
 	for _, g := range b.boards {
 		if g.device.UUID != device.UUID {
 			continue

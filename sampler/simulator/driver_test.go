@@ -11,19 +11,10 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-func TestClosedDriverDoesNotAnswer(t *testing.T) {
+func TestOnlyTheBoxesGPUsAreRead(t *testing.T) {
 	b := open(t, simulator.Options{})
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Read(b.devices[0]); !errors.Is(err, nvml.ErrUninitialized) {
-		t.Errorf("got %v", err)
-	}
-	if _, _, err := b.Open(); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := b.Read(b.devices[0]); err != nil {
-		t.Errorf("after opening again: %v", err)
+		t.Error(err)
 	}
 	if _, err := b.Read(nvml.Device{UUID: "GPU-of-another-box"}); err == nil {
 		t.Error("a GPU that is not there was read")

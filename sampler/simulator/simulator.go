@@ -43,8 +43,7 @@ type Box struct {
 	epoch  time.Time // when the story begins
 	rescue func(id process.Identity, gpu string, size quantity.Bytes)
 
-	mu      sync.Mutex // guards the fields below
-	opened  bool
+	mu      sync.Mutex    // guards the fields below
 	at      time.Duration // since the epoch, a whole number of steps; negative in the prelude
 	boards  []*board
 	slots   []*slot
