@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the line above the keys: the first that there is of message, progress, moment
-// of the past, alert, hint and legend. The line is always there, so that no alert moves the screen.
+// writeAlert writes the line above the keys: the first that applies of message, progress, moment of
+// the past, alert, hint and legend. The line is always there, so that no alert moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -116,7 +116,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 		room -= len(whyHint) + 3
 	}
 	left := room - text.Width(head)
-	// The last clause of an advice says what to do: it stays where not all clauses fit.
+	// The last clause of an advice says what to do: it is kept if not all clauses fit.
 	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
 		tail = cell.Fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
@@ -176,7 +176,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	return head, st.advice(alert, lk), explained
 }
 
-// advice says what to do about an alert: "" where its key is not bound or not allowed.
+// advice returns what to do about an alert; "" if its key is not bound or not allowed.
 func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	needs := keys.None
 	switch {

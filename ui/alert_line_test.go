@@ -51,8 +51,8 @@ func TestAdviceNamesOnlyAvailableKeys(t *testing.T) {
 	}
 }
 
-// TestAlertLineShowsTheFirstThatApplies: the message, the past, the driver, the alert,
-// a hint, the legend.
+// TestAlertLineShowsTheFirstThatApplies: in this order the message, the past, the driver, the
+// alert, a hint, the legend.
 func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 	lk := drawnLook(t)
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)
@@ -105,7 +105,7 @@ func TestDayOneHintHasWholeWordings(t *testing.T) {
 	}
 }
 
-// TestLongAdviceKeepsItsLastClause: the last clause is what to do.
+// TestLongAdviceKeepsItsLastClause: the last clause says what to do.
 func TestLongAdviceKeepsItsLastClause(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Alerts = []snapshot.Alert{{

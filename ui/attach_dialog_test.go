@@ -14,8 +14,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// seenBy is the drawn box as an ordinary user sees it: a probe answers its own
-// user only.
+// seenBy returns the drawn box as an ordinary user sees it: a probe answers only its own user.
 func seenBy(user string) *snapshot.Snapshot {
 	box := snapshottest.DrawnBox()
 	box.Host.User = user
@@ -41,7 +40,7 @@ func seenBy(user string) *snapshot.Snapshot {
 
 const drawnLog = "/home/bob/.local/state/vramscope"
 
-// drawnPlan is what is found out about bob's process in the drawing.
+// drawnPlan returns what an examination of bob's process finds in the drawing.
 func drawnPlan() attach.Plan {
 	plan := attach.Plan{
 		Interpreter: "/opt/conda/bin/python3.11", Version: "3.11.9", Method: attach.GDB,

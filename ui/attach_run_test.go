@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// attaches is a box's Attachable and Attach that a test holds in its hand.
+// attaches stands for a box's Attachable and Attach, under a test's control.
 type attaches struct {
 	mu       sync.Mutex
 	examined []process.Identity
@@ -223,7 +223,7 @@ func TestAttachHintIsGreyWhereRefused(t *testing.T) {
 	}
 }
 
-// TestDayOneHintNamesOnlyAvailableKeys: without attaching, run remains.
+// TestDayOneHintNamesOnlyAvailableKeys: if attaching is not available, only run is named.
 func TestDayOneHintNamesOnlyAvailableKeys(t *testing.T) {
 	for bound, want := range map[bool]string{true: "CMD\", or a on a Python process", false: "start jobs with \"vramscope run -- CMD\" "} {
 		m, _ := newAttachModel(t, func(box *snapshot.Snapshot, o *Options) {

@@ -93,9 +93,9 @@ func (m *model) atCursor() *snapshot.Process {
 	return m.st.shown.AnyRow(m.st.Cursor.ID)
 }
 
-// needCursor returns atCursor for a key that needs a process. Where there is no cursor it puts
-// one on the process whose detail stands beside the graph, else on the first row. Where no
-// process is listed it says so.
+// needCursor returns atCursor for a key that needs a process. If there is no cursor, it puts it on
+// the process whose detail is shown beside the graph, or else on the first row. If no process is
+// listed it says so.
 func (m *model) needCursor() *snapshot.Process {
 	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
 		at := 0

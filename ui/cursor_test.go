@@ -196,7 +196,7 @@ func TestTabMovesAmongGPUs(t *testing.T) {
 	}
 }
 
-// TestAllKeysMoveAmongGPUs: a box of 40 is no 39 presses.
+// TestAllKeysMoveAmongGPUs: in a box of 40 GPUs the last one is not 39 key presses away.
 func TestAllKeysMoveAmongGPUs(t *testing.T) {
 	m := newTestModel(t, smallBox(40, 3, 0), nil)
 	m.press("tab")
@@ -239,8 +239,8 @@ func TestClicks(t *testing.T) {
 	}
 }
 
-// TestKeysMeanTheDetailBesideTheGraph: without a cursor keys mean the process whose
-// detail a wide screen shows, and that is one of those listed.
+// TestKeysMeanTheDetailBesideTheGraph: without a cursor keys act on the process whose detail a wide
+// screen shows, which is one of those listed.
 func TestKeysMeanTheDetailBesideTheGraph(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), nil)
 	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
@@ -253,7 +253,8 @@ func TestKeysMeanTheDetailBesideTheGraph(t *testing.T) {
 	m.shows("GPU 0  PID 2963101  alice")
 }
 
-// oldEnded is a box on which processes ended minutes ago, of sizes among those of the live rows.
+// oldEnded returns a box on which processes ended minutes ago, with sizes between those of the live
+// rows.
 func oldEnded(count int) *snapshot.Snapshot {
 	s := smallBox(2, 2, 0)
 	for i := range count {
@@ -264,8 +265,8 @@ func oldEnded(count int) *snapshot.Snapshot {
 	return s
 }
 
-// TestCursorWalksThroughEndedRows: an old ended row stays at the end of the table
-// also while the cursor is on it, so that each key moves the cursor on.
+// TestCursorWalksThroughEndedRows: an old ended row stays at the end of the table even while the
+// cursor is on it, so that each key moves the cursor further.
 func TestCursorWalksThroughEndedRows(t *testing.T) {
 	m := newTestModel(t, oldEnded(4), nil)
 	before := m.rowIDs()
@@ -286,8 +287,8 @@ func TestCursorWalksThroughEndedRows(t *testing.T) {
 	}
 }
 
-// TestSortingShowsTheTop: after another order the table shows its first rows, and
-// the cursor does not stand on a process that was not chosen.
+// TestSortingShowsTheTop: when the order changes the table shows its first rows, and the cursor is
+// not on a process that was not chosen.
 func TestSortingShowsTheTop(t *testing.T) {
 	for _, key := range []string{"r", "s"} {
 		m := newTestModel(t, smallBox(8, 8, 0), nil)

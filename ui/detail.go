@@ -24,7 +24,7 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	if st.shown.AnyRow(in.Row) != nil {
 		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
 		in.Graph.Subject.Name = "used"
-		if !whole { // a graph stands beside it: this one is of a longer time
+		if !whole { // there is a graph beside it: this one covers a longer time
 			in.Graph.Stacks, in.Graph.Window = st.stacks.Of(snapshot.SeriesKey{}), 2*time.Hour
 			if in.Graph.At.Sub(in.Graph.Since) > in.Graph.Window {
 				in.Graph.Window = 24 * time.Hour
@@ -45,8 +45,8 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return detail.New(in)
 }
 
-// detailed returns the row under the cursor, else the row of the shown alert if it is listed,
-// else the first one.
+// detailed returns the row under the cursor, or else the row of the shown alert if it is listed, or
+// else the first row.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID

@@ -12,8 +12,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// mapped is the drawn state with the map of segments in the place of the
-// graph.
+// mapped returns the drawn state with the map of segments in place of the graph.
 func mapped(reported snapshot.SegmentMap, change func(*segments.View)) *state {
 	st := drawnState()
 	st.inside = &inside{row: st.Cursor.ID, View: segments.View{Map: segments.New(reported)}}
@@ -54,7 +53,7 @@ func TestSegmentGoldens(t *testing.T) {
 	})
 }
 
-// holding is the drawn state with what holds the memory above the graph.
+// holding returns the drawn state with what holds the memory above the graph.
 func holding(change func(*detail.Held)) *state {
 	st := drawnState()
 	h := &detail.Held{View: &segments.View{}, Asked: uitest.DrawnAt, Found: &snapshot.Held{

@@ -65,8 +65,8 @@ func justStarted(snapshot.History) snapshot.History {
 	return uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: 5 * time.Second}
 }
 
-// TestDetailOfYoungProcessHasNoOutlook: after a few seconds the detail does not
-// estimate what a flush frees for good.
+// TestDetailOfYoungProcessHasNoOutlook: after only a few seconds the detail does not estimate how
+// much a flush frees for good.
 func TestDetailOfYoungProcessHasNoOutlook(t *testing.T) {
 	st := screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1)
 	st.detail = true
@@ -90,8 +90,8 @@ func TestEstimateHasTwoDigits(t *testing.T) {
 	}
 }
 
-// TestProbeWithoutAllocator: a program has been attached to, and uses none
-// of the libraries that a probe can read.
+// TestProbeWithoutAllocator: a probe was attached to a program that uses none of the libraries that
+// a probe can read.
 func TestProbeWithoutAllocator(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
 		for i := range box.Rows {
@@ -107,8 +107,8 @@ func TestProbeWithoutAllocator(t *testing.T) {
 	m.shows("contents unknown: its probe sees no allocator in use")
 }
 
-// TestPartsByTheDaemonAreMarked: they are another user's, whose process this user
-// cannot flush.
+// TestPartsByTheDaemonAreMarked: they belong to another user's process, which this user cannot
+// flush.
 func TestPartsByTheDaemonAreMarked(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
 		box.Host.User = "alice"
@@ -126,8 +126,8 @@ func TestPartsByTheDaemonAreMarked(t *testing.T) {
 	m.hides("F frees")
 }
 
-// TestDetailExplainsUnknownUsage: whether the driver hides a process's memory,
-// its GPU does not answer or there is no driver are three different things.
+// TestDetailExplainsUnknownUsage: it distinguishes three reasons: the driver hides a process's
+// memory, its GPU does not answer, or there is no driver.
 func TestDetailExplainsUnknownUsage(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Snapshot){
 		"the driver does not report how much it uses": func(*snapshot.Snapshot) {},
@@ -154,8 +154,8 @@ func TestDetailTellsWhatOtherMayHold(t *testing.T) {
 	}
 }
 
-// TestDetailHasTheFiguresThatAreRare: memory that shrinks, readings of different moments,
-// a process on several GPUs.
+// TestDetailHasTheFiguresThatAreRare: memory that shrinks, readings of different moments, and a
+// process on several GPUs.
 func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Process){
 		"shrinking -25M/s": func(p *snapshot.Process) {
@@ -198,8 +198,8 @@ func TestDetailShowsAdvice(t *testing.T) {
 	m.hides(" advice ")
 }
 
-// TestPartsOfPool: what a pool has fragmented is known from its last flush, and
-// what the next one returns is a bound all the time.
+// TestPartsOfPool: a pool's fragmented memory is known from its last flush, and what the next flush
+// frees is only a bound.
 func TestPartsOfPool(t *testing.T) {
 	for _, c := range []struct {
 		fragmented snapshot.Bytes

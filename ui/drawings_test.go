@@ -15,9 +15,9 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestDrawings lays what is rendered beside the drawings of the screen, line
-// by line. Where the screen deviates from a drawing on purpose, the drawing
-// here says what it should be and testdata/drawings/README.md says why.
+// TestDrawings lays what is rendered beside the drawings of the screen, line by line. If the screen
+// deviates from a drawing on purpose, the drawing here shows what it should be and
+// testdata/drawings/README.md says why.
 func TestDrawings(t *testing.T) {
 	story := snapshottest.DrawnBox()
 	ascii := drawnLook(t)
@@ -63,8 +63,8 @@ func focused(st *state, gpu int) *state {
 	return st
 }
 
-// TestRowStates is drawing 1d: what a row says of its probe, its process and
-// its figures, at the columns of an 80-cell table.
+// TestRowStates is drawing 1d: what a row shows about its probe, its process and its figures, at
+// the columns of an 80-cell table.
 func TestRowStates(t *testing.T) {
 	want := readLines(t, filepath.Join("testdata", "drawings", "1d-row-states-80x9.txt"))
 	got := []string{frame(screenOf(snapshottest.DrawnBox(), 80, 24), drawnLook(t))[9]}

@@ -44,7 +44,7 @@ func (d driverScreen) Render(width, height int) []string {
 	return cell.Fill(out, width, height)
 }
 
-// answering says how many probes still answer.
+// answering returns in words how many probes still answer.
 func (d driverScreen) answering() string {
 	n := d.shown.Driver.ProbesAnswering
 	if n == 0 {
@@ -53,7 +53,7 @@ func (d driverScreen) answering() string {
 	return text.Plural(n, "probe answers: its", "probes answer: their") + " allocators below; used and other unknown."
 }
 
-// happened says what is wrong with the driver.
+// happened returns what is wrong with the driver.
 func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
@@ -74,7 +74,7 @@ func (d driverScreen) happened() string {
 	}
 }
 
-// next says when the driver will be tried again.
+// next returns when the driver will be tried again.
 func (d driverScreen) next() string {
 	driver := &d.shown.Driver
 	text := ""

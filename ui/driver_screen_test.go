@@ -9,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// neverADriver is the box without a driver as it looks to who has never seen
-// one: of its GPUs only probes tell.
+// neverADriver makes s the box of somebody who has never had a driver: only probes report its GPUs.
 func neverADriver(s *snapshot.Snapshot) {
 	*s = *snapshottest.NoDriver()
 	s.Driver = snapshot.Driver{State: snapshot.DriverAbsent, Message: "LIBRARY_NOT_FOUND", ProbesAnswering: 7}

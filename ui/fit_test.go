@@ -14,8 +14,7 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// TestFitIsHeadroom: in 1,000 random states the line that H writes has the verdict of headroom
-// for each GPU.
+// TestFitIsHeadroom: in 1,000 random states H shows the verdict of package headroom for each GPU.
 func TestFitIsHeadroom(t *testing.T) {
 	random := rand.New(rand.NewPCG(35, 1))
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) { o.History = snapshottest.History(snapshottest.DrawnBox()) })

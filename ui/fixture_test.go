@@ -27,7 +27,7 @@ const (
 	gb  = quantity.GiB
 )
 
-// lookOf is a theme with every action bound, as in the drawings.
+// lookOf returns the appearance of a theme with every action bound, as in the drawings.
 func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g cell.Glyphs) *cell.Appearance {
 	t.Helper()
 	styles, err := themes.New(theme, dark, profile)
@@ -119,7 +119,7 @@ func (s *fakeSource) Resume() {
 	s.resumed++
 }
 
-// fakeHistory remembers nothing but the moments it is given, newest last.
+// fakeHistory holds only the moments it is given, newest last.
 type fakeHistory struct{ moments []*snapshot.Snapshot }
 
 func (h fakeHistory) At(t time.Time) (*snapshot.Snapshot, bool) {
@@ -153,8 +153,8 @@ func (h fakeHistory) Events(int) []snapshot.Event { return nil }
 // noon is when the small box begins to live.
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-// smallBox is a box of so many GPUs with so many processes on each, at the
-// given second of its life: memory moves a little each second.
+// smallBox returns a box with the given numbers of GPUs and of processes on each, at a second of
+// its life: memory moves a little each second.
 func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(second) + 1,
@@ -196,7 +196,7 @@ func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 
 const idleAfter = 10 * time.Minute
 
-// withDefaults are the options as cli gives them, where a test has set none.
+// withDefaults returns the options with cli's values where a test has set none.
 func (o Options) withDefaults() Options {
 	o.Input, o.Output = cmp.Or(o.Input, os.Stdin), cmp.Or(o.Output, os.Stdout)
 	o.IdleAfter, o.Bell = cmp.Or(o.IdleAfter, idleAfter), true

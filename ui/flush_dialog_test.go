@@ -68,7 +68,7 @@ func TestFlushAsDrawn(t *testing.T) {
 	}
 }
 
-// shownText is the dialog as a person reads it.
+// shownText returns the dialog as a person reads it.
 func shownText(d dialog.Overlay) string { return strings.Join(d.Render(80, 20), "\n") }
 
 func TestFlushLevels(t *testing.T) {
@@ -185,8 +185,8 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 	}
 }
 
-// TestFlushShowsTheSizesOfCaches: as far as the program reports them, and each
-// process's once.
+// TestFlushShowsTheSizesOfCaches: as far as the program reports them, and each process's caches
+// only once.
 func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 	cache := func(name string, gigabytes float64) snapshot.Evictable {
 		return snapshot.Evictable{Name: name, Bytes: uitest.Known(gigabytes)}
@@ -320,7 +320,7 @@ func TestFlushSurvivesHostileNames(t *testing.T) {
 	}
 }
 
-// TestFlushShowsEveryLevelInASmallPane: the choice is what the dialog is for.
+// TestFlushShowsEveryLevelInASmallPane: the dialog is there to choose a level.
 func TestFlushShowsEveryLevelInASmallPane(t *testing.T) {
 	lk := drawnLook(t)
 	for height := 11; height <= 30; height++ {

@@ -29,8 +29,8 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	}
 }
 
-// TestFlushOfAPoolThatCountsAllAsUsed: a flush may free what streams have not
-// yet freed, and nothing shows how much.
+// TestFlushOfAPoolThatCountsAllAsUsed: a flush may free memory that streams have not yet freed, and
+// nothing shows how much.
 func TestFlushOfAPoolThatCountsAllAsUsed(t *testing.T) {
 	used := func(p *snapshot.Process) {
 		if p.ID.Process.PID == snapshottest.Leaking {

@@ -26,7 +26,7 @@ import (
 // flushRun is a running flush. At most one runs at a time.
 type flushRun struct {
 	stop      context.CancelFunc
-	steps     chan string // the newest progress: one slot, closed at the end
+	steps     chan string // the newest progress: a channel with one slot, closed at the end
 	stoppable bool        // the flush has several steps or processes
 	stopped   bool
 }
@@ -39,7 +39,7 @@ type (
 		wordings []string
 		freed    freed
 	}
-	// serverMsg is what the server of a row's process would do; opens says that no question is open yet.
+	// serverMsg says what the server of a row's process would do; opens: no question is open yet.
 	serverMsg struct {
 		ids    []snapshot.RowID
 		opens  bool
@@ -85,7 +85,7 @@ func (m *model) openFlush() (bool, tea.Cmd) {
 	return opens || m.openOverlay(d), asking
 }
 
-// takeServer completes the question with what the server would do, or opens it.
+// takeServer adds what the server would do to the question, or opens the question.
 func (m *model) takeServer(msg serverMsg) bool {
 	d, open := m.st.overlay.(dialog.Flush)
 	if !open {
@@ -162,7 +162,7 @@ type freed struct {
 	at      time.Time
 }
 
-// noteTaken says where a process has taken again what a flush freed.
+// noteTaken says if a process has taken again what a flush freed.
 func (m *model) noteTaken(s *snapshot.Snapshot) {
 	f := &m.freed
 	if f.amount <= 0 {
@@ -255,7 +255,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 	return text
 }
 
-// escape says what Esc does while the flush runs.
+// escape returns what Esc does while the flush runs.
 func (r *flushRun) escape() string {
 	if r.stoppable {
 		return "   Esc stops it here"

@@ -21,7 +21,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// flushes is a box's Flush that a test holds in its hand.
+// flushes stands for a box's Flush, under a test's control.
 type flushes struct {
 	mu     sync.Mutex
 	asked  []flush.Request
@@ -43,8 +43,8 @@ func drawnResult(r flush.Request) flush.Result {
 	}
 }
 
-// flushModel is a model on the drawn box with F bound. What its commands answer
-// goes back into it, as Bubble Tea would do it.
+// flushModel is a model on the drawn box with F bound. The messages that its commands return go
+// back into it, as in Bubble Tea.
 type flushModel struct {
 	*testModel
 	*flushes
@@ -197,7 +197,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	}
 	m.key("F", "y")
 	m.until("flushing 2963112: step 1 of 4, freed 2.90G of 11.8G   Esc stops it here")
-	// The screen lives on: another F says why not, the cursor moves.
+	// The screen still works: another F says why not, and the cursor moves.
 	m.key("F")
 	m.until("one action at a time")
 	m.key("j")
@@ -341,8 +341,8 @@ func TestFlushMessageFitsTheScreen(t *testing.T) {
 	}
 }
 
-// TestFlushSaysWhatWasTakenAgain: the result does not stay where the program takes the memory
-// again within a minute.
+// TestFlushSaysWhatWasTakenAgain: the result does not stay on the screen if the program takes the
+// memory again within a minute.
 func TestFlushSaysWhatWasTakenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		used  float64 // by the process

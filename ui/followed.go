@@ -33,8 +33,8 @@ func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	return oldest
 }
 
-// followed returns the series that the graph shows: the pinned one, else the GPU in focus, else
-// the process under the cursor, else the GPU of the worst alert, else the fullest GPU.
+// followed returns the series that the graph shows: the pinned one, or else the GPU in focus, the
+// process under the cursor, the GPU of the worst alert, or the fullest GPU.
 func followed(st *state) snapshot.SeriesKey {
 	if st.pinned != nil {
 		return *st.pinned
@@ -64,7 +64,7 @@ func followedUnpinned(st *state) snapshot.SeriesKey {
 	return key
 }
 
-// alarmed returns the urgent alert on the alert line, else the worst urgent one, or nil.
+// alarmed returns the urgent alert on the alert line, or else the worst urgent one, or nil.
 func alarmed(alerts []snapshot.Alert, current int) *snapshot.Alert {
 	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
 	if current >= 0 && current < len(alerts) && urgent(&alerts[current]) {

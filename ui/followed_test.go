@@ -21,7 +21,8 @@ func TestTheGraphFollowsAnInstancesAlarm(t *testing.T) {
 	}
 }
 
-// TestGraphFollowsTheUser: the pin, else the focus, else the cursor; then the alarm.
+// TestGraphFollowsTheUser: it shows the pinned series, else the focus, else the cursor, else the
+// alarm.
 func TestGraphFollowsTheUser(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	uuid := func(i int) string { return st.shown.GPUs[i].UUID }

@@ -79,7 +79,7 @@ func (m *model) scrollPage(by int) bool {
 	return changed
 }
 
-// wantDetails has the driver read what only the page shows, while the page is open.
+// wantDetails makes the driver read what only the page shows, while the page is open.
 func (m *model) wantDetails() {
 	if wanted := m.st.page != nil; wanted != m.details && m.options.Details != nil {
 		m.details = wanted

@@ -67,8 +67,8 @@ func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
 	return st
 }
 
-// TestGPUPages is the page over size × theme × GPU: one of which everything is known, one
-// with MIG, an instance, a lost one.
+// TestGPUPages draws the page over size × theme × GPU: a GPU with all figures known, one with MIG,
+// an instance, and a lost one.
 func TestGPUPages(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {40, 8}, {60, 14}, {80, 24}, {120, 40}, {200, 50}} {
 		for _, c := range []struct {
@@ -119,7 +119,7 @@ func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
 			}
 		}
 	}
-	// Of a GPU of which nothing is known nothing is 0.
+	// If nothing is known about a GPU, no figure is 0.
 	box := snapshottest.DrawnBox()
 	box.GPUs[3] = snapshot.GPU{Index: 3, UUID: box.GPUs[3].UUID, State: snapshot.GPUOK}
 	box.GPUs[3].NVLinkCount = c(18)
@@ -228,8 +228,8 @@ func TestMIGModeOfALostGPUIsUnknown(t *testing.T) {
 	}
 }
 
-// TestPagesKeepTheHeader: the detail and a GPU's page say on which host and when, with the
-// badges; a pane gives their lines that room.
+// TestPagesKeepTheHeader: the detail and a GPU's page show the host, the time and the badges; in a
+// small pane they use that room for their own lines.
 func TestPagesKeepTheHeader(t *testing.T) {
 	for _, page := range []bool{true, false} {
 		st := pageOf(pagedBox(), 3, 0, 80, 24)
@@ -253,7 +253,7 @@ func TestPagesKeepTheHeader(t *testing.T) {
 	}
 }
 
-// TestNoTextIsBlue: in 16 colours blue is for the blocks of bars alone.
+// TestNoTextIsBlue: in 16 colours blue is only for the blocks of bars.
 func TestNoTextIsBlue(t *testing.T) {
 	blue := regexp.MustCompile(`\x1b\[34m[^\x1b]*[^\x1b█▅ ]`)
 	lk := lookOf(t, "terminal", true, colorprofile.ANSI, cell.UnicodeGlyphs())

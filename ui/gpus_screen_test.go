@@ -96,8 +96,8 @@ func TestIdleAfterIsConfigured(t *testing.T) {
 	}
 }
 
-// TestAlarmedLinesArePinned: where the GPU lines do not fit, those with an
-// alarm stand on top however far the rest is scrolled, and none stands twice.
+// TestAlarmedLinesArePinned: if not all GPU lines fit, those with an alarm are on top however far
+// the rest is scrolled, and no line appears twice.
 func TestAlarmedLinesArePinned(t *testing.T) {
 	s := snapshottest.Crowded(40, 1)
 	s.Alerts = []snapshot.Alert{{
@@ -123,8 +123,8 @@ func TestAlarmedLinesArePinned(t *testing.T) {
 	}
 }
 
-// TestTwoKinds: where the box has two kinds of GPU each line says which, and
-// side by side used is per cent of the GPU's own memory.
+// TestTwoKinds: if the box has two kinds of GPU each line says which it is, and side by side used
+// is in per cent of the GPU's own memory.
 func TestTwoKinds(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[1].Name = "NVIDIA GeForce RTX 4090"
@@ -174,7 +174,7 @@ func TestBigCards(t *testing.T) {
 	}
 }
 
-// TestUnknownFiguresAreDashes: what a driver refuses is a dash, never a zero.
+// TestUnknownFiguresAreDashes: a figure that the driver refuses is a dash, never a zero.
 func TestUnknownFiguresAreDashes(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[0]
@@ -232,8 +232,8 @@ func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	}
 }
 
-// TestUnknownUsedIsNotFree: where used memory is unknown the bar says so. An empty
-// one would mean free.
+// TestUnknownUsedIsNotFree: if used memory is unknown the bar says so: an empty bar would mean
+// free.
 func TestUnknownUsedIsNotFree(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[1].Memory.Used, s.GPUs[1].Memory.Free = snapshot.Bytes{}, snapshot.Bytes{}
@@ -249,9 +249,8 @@ func TestUnknownUsedIsNotFree(t *testing.T) {
 	}
 }
 
-// TestUnattributedIsShown: where the driver reports no memory of processes, or no
-// processes, the GPU's line has the unattributed memory, and the table does not
-// claim that there is no process.
+// TestUnattributedIsShown: if the driver reports no memory of processes, or no processes, the GPU's
+// line shows the unattributed memory, and the table does not claim that there is no process.
 func TestUnattributedIsShown(t *testing.T) {
 	s := snapshottest.DayOne()
 	for i := range s.Rows {

@@ -54,7 +54,7 @@ func TestGuardInTheHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderSaysThatNothingIsRecorded: a full disk is seen on the screen, not in the log alone.
+// TestHeaderSaysThatNothingIsRecorded: a full disk is shown on the screen, not just in the log.
 func TestHeaderSaysThatNothingIsRecorded(t *testing.T) {
 	for width, want := range map[int]string{60: "recording paused", 80: "recording paused", 200: "recording paused: the disk is full  "} {
 		s := snapshottest.DrawnBox()
@@ -89,7 +89,7 @@ func TestGuardInTheDetail(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheGuardIsInWords: of a guard that acts, too.
+// TestOrderOfTheGuardIsInWords: also for a guard that acts.
 func TestOrderOfTheGuardIsInWords(t *testing.T) {
 	for order, want := range map[int]string{1: "first", 3: "third", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 102: "102nd", 113: "113th"} {
 		s := guarded(snapshot.GuardAct)

@@ -156,7 +156,7 @@ func shortHost(name string, lk *cell.Appearance) string {
 	return text.Cut(name, maxCells, lk.Glyphs.Ellipsis)
 }
 
-// driverWords stands in the place of the GPUs where there is no driver.
+// driverWords replaces the GPUs in the header if there is no driver.
 func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	switch shown.Driver.State {
 	case snapshot.DriverOK, "":
@@ -174,7 +174,7 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// recordingWords says that the daemon records nothing at present and, where there is room, why.
+// recordingWords says that the daemon records nothing at present and, if there is room, why.
 func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	switch {
 	case shown.RecordingPaused == "":
@@ -186,8 +186,8 @@ func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	}
 }
 
-// boxName returns "8×H100 80GB HBM3", or a list where there are several kinds of GPU. GPUs of
-// unknown name count as the only kind if there is one, else as a kind of their own.
+// boxName returns "8×H100 80GB HBM3", or a list if there are several kinds of GPU. GPUs of unknown
+// name count as the only known kind, or else as a kind of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)

@@ -19,7 +19,7 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// incidents are what went wrong in the last day and this user has not seen.
+// incidents are what went wrong in the last day and this user may not have seen yet.
 //
 //	History.Events ─ note ─→ found ─┬─ unread ─→ badge, alert line, box sums
 //	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
@@ -40,7 +40,7 @@ const (
 	leadTime = 20 * time.Minute
 	// newEvents is how many events are read when there is a new one.
 	newEvents = 64
-	// allEvents is how often all events are read, as an earlier history may be new.
+	// allEvents is how often all events are read, because an earlier history may have been added.
 	allEvents = 10 * time.Second
 )
 
@@ -150,7 +150,8 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 	return true, tea.Batch(seen, m.explain(page))
 }
 
-// opened returns the incident that W explains in the present: the newest unread one, else the newest.
+// opened returns the incident that W explains in the present: the newest unread one, or else the
+// newest.
 func (n *incidents) opened() *snapshot.Incident {
 	if len(n.unread) > 0 {
 		return &n.unread[0]
@@ -165,7 +166,7 @@ func (n *incidents) opened() *snapshot.Incident {
 }
 
 // leading returns the unread incident on the alert line, nil if the newest is too old. In the past
-// the line says that instead.
+// the line shows the moment instead.
 func (st *state) leading() *snapshot.Incident {
 	if u := st.incidents.unread; len(u) > 0 && st.past.IsZero() && st.now.Sub(u[0].Time) < leadTime {
 		return &u[0]
@@ -192,8 +193,8 @@ func (st *state) headlines() []snapshot.Alert {
 // alertIncident is an unread incident among the alerts of the alert line.
 const alertIncident snapshot.AlertKind = "incident"
 
-// incidentSentence says what happened, to whom and why:
-// "GPU 3 OUT OF MEMORY 23:48", "  finetune.py exited: leak 25M/s".
+// incidentSentence returns what happened, to whom and why: "GPU 3 OUT OF MEMORY 23:48", "
+// finetune.py exited: leak 25M/s".
 func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (head, tail string) {
 	if i.GPUUUID != "" {
 		head = "GPU " + strconv.Itoa(i.GPU) + " "

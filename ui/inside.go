@@ -17,7 +17,7 @@ import (
 	"vramscope/ui/segments"
 )
 
-// v shows the map of segments in the place of the detail's graph, V what holds the memory above the
+// v shows the map of segments in place of the detail's graph, V what holds the memory, above the
 // graph. The probe is asked once, and again with r: an answer costs the program too much to be
 // fetched every second.
 //

@@ -15,7 +15,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// segmentAnswers is a box's Segments that a test holds in its hand.
+// segmentAnswers stands for a box's Segments, under a test's control.
 type segmentAnswers struct {
 	mu    sync.Mutex
 	asked []string // device of each request
@@ -69,7 +69,7 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
 		t.Errorf("it asked %v for %v", s.pids, s.asked)
 	}
-	// It says how old it is, and does not ask again by itself.
+	// It shows how old it is, and does not ask again by itself.
 	then := *m.st.live
 	then.Time = then.Time.Add(time.Minute)
 	m.tick(&then)
@@ -133,7 +133,7 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 		s.err = errors.New("probe: snapshot: \x1b[2Jbusy")
 		m.key("v")
 		m.until("probe: snapshot: ?[2Jbusy")
-		// A map that is there stays when it cannot be had anew.
+		// An existing map stays if a new one cannot be got.
 		s.err = nil
 		m.key("r")
 		m.until("more is fragmented")
@@ -144,8 +144,8 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 	})
 }
 
-// TestTheMapFollowsTheCursor: to the next process that can tell; of one that
-// cannot it says why.
+// TestTheMapFollowsTheCursor: it shows the next process that can report one; for others it says why
+// there is none.
 func TestTheMapFollowsTheCursor(t *testing.T) {
 	m, s := newMapModel(t)
 	m.key("v")
@@ -227,7 +227,8 @@ func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release 
 	return m, asked, release
 }
 
-// TestVShowsWhatHoldsTheMemory: asked once, on request; meanwhile it says what it waits for.
+// TestVShowsWhatHoldsTheMemory: the probe is asked once, on request; meanwhile the screen says what
+// it waits for.
 func TestVShowsWhatHoldsTheMemory(t *testing.T) {
 	m, asked, release := newHoldersModel(t)
 	m.shows("V holders")

@@ -52,7 +52,7 @@ func TestClosedLineLeavesNoOrphan(t *testing.T) {
 	m := launch(t, "quiet", 80, 24)
 	m.untilText("quit")
 	pid := m.cmd.Process.Pid
-	_ = m.slave.Close() // the program has its own
+	_ = m.slave.Close() // the program has a descriptor of its own
 	_ = m.master.Close()
 	m.ends(0, soon)
 	if running(pid) {
@@ -60,8 +60,8 @@ func TestClosedLineLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// A program that gets no signal at the end, because the terminal is not its
-// controlling one, must find out by itself.
+// A program that gets no signal at the end, because the terminal is not its controlling terminal,
+// must notice the end by itself.
 func TestClosedLineWithoutASignal(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "deaf", 80, 24)
@@ -235,8 +235,8 @@ func TestNoTerminalIsRefused(t *testing.T) {
 	}
 }
 
-// TestForgedSizeIsIgnored: what looks like a terminal's report of another size,
-// pasted or garbled, does not shrink the screen; a real resize still counts.
+// TestForgedSizeIsIgnored: text that looks like a terminal's report of another size, pasted or
+// garbled, does not shrink the screen; a real resize still works.
 func TestForgedSizeIsIgnored(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "moving", 80, 24)

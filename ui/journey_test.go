@@ -145,7 +145,7 @@ func TestSuspendAndContinue(t *testing.T) {
 	}
 }
 
-// A stop from outside (kill -TSTP) leaves the terminal in order too.
+// A stop from outside (kill -TSTP) leaves the terminal in order, too.
 func TestStopFromOutside(t *testing.T) {
 	t.Parallel()
 	m := launchFromShell(t, "moving", 80, 24)
@@ -206,8 +206,8 @@ func TestRandomKeys(t *testing.T) {
 					t.Fatalf("it ended after %q: %s", pressed, m.errors())
 				}
 			}
-			// Whatever has been pressed, the screen is whole: nothing that a
-			// process is called has moved the cursor or set the title.
+			// Whatever has been pressed, the screen is complete: no name of a process has moved the
+			// cursor or set the title.
 			m.resize(100, 30)
 			// Keys that are read at once with Escape are others, so one comes
 			// after the other until all is closed.

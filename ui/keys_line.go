@@ -73,8 +73,8 @@ func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 			}
 		}
 	}
-	// Esc is the first key, and the last to be left out, unless it only clears the cursor, which
-	// is nearly always there: then it is left out first.
+	// Esc is the first key, and the last to be left out, unless it only clears the cursor. There is
+	// nearly always a cursor, so then Esc is left out first.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || lay.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
@@ -239,8 +239,8 @@ func (st *state) behind() bool {
 	return late > 3*st.shown.Interval && late > 3*time.Second
 }
 
-// interval returns the interval that was chosen last, which applies from the next sample on, or
-// else that of the shown snapshot.
+// interval returns the last chosen interval, which applies from the next sample, or else that of
+// the shown snapshot.
 func (st *state) interval() time.Duration {
 	if st.chosen > 0 && st.past.IsZero() {
 		return st.chosen

@@ -152,7 +152,7 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 }
 
 // tile chooses how many rows of tiles there are, so that they use most of the free rows, and
-// returns their height, 0 where there are none. One GPU has the graph.
+// returns their height, 0 if there are none. A single GPU has the graph instead.
 func (lay *layout) tile(gpus, free int) (height int) {
 	for down := 1; gpus > 1 && down <= gpus; down++ {
 		across := (gpus + down - 1) / down
@@ -178,7 +178,7 @@ func (lay *layout) besideGraph() {
 }
 
 // tableFor returns the height of a table with this many rows; the graph gets the rest. It changes
-// in steps, so that one process more or less moves nothing.
+// in steps, so that one process more or less does not change the layout.
 func tableFor(rows, step int) int {
 	return 1 + (rows/step+1)*step
 }
@@ -224,7 +224,7 @@ func (lay *layout) over(rows int) rect {
 }
 
 // page returns the rectangle of the detail and of a GPU's page: everything between the header and
-// the alert line; in a small pane the header's line, too.
+// the alert line and, in a small pane, the header's line, too.
 func (lay *layout) page() rect {
 	top := 0
 	if lay.height >= fullHeight {

@@ -35,8 +35,8 @@ func TestFewGPUsGetAGraph(t *testing.T) {
 	}
 }
 
-// TestHighScreenIsUsed: the rows that a table does not need show a graph of each GPU, or a
-// higher one of the only GPU; a table with many processes has them.
+// TestHighScreenIsUsed: rows that a table does not need show a graph of each GPU, or a higher graph
+// of the only GPU; a table with many processes gets them.
 func TestHighScreenIsUsed(t *testing.T) {
 	for _, c := range []struct {
 		name                    string
@@ -63,7 +63,7 @@ func TestHighScreenIsUsed(t *testing.T) {
 	}
 }
 
-// TestTiles: each GPU has one, and a click on it focuses the GPU.
+// TestTiles: each GPU has a tile, and a click on it focuses the GPU.
 func TestTiles(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
 	m.resize(300, 80)
@@ -92,7 +92,7 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 	}
 }
 
-// TestOverlaysLeaveGPULinesInSight: what is longer than the room below them scrolls.
+// TestOverlaysLeaveGPULinesInSight: an overlay that is longer than the room below them scrolls.
 func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
 	lk := drawnLook(t)
 	for _, overlay := range []dialog.Overlay{
@@ -116,7 +116,7 @@ func allKeys(lk *cell.Appearance) dialog.Overlay {
 	return o
 }
 
-// TestDetailGrows: a detail beside the graph uses the room under it for a longer time.
+// TestDetailGrows: a detail beside the graph uses the room under it for a graph of a longer time.
 func TestDetailGrows(t *testing.T) {
 	for size, want := range map[[2]int]bool{{200, 50}: false, {300, 80}: false, {400, 160}: true, {1000, 200}: true} {
 		got := strings.Contains(strings.Join(frame(screenOf(snapshottest.DrawnBox(), size[0], size[1]), drawnLook(t)), "\n"), " used, 24h back ")

@@ -14,8 +14,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Without an alert the alert line says how to get a probe while no process has one,
-// else what the textures mean or the sums of the box.
+// Without an alert the alert line says how to get a probe, until some process has one. After that
+// it says what the textures mean, or shows the sums of the box.
 
 // dayOne reports whether no process has had a probe yet, and nothing waits to be seen.
 func (st *state) dayOne(lk *cell.Appearance) bool {
@@ -47,8 +47,7 @@ func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// writeLegend writes what the textures mean or, where the GPU header says that, the sums
-// of the box.
+// writeLegend writes what the textures mean or, if the GPU header says that, the sums of the box.
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {

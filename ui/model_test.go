@@ -42,9 +42,8 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 	return m
 }
 
-// send gives the model a message, and those that its commands answer with.
-// What comes of itself when a time has passed (for a second digit, for answers)
-// is left to the tests.
+// send passes the model a message, and then those that its commands return. Messages that come
+// after a time (for a second digit, for answers) are left to the tests.
 func (m *testModel) send(msg tea.Msg) {
 	m.t.Helper()
 	_, cmd := m.Update(msg)
@@ -92,7 +91,7 @@ func (m *testModel) check() {
 	}
 }
 
-// keyNamed is the key press of a name, as KeyPressMsg.String writes it.
+// keyNamed returns the key press with a name, as KeyPressMsg.String writes it.
 func keyNamed(name string) tea.KeyPressMsg {
 	special := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
@@ -120,20 +119,19 @@ func (m *testModel) press(names ...string) {
 	}
 }
 
-// tick lets so much time pass and publishes a snapshot.
+// tick moves the time to a snapshot's and publishes the snapshot.
 func (m *testModel) tick(s *snapshot.Snapshot) {
 	m.t.Helper()
 	m.now = s.Time
 	m.send(snapshotMsg{s})
 }
 
-// screen is the frame without its colours.
-// content is the frame as one text.
+// screen returns the frame without its colours; content returns the frame as one text.
 func (m *model) content() string { return strings.Join(m.lines, "\n") }
 
 func (m *testModel) screen() string { return ansi.Strip(m.content()) }
 
-// cursorLine is the screen line of the cursor's row, −1 without one.
+// cursorLine returns the screen line of the cursor's row, −1 without one.
 func (m *testModel) cursorLine() int {
 	for i, l := range strings.Split(m.screen(), "\n") {
 		if strings.HasPrefix(l, ">") && i > 4 {

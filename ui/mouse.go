@@ -51,8 +51,8 @@ func (m *model) takeClick(x, y int) bool {
 	}
 }
 
-// wheel scrolls the overlay, the page, the GPU lines or the table: what is under the mouse
-// and takes keys.
+// wheel scrolls the overlay or the page if one is open, or else the GPU lines if the mouse is over
+// them, or the table.
 func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
 		if m.st.page != nil {

@@ -18,7 +18,7 @@ import (
 
 func withMouse(o *Options) { o.Mouse = true }
 
-// TestClickDoesNotConfirm: not even on the key that does.
+// TestClickDoesNotConfirm: not even a click on the key that does.
 func TestClickDoesNotConfirm(t *testing.T) {
 	sent := false
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
@@ -61,8 +61,8 @@ func TestWheelScrollsWhatIsUnderIt(t *testing.T) {
 	}
 }
 
-// TestMatchesAreMarked: in every theme, in the cursor's row too, and where what matches is
-// out of sight.
+// TestMatchesAreMarked: in every theme, also in the cursor's row, and if the matching text is not
+// visible.
 func TestMatchesAreMarked(t *testing.T) {
 	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind", "terminal", "mono"} {
 		for _, glyphs := range []cell.Glyphs{cell.UnicodeGlyphs(), cell.ASCIIGlyphs()} {

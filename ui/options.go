@@ -22,15 +22,15 @@ type Settings = dialog.Settings
 type Source interface {
 	// Latest is the newest Snapshot, nil before the first.
 	Latest() *snapshot.Snapshot
-	// Updates receives a token when there is a newer snapshot. It holds one.
+	// Updates receives a token when there is a newer snapshot. It holds one token.
 	Updates() <-chan struct{}
 }
 
 // Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align has samples taken at the ticks of a clock with a period of one second, one of which is
-	// at: both then share their wake-ups.
+	// Align makes samples coincide with the ticks of a clock with a period of one second, one of
+	// which is at: both then share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again. Both may block.
@@ -40,8 +40,8 @@ type Sampling interface {
 
 // Actions are what the screen can do to processes. The key of a nil action is left out.
 type Actions struct {
-	// Flush makes a process free cached memory, if its identity is still the same. It
-	// begins no step after the end of the context.
+	// Flush makes a process free cached memory, if its identity is still the same. It starts no
+	// step after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
 	// Server asks the server of a process what a sleep, or waking it, would do; the result has no
 	// level if no server is known. Nil: no server is asked.
@@ -51,8 +51,8 @@ type Actions struct {
 	// Attachable examines whether a probe can be attached to a running process. It
 	// changes nothing and may take a second.
 	Attachable func(context.Context, process.Identity) attach.Plan
-	// Attach attaches a probe to a running process, if its identity is still the same,
-	// and returns when the probe answers.
+	// Attach attaches a probe to a running process, if its identity is still the same, and returns
+	// when the probe answers.
 	Attach func(context.Context, attach.Request) (attach.Result, error)
 	// AuditLog is the directory of the audit log, "" where there is none.
 	AuditLog string
@@ -67,8 +67,8 @@ type Options struct {
 	Sampling Sampling // nil: the interval is fixed, and a suspension does not close the driver
 	History  snapshot.History
 	Actions  Actions
-	// Replay says that History is a recording and that nothing is sampled: the screen
-	// begins in the past, at the moment of Source, and stays there.
+	// Replay says that History is a recording and that nothing is sampled: the screen starts in the
+	// past, at the moment of Source, and stays in the past.
 	Replay bool
 	// Environment reads the variables of a process that concern its use of a GPU. Nil: no such key.
 	Environment func(process.Identity) ([]process.Variable, error)
@@ -91,7 +91,7 @@ type Options struct {
 	Details func(wanted bool)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
-	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no such key.
+	// Doctor returns the report of vramscope doctor, for a box without a driver. Nil: no such key.
 	Doctor func() []string
 
 	// Escaped is called when Esc, with nothing left to close or clear, ends the screen.

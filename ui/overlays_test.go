@@ -54,8 +54,8 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 	m.shows("refused: PID 1000 is another process now")
 }
 
-// TestQuestionNamesItsKeys: while a question is open no other key does
-// anything, so the bottom line names those that do.
+// TestQuestionNamesItsKeys: while a question is open no other key works, so the bottom line names
+// those that do.
 func TestQuestionNamesItsKeys(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) { return signal.Result{}, nil }
@@ -106,7 +106,7 @@ func TestQClosesOverlayThenDetail(t *testing.T) {
 	}
 }
 
-// TestHelpedKeyActs: whoever reads a key in the help presses it there.
+// TestHelpedKeyActs: a user who reads about a key in the help can press it there.
 func TestHelpedKeyActs(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("?", "H")
@@ -149,9 +149,9 @@ func TestTooLargeDialogCloses(t *testing.T) {
 	m.press("y")
 }
 
-// TestEscapeMergedWithTheNextKey: on a slow line Esc and the key after it come
-// at once and look like Alt and that key. Both count where there is something
-// that Esc leaves; elsewhere Alt means nothing.
+// TestEscapeMergedWithTheNextKey: on a slow line Esc and the key after it arrive at once and look
+// like Alt and that key. Both count if there is something that Esc closes; otherwise Alt is
+// ignored.
 func TestEscapeMergedWithTheNextKey(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("?")

@@ -89,8 +89,8 @@ func (m *model) seeFocus() {
 	}
 }
 
-// digits collects the index of a GPU. Where there are more than ten GPUs, the first digit
-// waits for a second one.
+// digits collects the index of a GPU. If there are more than ten GPUs, the first digit waits for a
+// second one.
 type digits struct {
 	first int  // the digit that waits
 	open  bool // one does

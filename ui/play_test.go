@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tick is how fast the plays go: as long as a second of the box's life takes.
+// tick is how long a second of the box's life takes in the plays.
 const tick = 100 * time.Millisecond
 
 // perform runs one play until it is quit and returns the exit status.

@@ -22,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Journeys run the program as a person would meet it: a process of its own on
-// a real pty, with an emulated screen on the other end.
+// Journeys run the program as a person would use it: as a process of its own on a real pty, with an
+// emulated screen at the other end.
 //
 //	test ── keys, resizes, signals ──→ pty ──→ this test binary, re-executed as the program
 //	  └── screen (x/vt), modes, raw bytes ←── pty ←──┘
@@ -225,7 +225,7 @@ func (m *monitor) resize(width, height int) {
 	}
 }
 
-// lines is what is on the screen.
+// lines returns what is on the screen.
 func (m *monitor) lines() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +246,7 @@ func (m *monitor) lines() []string {
 
 func (m *monitor) text() string { return strings.Join(m.lines(), "\n") }
 
-// until waits for the screen to show what is wanted.
+// until waits until the screen shows what is wanted.
 func (m *monitor) until(what string, shown func(screen string) bool) {
 	m.t.Helper()
 	if !eventually(func() bool { return shown(m.text()) }) {
@@ -282,8 +282,7 @@ func (m *monitor) untilStopped(pid int) {
 	}
 }
 
-// errors is what the program wrote to its standard error. It is complete only
-// after the end.
+// errors returns what the program wrote to its standard error. It is complete only after the end.
 func (m *monitor) errors() string {
 	select {
 	case <-m.done:
@@ -306,8 +305,8 @@ func eventually(done func() bool) bool {
 	return done()
 }
 
-// soon is how long the end may take. It is meant to be a second; what is asked
-// here only distinguishes an end from a hang: a loaded machine is no failure.
+// soon is how long the end may take. It should take a second; this limit only distinguishes an end
+// from a hang, because a loaded machine is no failure.
 const soon = 30 * time.Second
 
 // ends waits for the end and checks its status and how long it took.

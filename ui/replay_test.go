@@ -20,7 +20,8 @@ type recorded struct {
 
 func (h recorded) Events(int) []snapshot.Event { return h.events }
 
-// replayed is a model that shows a recording of moments at these seconds, from the last.
+// replayed returns a model that shows a recording with moments at these seconds, starting at the
+// last.
 func replayed(t *testing.T, events []snapshot.Event, seconds ...int) *testModel {
 	h := recorded{events: events}
 	for _, second := range seconds {
@@ -109,7 +110,7 @@ func TestNothingDoneIsNoStop(t *testing.T) {
 	}
 }
 
-// besideLog has one event at each moment, newest first.
+// besideLog is a log with one event at each moment, newest first.
 type besideLog []snapshot.Event
 
 func (l besideLog) EventsBeside(t time.Time, forward bool) []snapshot.Event {
@@ -189,7 +190,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 	m.shows("full in 9m-11m: restart it - soon")
 }
 
-// TestEscEndsAScreenThatWasOpenedFromAnother: only once there is nothing left to clear.
+// TestEscEndsAScreenThatWasOpenedFromAnother: but only once there is nothing left to clear.
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })

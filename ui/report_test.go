@@ -16,8 +16,8 @@ func without(second int) *snapshot.Snapshot {
 	return s
 }
 
-// TestDriverScreenRetriesAndShowsDoctor: r looks for it at once, d shows what
-// doctor says, and neither is a key while there is a driver.
+// TestDriverScreenRetriesAndShowsDoctor: r looks for a driver at once, d shows doctor's report, and
+// neither is a key while there is a driver.
 func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	looked := 0
 	m := newTestModel(t, without(0), func(o *Options) {
@@ -49,7 +49,7 @@ func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	}
 }
 
-// TestSaveWritesWhatIsShown: also where that is the past, and a failure is said.
+// TestSaveWritesWhatIsShown: also if that is the past. A failure is reported.
 func TestSaveWritesWhatIsShown(t *testing.T) {
 	var saved []time.Time
 	failure := error(nil)
@@ -71,7 +71,7 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestStartingDriverIsNotReportedMissing: the screen does not say that there is none.
+// TestStartingDriverIsNotReportedMissing: the screen does not say that there is no driver.
 func TestStartingDriverIsNotReportedMissing(t *testing.T) {
 	s := without(0)
 	s.GPUs, s.Rows, s.Driver.State = nil, nil, snapshot.DriverStarting

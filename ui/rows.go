@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// What the model needs to know of the drawn frame.
+// What the model needs to know about the drawn frame.
 
 func (m *model) table() *table.Table { return m.st.table(&m.look) }
 

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestScrolledCommandSaysSo: a command whose beginning is out of sight is
-// marked at that end too.
+// TestScrolledCommandSaysSo: a command whose beginning is not visible is marked at that end, too.
 func TestScrolledCommandSaysSo(t *testing.T) {
 	s := smallBox(4, 3, 0)
 	for i := range s.Rows {

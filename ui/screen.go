@@ -114,7 +114,7 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom returns the last line: the prompt, the alert where it has no line of its own, or the keys.
+// bottom returns the last line: the prompt, the alert if it has no line of its own, or the keys.
 func bottom(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	switch {
 	case st.typing != nil:

@@ -23,8 +23,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestScreens is whole screens over size × glyphs × state, as text. Run with
-// -update to accept what they are now, and look at the difference.
+// TestScreens draws whole screens over size × glyphs × state, as text. Run with -update to accept
+// the present screens, and look at the difference.
 func TestScreens(t *testing.T) {
 	sizes := [][2]int{{30, 3}, {40, 8}, {60, 11}, {80, 24}, {120, 40}, {200, 50}}
 	states := boxes()
@@ -126,8 +126,8 @@ var (
 
 func sample(at time.Time, value string) []any { return []any{float64(at.UnixMilli()) / 1000, value} }
 
-// TestOpenedBoxGoldens: a box of a fleet on this screen, as its engine has it, and once
-// the engine has gone.
+// TestOpenedBoxGoldens: a fleet's box on this screen, as its engine reports it, and after the
+// engine has stopped.
 func TestOpenedBoxGoldens(t *testing.T) {
 	e := &engine{box: snapshottest.DrawnBox()}
 	server := httptest.NewServer(e)

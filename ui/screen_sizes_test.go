@@ -80,7 +80,7 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// checkFrame is what every frame has to be.
+// checkFrame checks what every frame must fulfil.
 func checkFrame(t *testing.T, what string, lines []string, width, height int) {
 	t.Helper()
 	if len(lines) != height {
@@ -184,8 +184,8 @@ func withLog(t *testing.T, width, height int) *testModel {
 	return m
 }
 
-// TestLeastSizeShowsWhatIsAskedFor: at 30×3, Enter shows a process, then its figures,
-// E the newest event, and the menus their line.
+// TestLeastSizeShowsWhatIsAskedFor: at 30×3, Enter shows a process, then its figures, E shows the
+// newest event, and the menus their current line.
 func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m := withLog(t, minWidth, minHeight)
 	m.press("enter")
@@ -207,7 +207,7 @@ func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m.shows("Interval  < ")
 }
 
-// TestNarrowEventsAreReadInFull: at 40 columns the event under the cursor is there in full.
+// TestNarrowEventsAreReadInFull: at 40 columns the event under the cursor is shown in full.
 func TestNarrowEventsAreReadInFull(t *testing.T) {
 	m := withLog(t, 40, 14)
 	m.press("E", "j", "j", "j", "j")
@@ -227,7 +227,7 @@ func TestScrolledCommandsKeepTheirEnd(t *testing.T) {
 	}
 }
 
-// TestFooterShowsTheChosenInterval: at once, not with the next sample.
+// TestFooterShowsTheChosenInterval: it does so at once, not with the next sample.
 func TestFooterShowsTheChosenInterval(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.shows(" 1s  LIVE")
@@ -235,8 +235,8 @@ func TestFooterShowsTheChosenInterval(t *testing.T) {
 	m.shows(" 2s  LIVE")
 }
 
-// TestTotalsLeaveUnknownGPUsOut: a GPU whose use is unknown is neither in the used
-// memory nor in what it is compared with.
+// TestTotalsLeaveUnknownGPUsOut: a GPU whose use is unknown is left out of the used memory and of
+// the capacity with which it is compared.
 func TestTotalsLeaveUnknownGPUsOut(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Alerts = nil

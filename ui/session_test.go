@@ -25,8 +25,8 @@ import (
 )
 
 // TestRandomSession: keys, clicks, the wheel, pastes, resizes and snapshots in any order, with
-// every action bound, on a box that changes: no frame is torn, nothing panics, and nothing is
-// done to a process without y. With VRAMSCOPE_FULL 5,000 events begin at each size.
+// every action bound, on a box that changes: no frame is broken, nothing panics, and nothing is
+// done to a process without y. With VRAMSCOPE_FULL there are 5,000 events for each starting size.
 func TestRandomSession(t *testing.T) {
 	sizes := [][2]int{{30, 3}, {40, 8}, {60, 11}, {80, 24}, {100, 34}, {120, 40}, {180, 46}, {200, 50}, {300, 80}}
 	events := 60
@@ -173,7 +173,7 @@ func (s *session) play(events int) {
 	}
 }
 
-// take gives the model a message, and runs what it asks for.
+// take passes the model a message, and runs the command that it returns.
 func (s *session) take(msg tea.Msg) {
 	if key, ok := msg.(tea.KeyPressMsg); ok {
 		s.armed.Add(-1)
@@ -208,7 +208,7 @@ func (s *session) run(cmd tea.Cmd) {
 	}
 }
 
-// likely are keys that lead further into what is open, where chance alone seldom goes.
+// likely returns keys that lead further into what is open, where random keys seldom lead.
 func (s *session) likely() []string {
 	if s.st.typing != nil {
 		return []string{"enter", "esc", "1", ":", "up"}

@@ -56,7 +56,7 @@ func TestSetupWritesTheConfiguration(t *testing.T) {
 	m.shows("cannot write /etc/x: permission denied")
 }
 
-// TestSetupShowsTheOutcomeOfW: at 80×24 the panel needs more lines than there are.
+// TestSetupShowsTheOutcomeOfW: at 80×24 the panel needs more lines than the screen has.
 func TestSetupShowsTheOutcomeOfW(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
 		o.SaveSettings = func(Settings) (string, error) { return "", errors.New("no space left on device") }
@@ -69,8 +69,8 @@ func TestSetupShowsTheOutcomeOfW(t *testing.T) {
 	m.shows("no space left on device")
 }
 
-// TestOrderWithoutADriverIsNotSaved: the table sorts by allocated memory then, and used
-// memory stays the user's choice.
+// TestOrderWithoutADriverIsNotSaved: then the table sorts by allocated memory, but used memory
+// stays the user's choice.
 func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	box.Driver.State = snapshot.DriverGone
@@ -80,8 +80,7 @@ func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestChosenColumnsAtEveryWidth: each has its place, none is twice, and the row fills the
-// width.
+// TestChosenColumnsAtEveryWidth: each column is there once, and the row fills the width.
 func TestChosenColumnsAtEveryWidth(t *testing.T) {
 	for width := minWidth; width <= 300; width += 9 {
 		for _, columns := range [][]string{{"USED"}, {"CPU%", "PID", "USER", "JOB", "ALLOC", "TREND"}, {"CACHE", "BAR", "ALLOC", "FRAG", "USED", "PID", "GPU", "nonsense"}} {
@@ -103,7 +102,7 @@ func TestChosenColumnsAtEveryWidth(t *testing.T) {
 // helpMost is the room of an explanation in the help, in two columns at 120.
 const helpMost = 117/2 - 2 - 12 - 1
 
-// TestEveryColumnIsExplained: setup, sort menu and help have a line for each.
+// TestEveryColumnIsExplained: setup, sort menu and help have a line for each column.
 func TestEveryColumnIsExplained(t *testing.T) {
 	for _, c := range table.Columns() {
 		if c.Name == "" || c.Help == "" || len(c.Help) > helpMost {
@@ -149,9 +148,9 @@ func TestHeaderClickSaysTheDirection(t *testing.T) {
 	m.shows("sorted by ALLOC, smallest first")
 }
 
-// TestZoomGoesOnFromWhatIsShown: a graph takes the window that its height has
-// room for, and each z is seen: it goes on from there, in the detail too. Where
-// no graph is on the screen it is said.
+// TestZoomGoesOnFromWhatIsShown: a graph takes the window that its height has room for. Each z
+// visibly changes it from there, also in the detail. If no graph is on the screen, the screen says
+// so.
 func TestZoomGoesOnFromWhatIsShown(t *testing.T) {
 	for _, c := range []struct {
 		width, height int
@@ -175,7 +174,7 @@ func TestZoomGoesOnFromWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestGraphWindowIsConfigured: a window that was asked for is taken at every height.
+// TestGraphWindowIsConfigured: a configured window is used at every height.
 func TestGraphWindowIsConfigured(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), func(o *Options) { o.Window = 20 * time.Minute })
 	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})

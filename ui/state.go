@@ -34,12 +34,12 @@ type state struct {
 	sparks        table.Sparks
 	holders       gpus.Holders
 	find          string    // what n and N look for
-	need          string    // H: the size of a job that is to fit; "": none is asked for
+	need          string    // H: the size of a job that is to fit; "": not asked
 	fit           *gpus.Fit // whether need fits; nil: need is not a size
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
 	gpuTop        int       // first GPU line in view where they do not all fit
-	order         []setting // what Esc clears, from the end
+	order         []setting // the settings that Esc clears, last first
 
 	lasts     lasts     // what flushes are likely to keep free
 	incidents incidents // what went wrong and waits to be seen
@@ -48,7 +48,7 @@ type state struct {
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
 	window time.Duration       // the graph's, back from now
 	stacks *graph.Stacks       // the parts in the graph
-	lines  bool                // Z: the graph has curves alone, no areas
+	lines  bool                // Z: the graph has only curves, no areas
 
 	page    *snapshot.Place // i: the GPU whose page fills the screen above the alert line; nil: none
 	pageTop int             // lines of the page that are scrolled away
@@ -57,7 +57,7 @@ type state struct {
 	advised advised        // the best advice for the process of the detail
 	inside  *inside        // v, V: what replaces the graph of the detail; nil: the graph
 	overlay dialog.Overlay // nil: none
-	typing  *typing        // the line being typed, in the place of the keys line; nil: none
+	typing  *typing        // the line being typed, in place of the keys line; nil: none
 
 	progress     string // how far the running action is, on the alert line until it ends
 	message      string // what the last action did, on the alert line until messageUntil
@@ -92,7 +92,7 @@ func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	return p
 }
 
-// partsShown reports whether the columns of parts are shown: from the first probe on.
+// partsShown reports whether the columns of parts are shown: since the first probe.
 func (st *state) partsShown() bool {
 	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
 }

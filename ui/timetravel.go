@@ -53,7 +53,7 @@ func (m *model) noPast(forward bool) bool {
 // atPresent reports whether the screen shows the newest snapshot.
 func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
 
-// at returns the moment that was asked for last, else the shown one.
+// at returns the moment that was asked for last, or else the shown one.
 func (m *model) at() time.Time {
 	switch {
 	case !m.st.past.IsZero():
@@ -89,7 +89,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 // comes the screen stays in the past.
 func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 	m.st.past = to
-	m.st.frozen, m.st.inside = false, nil // a probe answers of the present alone
+	m.st.frozen, m.st.inside = false, nil // a probe reports only the present
 	m.past++
 	request := m.past
 	return func() tea.Msg {
@@ -235,7 +235,7 @@ func (m *model) present() (bool, tea.Cmd) {
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false
-	m.past++ // drops what is still being rebuilt
+	m.past++ // drops the moment that is still being rebuilt
 	if m.st.live != nil {
 		m.show(m.st.live)
 	}

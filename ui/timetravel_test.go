@@ -75,7 +75,7 @@ func TestFreezeKeepsSampling(t *testing.T) {
 	m.shows("LIVE")
 }
 
-// TestEscInThePastSaysWhatGoesBack: it does not leave the past, and says so.
+// TestEscInThePastSaysWhatGoesBack: Esc does not leave the past; it names the key that does.
 func TestEscInThePastSaysWhatGoesBack(t *testing.T) {
 	box := smallBox(2, 2, 60)
 	m := newTestModel(t, box, func(o *Options) {

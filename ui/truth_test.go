@@ -29,7 +29,7 @@ type demo struct {
 	advance func(time.Duration)
 }
 
-// newDemo is a demo with twelve minutes of the past, as the monitor begins it.
+// newDemo starts a demo with twelve minutes of the past, as the monitor does.
 func newDemo(t *testing.T, seed uint64) *demo {
 	t.Helper()
 	const past = 12 * time.Minute
@@ -215,7 +215,7 @@ func graphSubject(s *snapshot.Snapshot, st *state, index string) *snapshot.GPU {
 	return nil
 }
 
-// stays holds that a graph's axes stay where they are: nothing but time moves the curve.
+// stays checks that a graph's axes do not move: only time moves the curve.
 func (r *reader) stays(name []string, st *state, lines []string) {
 	key := graph.SubjectOf(st.shown, followed(st)).Key
 	pid, _ := strconv.Atoi(name[2])
@@ -296,7 +296,8 @@ func (r *reader) afterError(g *snapshot.GPU, s *snapshot.Snapshot, screen string
 	}
 }
 
-// figures holds that used, free and reserved are the total, and the parts what is used.
+// figures checks that used, free and reserved add up to the total, and the parts to the used
+// memory.
 func (r *reader) figures(s *snapshot.Snapshot) {
 	for i := range s.GPUs {
 		g := &s.GPUs[i]

@@ -63,7 +63,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		case e.kind == typingNeed && m.st.fit == nil:
 			m.setNeed("")
 		case e.kind == typingFind && e.prompt.Value() == "":
-			m.st.find = e.before // Enter alone repeats the search
+			m.st.find = e.before // Enter without a text repeats the search
 			if m.st.find != "" {
 				m.findNext(1)
 			}

@@ -72,7 +72,7 @@ func TestPasteIsNotTakenForKeys(t *testing.T) {
 	}
 }
 
-// TestFindSaysWhichMatch: Enter and n say which of how many rows it is.
+// TestFindSaysWhichMatch: Enter and n show the number of the match, and how many there are.
 func TestFindSaysWhichMatch(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("/", "b", "o", "b", "enter")
@@ -83,7 +83,7 @@ func TestFindSaysWhichMatch(t *testing.T) {
 	m.shows("4 of 4 with bob")
 }
 
-// TestSortStepsBothWays: S goes back to where s came from.
+// TestSortStepsBothWays: S undoes a step of s.
 func TestSortStepsBothWays(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("s")

@@ -15,8 +15,8 @@ const (
 	settingCount
 )
 
-// undo has, for each setting, what the keys line says of Esc, whether there is something to clear,
-// and how to clear it.
+// undo lists, for each setting, the words of the keys line for Esc, whether there is something to
+// clear, and how to clear it.
 var undo = [settingCount]struct {
 	words string
 	isSet func(*state) bool
@@ -46,7 +46,7 @@ func (st *state) setAnew(s setting) {
 	st.noteSettings()
 }
 
-// clearLast clears the setting that was set last; false where none is set.
+// clearLast clears the setting that was set last; it returns false if none is set.
 func (m *model) clearLast() bool {
 	m.st.noteSettings()
 	if len(m.st.order) == 0 {

@@ -33,7 +33,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		if changed, cmd, taken := m.pressOverlay(name); taken {
 			return changed, cmd
 		}
-		if help, is := m.st.overlay.(dialog.Help); is { // it has named the key
+		if help, is := m.st.overlay.(dialog.Help); is { // the help has named the key
 			m.closeOverlay()
 			if m.look.Keys.Match(name, m.st.scope(), !m.st.past.IsZero()) == keys.None {
 				m.openOverlay(help)
@@ -134,7 +134,7 @@ var changes = map[keys.ID]func(*model) bool{
 	keys.AskTime:      func(m *model) bool { return m.openTyping(typingTime) },
 }
 
-// commands are the keys whose functions may return a command, too.
+// commands are the keys whose functions may also return a command.
 var commands = map[keys.ID]func(*model) (bool, tea.Cmd){
 	keys.Back:        (*model).escape,
 	keys.Incident:    (*model).openIncident,
@@ -207,7 +207,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape handles Esc, also on a screen that another one has opened: there it returns to that one.
+// escape handles Esc. On a screen that another one has opened it also returns to that one.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch changed := m.back(); {
 	case changed:
@@ -221,7 +221,8 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back handles Esc: it closes the innermost of what is open, else clears the setting that was set last.
+// back handles Esc: it closes the innermost thing that is open, or else clears the setting that was
+// set last.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

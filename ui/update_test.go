@@ -74,8 +74,7 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 	}
 }
 
-// Nothing is drawn for a terminal that takes no output; the next frame is of
-// now.
+// Nothing is drawn for a terminal that takes no output; the next frame shows the present.
 func TestStalledTerminalGetsNoFrames(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	stalled := true

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestMeasureTriesAgain: a program that starts too late once does not end a measurement
-// of a quarter of an hour, one that never starts does, and a peer is left out.
+// TestMeasureTriesAgain: if a program starts too late once, a measurement of a quarter of an hour
+// continues. If it never starts the measurement ends, unless the program is a peer, which is left
+// out.
 func TestMeasureTriesAgain(t *testing.T) {
 	late := errors.New("no GPU was shown")
 	ours, slow, peer := program{name: "vramscope"}, program{name: "slow"}, program{name: "peer", peer: true}
@@ -43,7 +44,7 @@ func TestMeasureTriesAgain(t *testing.T) {
 	}
 }
 
-// TestWatchWaitsForALateStart: what is measured then are the seconds after the warm-up.
+// TestWatchWaitsForALateStart: the seconds after the warm-up are measured then.
 func TestWatchWaitsForALateStart(t *testing.T) {
 	s := &stage{scenario: scenario{columns: 80, rows: 24}}
 	o := options{warmUp: 100 * time.Millisecond, length: 100 * time.Millisecond}
@@ -58,8 +59,8 @@ func TestWatchWaitsForALateStart(t *testing.T) {
 	}
 }
 
-// TestWholeLeavesGraphsOut: a screen is whole with its figures. A graph that fills for a
-// minute does not delay that; figures that come in place of placeholders do.
+// TestWholeLeavesGraphsOut: a screen is complete once it has its figures. A graph that fills for a
+// minute does not delay that; figures that replace placeholders do.
 func TestWholeLeavesGraphsOut(t *testing.T) {
 	for _, c := range []struct {
 		later string

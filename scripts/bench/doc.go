@@ -1,9 +1,8 @@
 //go:build linux
 
-// Command bench measures vramscope as a whole process beside other monitors: on the
-// fake driver, each under a real pseudo-terminal that is read all the time, all at
-// once, so that what else the machine does hits all of them alike. What counts is the
-// ratio to nvtop in the same seconds.
+// Command bench measures vramscope as a whole process beside other monitors: on the fake driver,
+// each under a real pseudo-terminal that is read all the time, all at once, so that other work of
+// the machine affects all of them alike. What counts is the ratio to nvtop in the same seconds.
 //
 //	scenarios ─→ stage: a box with real processes ─→ watch: all programs, N times
 //	          ─→ figures: medians, ratios, spread ─→ table; docs/performance.md (-write)

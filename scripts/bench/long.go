@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// startLong watches what stays open for long, on boxes of its own, while the rest is
-// measured. The function that it returns waits for that and writes the table: how
-// much memory vramscope takes above a program that has the same library open.
+// startLong watches programs that stay open for a long time, on boxes of their own, while the rest
+// is measured. The function that it returns waits for them and writes the table: how much more
+// memory vramscope takes than a program that has the same library open.
 func (r *report) startLong(dir string, programs []program, o options) (finish func() error) {
 	bare := slices.IndexFunc(programs, func(p program) bool { return p.bare })
 	boxes := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !s.long })

@@ -20,8 +20,8 @@ type program struct {
 	daemon  bool // shows nothing
 }
 
-// findPrograms builds those of ours that are wanted, unless VRAMSCOPE_BUILT names one as
-// in the tests, and finds or installs the others.
+// findPrograms builds the wanted programs of ours, unless VRAMSCOPE_BUILT names one as in the
+// tests, and finds or installs the others.
 func findPrograms(dir string, o options) ([]program, error) {
 	ours, loop, floor := filepath.Join(dir, "vramscope"), filepath.Join(dir, "loop"), filepath.Join(dir, "floor")
 	builds := [][]string{}
@@ -60,7 +60,7 @@ func findPrograms(dir string, o options) ([]program, error) {
 			program{name: "nvitop", command: []string{filepath.Join(venv, "nvitop"), "-m", "full", "--interval", "1"}, peer: true},
 			program{name: "gpustat", command: []string{filepath.Join(venv, "gpustat"), "-i", "1", "-cp"}, peer: true})
 	}
-	// In a mount namespace of its own, as in its systemd unit, and with folders of its own.
+	// It runs in a mount namespace, as in its systemd unit, and with folders of its own.
 	if os.Geteuid() == 0 {
 		all = append(all, program{name: "vramscope daemon", daemon: true, peer: true, command: []string{"unshare", "-m", "sh", "-c", `mkdir -p /run/vramscope /var/lib/vramscope &&
 			mount -t tmpfs -o mode=755 none /run/vramscope && mount -t tmpfs -o mode=755 none /var/lib/vramscope && exec "$0" daemon --record`, ours}})

@@ -13,7 +13,7 @@ import (
 // scenario is a box and a screen that programs are watched on.
 type scenario struct {
 	name            string
-	gpus, processes int // processes are those of one GPU
+	gpus, processes int // processes are per GPU
 	columns, rows   int
 	still           bool   // nothing on the box changes
 	peers           bool   // with every program, not only vramscope, nvtop and the floors
@@ -33,7 +33,7 @@ var scenarios = []scenario{
 	{name: "8 × 625", gpus: 8, processes: 625, columns: 200, rows: 50, long: true},
 }
 
-// run watches all programs at once on this box, so many times.
+// run watches all programs at once on this box, several times.
 func (s scenario) run(dir string, programs []program, o options) ([]figures, error) {
 	stage, err := newStage(dir, s)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s scenario) run(dir string, programs []program, o options) ([]figures, err
 // much else to do one may start too late.
 const mostTries = 3
 
-// measure watches all programs at once, so many times. A run in which one fails is made
-// again; peers that fail are left out.
+// measure watches all programs at once, the given number of times. A run in which one fails is
+// repeated; peers that fail are left out.
 func measure(watched []program, times int, watch func(program, *meeting) (measured, error)) ([]figures, error) {
 	runs := make([][]measured, len(watched)) // by program
 	for tries, run := 1, 0; run < times; {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report is the tables, in Markdown, which are shown as they come.
+// report holds the tables, in Markdown, which are printed as they come.
 type report struct {
 	options options
 	text    strings.Builder

@@ -47,7 +47,7 @@ var jobs = [...]job{
 	{"notebook", "", steady(.24), nil, nil, 0},
 }
 
-// leak fills the GPU in the course of half an hour, and then starts again.
+// leak fills the GPU within half an hour, and then starts again.
 var leak = job{"dlrm.py", "PyTorch", func(course float64) float64 { return .30 + .68*course }, steady(.01), steady(.008), 93}
 
 const leakTime = 30 * time.Minute
@@ -60,7 +60,7 @@ func mix(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// boxAt returns a simulated box at a moment. Its jobs are ahead of it by so much.
+// boxAt returns a simulated box at a moment. Its jobs are ahead of it by the given time.
 func boxAt(number, gpus int, now time.Time, ahead time.Duration) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(now.Unix()), Time: now, Interval: time.Second, Simulated: true, ProbeSeen: true,

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// scraping has all boxes scraped at one address: each target names its box, and
-// relabelling makes the path of it. honor_labels keeps the exporter's own labels.
+// scraping makes Prometheus scrape all boxes at one address: each target is the name of a box, and
+// relabelling turns it into the path. honor_labels keeps the exporter's own labels.
 const scraping = `# Written by scripts/fake-fleet: %[1]d simulated boxes at %[2]s.
 global:
   scrape_interval: %[3]s

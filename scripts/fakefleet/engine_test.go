@@ -18,7 +18,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// hostile is an exporter that sets labels which lead elsewhere, as honor_labels lets it.
+// hostile is the output of an exporter that sets labels which lead elsewhere, as honor_labels
+// allows.
 const hostile = `vramscope_host_info{host="h\n\x1b[2J",simulated="false",instance="-oProxyCommand=touch /tmp/x"} 1
 vramscope_gpu_memory_used_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 9e9
 vramscope_gpu_memory_total_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 1e10
@@ -36,7 +37,7 @@ func withClock(uuid string, at func() float64) http.HandlerFunc {
 	}
 }
 
-// aheadUntil finds a moment of the jobs at which a GPU will be full in about so long.
+// aheadUntil finds a moment of the jobs at which a GPU will be full in about the given time.
 func aheadUntil(t *testing.T, number, index int, left time.Duration) time.Duration {
 	t.Helper()
 	for ahead := time.Duration(0); ahead < leakTime; ahead += 5 * time.Second {
@@ -114,8 +115,8 @@ func says(pic *fleet.Picture, words string) bool {
 	return slices.ContainsFunc(pic.Problems, func(p string) bool { return strings.Contains(p, words) })
 }
 
-// TestAFleetInARealPrometheus: lines, sums, filters, one box and its past, others'
-// exporters, duplicates, hostile labels and clocks that differ.
+// TestAFleetInARealPrometheus checks lines, sums, filters, one box and its past, others' exporters,
+// duplicates, hostile labels and clocks that differ.
 func TestAFleetInARealPrometheus(t *testing.T) {
 	t.Parallel()
 	server, paths := fleetOf(t)

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// restarted has a fleet and a box open while their engine stops and comes back: the figures
-// before stay, with the reason, and newer ones come.
+// restarted keeps a fleet and a box open while their engine stops and comes back: the previous
+// figures stay, with the reason, until newer ones come.
 func restarted(t *testing.T, source fleet.Source, stop, start func()) {
 	box, err := fleet.Open(t.Context(), source, "box-0001:9841", 50*time.Millisecond, time.Now)
 	if err != nil {

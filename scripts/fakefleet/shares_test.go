@@ -20,8 +20,8 @@ type has struct {
 	boxes           map[int]bool
 }
 
-// TestSharesAreTheUsersOwn: users and jobs of boxes that stand still, by the recorded series
-// and without rules.
+// TestSharesAreTheUsersOwn compares users and jobs on boxes that do not change, by the recorded
+// series and without rules.
 func TestSharesAreTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	at := time.Now()

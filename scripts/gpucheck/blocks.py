@@ -41,9 +41,9 @@ class Blocks:
 
 
 def freed_pages(segment):
-    """The ranges of a segment that a flush frees: those in which nothing is live. An
-    ordinary segment is one such range. What is pending counts as free, for a flush
-    waits for it, but not in a private pool."""
+    """The ranges of a segment that a flush frees: those without live blocks. An ordinary segment is
+    one such range. Pending blocks count as free, because a flush waits for them, but not in a
+    private pool."""
     private = tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)
     size = segment["total_size"]
     page = PAGES["small" if segment["segment_type"] == "small" else "large"] if segment.get("is_expandable") else size

@@ -23,8 +23,7 @@ type check struct {
 	all    strings.Builder
 }
 
-// startCheck starts a run that samples each pattern for so many seconds; with 0 it
-// runs none.
+// startCheck starts a run that samples each pattern for the given seconds; with 0 it runs none.
 func startCheck(t *testing.T, binary string, state fakedriver.State, seconds string, environment ...string) *check {
 	t.Helper()
 	return startSections(t, binary, "figures,loop", state, seconds, environment...)

@@ -54,7 +54,7 @@ def compare_processes(before, snapshot, after):
 
 
 def compare_log(log, snapshot):
-    """What only nvidia-smi -q prints: versions, slow-down temperature, MIG devices."""
+    """Figures that only nvidia-smi -q prints: versions, slow-down temperature, MIG devices."""
     rows = []
     for what, ours in (("driver_version", snapshot["driver"]["version"]), ("cuda_version", snapshot["driver"]["cuda_version"])):
         theirs = (log.findtext(what) or "").strip() or None

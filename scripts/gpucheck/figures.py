@@ -89,7 +89,7 @@ def spread(values):
 
 
 def compare_value(where, figure, before, after, ours):
-    """A row from nvidia-smi's two values and vramscope's one."""
+    """A row from two values of nvidia-smi's and one of vramscope's."""
     theirs = show(before) if before == after else f"{show(before)} … {show(after)}"
     if figure.kind in ("text", "switch") or before is None or after is None or ours is None:
         same = ours in (before, after)
@@ -101,7 +101,7 @@ def compare_value(where, figure, before, after, ours):
 
 
 def compare_bytes(where, what, theirs, ours, slack):
-    """A row in MiB, ok if all of our readings lie between the least and the most of theirs."""
+    """A row in MiB, ok if all our readings lie between the lowest and the highest of theirs."""
     what += ", MiB"
     tolerance = f"±{show(in_mib(slack))} MiB" if slack else "exact"
     if None in theirs or not theirs:

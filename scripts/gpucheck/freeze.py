@@ -39,7 +39,7 @@ def check_freeze(bench, findings):
 
 
 def slowly(job, probe):
-    """What the job measured, and how long each answer of the probe took, in ms."""
+    """Returns what the job measured, and how long each answer of the probe took, in ms."""
     answers, due = [], 0.0
     if probe is not None:
         probe.ask("stats")  # what it may answer with meanwhile

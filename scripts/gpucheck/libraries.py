@@ -50,7 +50,7 @@ def compare_cupy(where, job, probe):
 
 
 def check_jax(bench, findings):
-    """JAX makes its context and its pool at once: the context alone cannot be measured."""
+    """JAX makes its context and its pool at once: the context cannot be measured by itself."""
     where = "jax"
     settings = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with running(bench, *python_job(bench, "jax_job.py"), settings=settings) as job:

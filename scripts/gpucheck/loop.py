@@ -18,7 +18,7 @@ class Loop:
         self.gpu = self.size = self.seconds = self.context = self.chunk = None
 
     def check(self, vramscope, gpu, size, seconds):
-        """Runs everything. A row says why something cannot be compared."""
+        """Runs everything. If something cannot be compared, a row says why."""
         self.gpu, self.seconds = gpu, seconds
         try:
             driver = Driver(gpu["uuid"])

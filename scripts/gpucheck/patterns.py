@@ -80,7 +80,7 @@ class Running:
         return None
 
     def watch(self, until):
-        """Samples until so many seconds after the start."""
+        """Samples until the given number of seconds after the start."""
         while True:
             sample = self.sample()
             if sample.at >= until:
@@ -150,7 +150,7 @@ def check_shape(where, pattern, run):
 
 
 def mostly_constant(values):
-    """Whether more than half of the readings equal the one before."""
+    """Whether more than half of the readings equal the previous one."""
     pairs = list(zip(values, values[1:]))
     return 2 * sum(a == b for a, b in pairs) > len(pairs)
 

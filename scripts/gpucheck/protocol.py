@@ -1,4 +1,4 @@
-"""A client of the probe's protocol, written from docs/protocol.md alone."""
+"""A client of the probe's protocol, written only from docs/protocol.md."""
 
 import glob
 import json

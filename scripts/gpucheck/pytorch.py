@@ -75,7 +75,7 @@ def check_pending(where, job, probe, findings):
 def check_preloaded(bench, findings):
     """With the preloaded library too: its ledger contains PyTorch's segments, which must not be counted twice.
 
-    It asks for a rescue where an allocation is refused, though no daemon answers.
+    It asks for a rescue if an allocation is refused, though no daemon answers.
     """
     where = "preloaded"
     with torch_job(bench, flags=("--rescue",)) as job:
@@ -113,10 +113,9 @@ def torch_job(bench, probed=True, flags=(), **settings):
 
 
 def fill(job, findings, where, first=0):
-    """Makes the program allocate. Returns the cost of its context alone, or None if unknown.
-
-    The driver's pools cost 70 MiB on an H200, at the first allocation of `first` bytes:
-    then that is the context's cost, without what the pool reserves for it.
+    """Makes the program allocate. Returns the cost of just its context, or None if unknown. The
+    driver's pools cost 70 MiB on an H200, at the first allocation of `first` bytes. With `first`
+    that is part of the context's cost, without what the pool reserves for the allocation.
     """
     job.ask("context")
     bare = job.find_in_driver()

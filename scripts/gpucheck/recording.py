@@ -134,7 +134,7 @@ def closed_loop(loop):
 
 
 def extremes(samples):
-    """The least and the most of each figure of a pattern."""
+    """The lowest and the highest of each figure of a pattern."""
     figures = {
         "reserved_bytes": [sample.stats.reserved for sample in samples],
         "allocated_bytes": [sample.stats.allocated for sample in samples],

@@ -1,7 +1,7 @@
 """A flush during a training, and during the capture of a CUDA graph.
 
-Step times before, during and after are recorded but not judged. Judged is that
-the training continues, and that the captured graph gives the right results.
+Step times before, during and after are recorded but not judged. The verdict is on whether the
+training continues, and whether the captured graph gives the right results.
 """
 
 import statistics

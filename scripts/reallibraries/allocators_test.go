@@ -32,12 +32,12 @@ var backends = []backend{
 	{library: "jax", name: "cuda_async", wants: 55, settings: []string{"XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"}},
 	{library: "tensorflow", name: "growth", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, first: true},
 	{library: "tensorflow", name: "cuda_malloc_async", wants: 55, settings: []string{"TF_GPU_ALLOCATOR=cuda_malloc_async"}},
-	// Most of what is free when it starts is all that it asks for.
+	// At the start it asks once for most of the free memory, and for nothing later.
 	{library: "tensorflow", name: "preallocation", wants: 40, lost: true},
 	{library: "tensorflow", name: "growth on a full GPU", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, lost: true},
 }
 
-// TestRescueOfEachAllocator: two neighbours idle with a cache of PyTorch's.
+// TestRescueOfEachAllocator: two neighbours are idle with a PyTorch cache.
 func TestRescueOfEachAllocator(t *testing.T) {
 	neighbours, vramscope := releases(t, "torch")[0], needs.Vramscope(t)
 	for _, library := range []string{"torch", "jax", "tensorflow"} {

@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// course is what a process allocates: from so many seconds on so many GiB, or ended.
+// course is what a process allocates: pairs of a second and the GiB from then, or ended.
 type course [][2]int
 
 // ended is a process that has ended: it caches nothing either.
@@ -37,7 +37,7 @@ const (
 	pressure  = 30 // seconds: when memory becomes short; a guard that has just begun watches for 20
 )
 
-// idles allocates for two seconds, and caches from then on.
+// idles allocates for two seconds, and then only caches.
 func idles(size int) course { return course{{0, size}, {2, 0}} }
 
 // peaks rises from a base to a peak for a second.
@@ -49,7 +49,7 @@ func peaks(base, peak, every, from int) (c course) {
 	return c
 }
 
-// grows takes so much more each second, from a time on.
+// grows takes perSecond more each second, from a time.
 func grows(base, end, perSecond, from int) (c course) {
 	c = course{{0, base}}
 	for at := from; base < end; at++ {
@@ -71,8 +71,8 @@ var stories = []story{
 	{"a job that starts large beside idle cache", map[string]course{"notebook": idles(30), "batch": idles(15), "train": {{0, 0}, {pressure, 55}}}},
 	{"a training that comes again beside idle cache", map[string]course{"train": {{0, 45}, {6, ended}, {pressure + 8, 45}}, "notebook": {{10, 44}, {12, 0}}}},
 	{"batch tests that come and go", map[string]course{"train": {{0, 35}, {pressure, 60}}, "batch": peaks(0, 24, 4, 1), "notebook": idles(5)}},
-	// A rescue in vain closes the door of the program for a minute: no story that could be
-	// won comes after one.
+	// After a rescue in vain the program asks for none for a minute: so no story that could be won
+	// follows one.
 	{"two trainings whose peaks meet", map[string]course{"train": peaks(15, 50, 6, pressure), "train2": peaks(15, 45, 5, 3)}},
 	{"a leak of live tensors (unwinnable)", map[string]course{"train": {{0, 30}}, "train2": leaks(2)}},
 	{"all memory allocated (unwinnable)", map[string]course{"train": {{0, 40}}, "train2": {{0, 35}}, "batch": {{pressure, 10}}}},
@@ -111,7 +111,7 @@ var policies = []struct{ name, guard, how string }{
 	{"rescue", "[guard]\nmode = 'act'\n" + demandRule + importances, withRescue},
 }
 
-// played is what came of a story under a policy.
+// played is the result of a story under a policy.
 type played struct {
 	train, others  int     // errors
 	utilization    float64 // allocated of all memory, the mean

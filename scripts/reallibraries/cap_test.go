@@ -10,8 +10,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestCap: what would exceed the limit of vramscope run --cap fails as PyTorch's own error, from the first allocation on. The box has
-// two GPUs, and the program one of them, as a lease has it.
+// TestCap: an allocation beyond the limit of vramscope run --cap fails with PyTorch's own error,
+// even the first one. The box has two GPUs, of which the program sees one, as with a lease.
 func TestCap(t *testing.T) {
 	for _, site := range releases(t, "torch") {
 		for _, backend := range []string{"native", "cudaMallocAsync"} {
@@ -26,12 +26,12 @@ func TestCap(t *testing.T) {
 						t.Fatal(a.Error)
 					}
 				}
-				// Of the twentieth GiB the program's first byte has 2 MiB.
+				// The program's first byte takes 2 MiB of the twentieth GiB.
 				if a := p.attempt(gib - 2<<20); a.Error != "" {
 					t.Error(a.Error)
 				}
 				a := p.attempt(4 << 20)
-				// The last is all that 2.4 says of cudaMallocAsync.
+				// The last alternative is all that 2.4 says with cudaMallocAsync.
 				if allowed := regexp.MustCompile(`20\.00 GiB (allowed|is allocated)|: 20\.00 GiB|^Allocation on device $`); !allowed.MatchString(a.Error) {
 					t.Errorf("the error is %q", a.Error)
 				}

@@ -45,7 +45,7 @@ const (
 	isWorkers  = "workers"  // the reports of child processes are their allocators' statistics
 	isErrors   = "errors"   // each out-of-memory error is counted once
 	isSnapshot = "snapshot" // the snapshot is the allocator's, and its visualiser shows it
-	isMap      = "map"      // the map is the allocator's blocks, and what is cached in it is returnable, with what is pending
+	isMap      = "map"      // the map equals the allocator's blocks, and its cached memory is returnable, with the pending memory
 	isFlush    = "flush "   // at a level: predicted, freed, by the allocator and by the driver
 )
 
@@ -55,7 +55,7 @@ func (p *program) figures(device int) (own figures) {
 	return own
 }
 
-// rows are those of vramscope once.
+// rows returns the program's rows of vramscope once.
 func (p *program) rows() []row {
 	p.t.Helper()
 	var document struct {
@@ -104,9 +104,8 @@ func of(rows []row, pid, device int) row {
 	return row{}
 }
 
-// settle waits until a device's row agrees with the program's figures in these
-// identities, or in all: a report may be a second old, and what comes from a
-// snapshot of a busy program half a minute.
+// settle waits until a device's row agrees with the program's figures in these identities, or in
+// all: a report may be a second old, and figures from a snapshot of a busy program half a minute.
 func (p *program) settle(into *cell, device int, identities ...string) {
 	p.t.Helper()
 	var own figures
@@ -149,8 +148,8 @@ func (p *program) compare(device int, own figures, rows []row) map[string][]stri
 	return found
 }
 
-// compareDriver compares used with the driver's figure. What no allocator has is
-// the context, and without the native probe what the program has beside them.
+// compareDriver compares used with the driver's figure. What no allocator has is the context and,
+// without the native probe, what the program allocates outside its allocators.
 func (p *program) compareDriver(device int, own figures, shown row, rows []row) []string {
 	var used int64
 	for _, r := range rows {

@@ -1,4 +1,4 @@
-"""What the driver says of a GPU's memory, asked without a library."""
+"""What the driver reports of a GPU's memory, asked without a library."""
 
 import contextlib
 import ctypes
@@ -15,7 +15,8 @@ def free_memory(device):
 
 
 def pool_memory(device):
-    """What the device's default pool has reserved, what of that is used, and the most that each was."""
+    """The bytes that the device's default pool has reserved, the used part of them, and the peaks
+    of both."""
     pool, value = ctypes.c_void_p(), ctypes.c_uint64()
     found = []
     with context(device) as driver:

@@ -111,7 +111,7 @@ func (p *program) checkMap(path string, devices []int) error {
 	}
 	for _, device := range devices {
 		shown := p.row(device)
-		pending := number(shown.allocator("pytorch"), "pending_bytes") // a part of which is freed with its segment
+		pending := number(shown.allocator("pytorch"), "pending_bytes") // a part of it is freed with its segment
 		if shown.Returnable == nil || pending == nil || *shown.Returnable < cached[device] || *shown.Returnable > cached[device]+*pending {
 			return fmt.Errorf("the map has %d cached: %s", cached[device], shown)
 		}

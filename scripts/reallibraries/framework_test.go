@@ -29,7 +29,7 @@ type setup struct {
 	name, way string
 	settings  []string
 	child     bool // the program is a child of the one that was started
-	shim      bool // with the native probe alone, as the others tell nothing more
+	shim      bool // only with the native probe, because the other ways show nothing more
 	devices   []int
 	known     string // the identity in which a known fault shows
 }
@@ -56,7 +56,8 @@ var frameworks = []framework{
 		{name: "arrays", way: "plain", shim: true},
 		{name: "two GPUs", way: "two_gpus", shim: true, devices: []int{0, 1}},
 		{name: "host and managed memory", way: "host", shim: true},
-		// Numba frees what is pending and tries again: each error is two calls that failed, and only these are seen.
+		// Numba frees pending memory and tries again: each error is two failed calls, and only
+		// calls are seen.
 		{name: "out of memory", way: "exhausted", shim: true, known: isErrors},
 		{name: "child process", way: "plain", shim: true, child: true},
 	}},
@@ -195,7 +196,7 @@ func errorsOf(shown row) (sum *int64) {
 	return sum
 }
 
-// refuses has what is wrong with how a flush is refused.
+// refuses returns what is wrong with how a flush is refused.
 func (p *program) refuses(f framework, s setup, devices []int) (wrong []string) {
 	p.t.Helper()
 	free := map[int]int64{}

@@ -65,7 +65,8 @@ func startFreezing(t *testing.T, vramscope, site string) *freezing {
 	return p
 }
 
-// check compares what a slow call costs the other threads while a monitor asks with what it costs unasked.
+// check compares what a slow call costs the other threads while a monitor asks, and while none
+// asks.
 func (p *freezing) check(t *testing.T, call string, interval time.Duration) {
 	p.must("prepare", nil, new(any))
 	p.box.Hang(map[string]string{"cudaMalloc": "cuMemAlloc_v2", "cudaFree": "cuMemFree_v2"}[call], slowCall)

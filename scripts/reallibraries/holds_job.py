@@ -1,7 +1,7 @@
 """Programs that train, each in one of several ways, and what vramscope says holds their memory.
 
-Started by holds_test.go under vramscope run, with the command to ask. A program stops in the middle of
-a step, says what it holds to the byte, is asked, and goes on. Every answer is compared with
+Started by holds_test.go under vramscope run, with the command to ask. A program stops in the middle
+of a step, is asked what it holds, to the byte, and continues. Every answer is compared with
 torch.cuda.memory_allocated() and with the blocks of what the program knows that it has.
 """
 
@@ -29,7 +29,7 @@ class Skip(Exception):
 
 
 class Stopped:
-    """What the program holds where it stands still, by its own word."""
+    """What the program holds at the point where it has stopped, by its own account."""
 
     def __init__(self, **held):
         blocks, self.pending = {}, 0
@@ -235,7 +235,7 @@ def compiled(t):
 
 
 def sharded(t):
-    """FSDP of two ranks, over gloo; the other one is a process of its own."""
+    """FSDP with two ranks, over gloo; the other rank is a process of its own."""
     import subprocess
     import tempfile
 
@@ -380,7 +380,7 @@ def beside(seconds=20):
 
 
 def stalls(count):
-    """What an answer about so many tensors costs a thread that never waits: its longest gap."""
+    """What an answer about this many tensors costs a thread that never waits: its longest gap."""
     half = nn.ParameterList(torch.empty(16, device=GPU) for _ in range(count // 4))
     optimizer = torch.optim.SGD(half.parameters(), lr=0)
     for parameter in half:

@@ -11,8 +11,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestHolds compares, for each release, what vramscope says holds the memory of programs that
-// train in several ways with what they know, to the byte: holds_job.py.
+// TestHolds runs holds_job.py for each release: programs that train in several ways compare, to the
+// byte, what they know they hold with what vramscope says.
 func TestHolds(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)

@@ -1,4 +1,4 @@
-"""Says what is wrong with a folder that pip has installed packages into, or nothing.
+"""Prints what is wrong with a folder into which pip has installed packages, or nothing.
 
     installed.py FOLDER NAME…
 """

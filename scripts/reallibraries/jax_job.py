@@ -79,7 +79,7 @@ def meet():
         return os.getpid()
 
     def figures(device):
-        free = free_memory(device)  # first: it waits for what is pending
+        free = free_memory(device)  # first, because it waits for pending memory
         stats = jax.devices()[device].memory_stats()
         own = {"allocated_bytes": stats["bytes_in_use"], "returnable_bytes": 0}
         if "pool_bytes" in stats:

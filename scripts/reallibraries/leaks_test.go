@@ -17,7 +17,8 @@ import (
 	"vramscope/memoryviz"
 )
 
-// TestLeaks: of a real training loop with ten leaks, two recordings show all ten lines, and no other: leaks_job.py.
+// TestLeaks runs leaks_job.py: two recordings of a real training loop with ten leaks show all ten
+// lines, and no other.
 func TestLeaks(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)
@@ -85,7 +86,7 @@ func TestLeaks(t *testing.T) {
 			}
 			var lines []string
 			for _, l := range doc.Lines {
-				if n, ok := l.At.Line.Value(); ok && l.Blocks > 1 { // one is of the step that was looked at
+				if n, ok := l.At.Line.Value(); ok && l.Blocks > 1 { // a single block may belong to the step that was interrupted
 					lines = append(lines, strconv.Itoa(n))
 				}
 				t.Logf("%s: %s in %d blocks", l.At, l.Grown, l.Blocks)

@@ -14,7 +14,7 @@ import (
 
 // Programs, in Python. What is in held stays allocated.
 const (
-	// Pending blocks alone in their segment, beside free memory, and beside live blocks.
+	// Pending blocks by themselves in their segment, beside free memory, and beside live blocks.
 	pending = `
 fill(torch)
 side = torch.cuda.Stream()
@@ -65,7 +65,7 @@ var predictions = []struct {
 	newest               bool // what only PyTorch 2.15 can do
 	levels               bool // all, not only gradual
 	bound                string
-	more                 int64 // what is freed above it
+	more                 int64 // how much more is freed
 }{
 	{name: "pending", code: pending, levels: true},
 	{name: "pending in expandable segments", code: pending, settings: "expandable_segments:True", levels: true},
@@ -131,8 +131,8 @@ func (p *program) shown(predicted int64) string {
 	return shown.Bound
 }
 
-// TestRealPrediction compares what a flush of each level was to free with what it
-// frees, by its own word, by PyTorch's and by the driver's.
+// TestRealPrediction compares the prediction for a flush of each level with what it frees, by the
+// flush's own report, by PyTorch's and by the driver's.
 func TestRealPrediction(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -145,7 +145,7 @@ func TestRealPrediction(t *testing.T) {
 					continue
 				}
 				if c.bound == "about" && old {
-					c.bound = "" // it has one size of pages
+					c.bound = "" // all pages have the same size
 				}
 				for i, level := range levels {
 					if i > 0 && !c.levels {
@@ -185,8 +185,8 @@ func (p *program) checkFlush(level, bound string, more int64) {
 	}
 }
 
-// TestRealFlushDuringCapture: 2.8 then frees nothing on that GPU, and says nothing;
-// 2.15 does as ever for a thread that does not capture. The capture goes on.
+// TestRealFlushDuringCapture: then 2.8 frees nothing on that GPU, and does not say so; 2.15 frees
+// as usual for a thread that does not capture. The capture continues.
 func TestRealFlushDuringCapture(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -226,7 +226,7 @@ with torch.cuda.stream(stream):
 	}
 }
 
-// TestRealFlushOfOneGPU predicts it for that GPU. PyTorch flushes the other one, too.
+// TestRealFlushOfOneGPU: the prediction is for one GPU, but PyTorch flushes the other one, too.
 func TestRealFlushOfOneGPU(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -249,9 +249,9 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 	}
 }
 
-// TestRealFlushOfCUDAMallocAsync: the driver's pool counts as used what its streams
-// have not yet freed, so the prediction is an estimate; but all that a flush can
-// free it frees, in steps as at once, and none of it is promised again.
+// TestRealFlushOfCUDAMallocAsync: the driver's pool counts as used what its streams have not yet
+// freed, so the prediction is an estimate. But the flush frees all that can be freed, in steps or
+// at once, and none of it is promised again.
 func TestRealFlushOfCUDAMallocAsync(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

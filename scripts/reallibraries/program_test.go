@@ -45,8 +45,8 @@ const (
 	unprobed   = "none"
 )
 
-// program is a job that runs. Its pid is that of whoever has begun to allocate: its
-// own, or a forked child's.
+// program is a running job. Its pid is that of the process that allocates: the job's own, or a
+// forked child's.
 type program struct {
 	t           *testing.T
 	job         job
@@ -95,7 +95,7 @@ func start(t *testing.T, j job) *program {
 	return p
 }
 
-// box is a box of its own for a job, and for others beside it, of these libraries too.
+// box makes a box for a job, and for others beside it that use these libraries.
 func box(t *testing.T, j job, more ...string) *program {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
@@ -162,7 +162,7 @@ func (p *program) run(cmd *exec.Cmd) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer stderr.Close() // the program has its own
+	defer stderr.Close() // the program has a descriptor of its own
 	cmd.Stderr = stderr
 	if p.input, err = cmd.StdinPipe(); err != nil {
 		p.t.Fatal(err)
@@ -220,7 +220,7 @@ func (p *program) begin(t *testing.T, way string, fork bool, settings map[string
 	return &begun
 }
 
-// step has the program do a step, which may fail.
+// step makes the program do a step, which may fail.
 func (p *program) step(name string, arguments map[string]any, into any) error {
 	p.t.Helper()
 	request := map[string]any{"step": name}
@@ -262,8 +262,8 @@ func (p *program) vramscope(arguments ...string) (out []byte, err error) {
 	return out, err
 }
 
-// eventually repeats a comparison until it holds, and gives up after a time that is
-// long enough for a busy machine.
+// eventually repeats a comparison until it holds, and gives up after a time that is enough for a
+// busy machine.
 func eventually(holds func() bool) {
 	for deadline := time.Now().Add(40 * time.Second); !holds() && time.Now().Before(deadline); {
 		time.Sleep(100 * time.Millisecond)

@@ -206,7 +206,7 @@ def rank(number, path, shard):
 
 
 def ranks(shard):
-    """Two of them; the other one, which is not looked at, is a process of its own."""
+    """Two ranks; the other one, which is not looked at, is a process of its own."""
     path = os.path.join(tempfile.mkdtemp(), "store")
     other = subprocess.Popen([sys.executable, __file__, "rank", path, shard.__name__])
     try:

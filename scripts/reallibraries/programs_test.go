@@ -17,7 +17,7 @@ import (
 	"vramscope/schema"
 )
 
-// programs are those of programs_job.py, and what is said of each in the table.
+// programs are the programs of programs_job.py, each with its words in the table.
 var programs = [][2]string{
 	{"trainer", "Trainer of transformers, AdamW"},
 	{"trainer_adafactor", "the same, Adafactor"},
@@ -36,8 +36,8 @@ var programs = [][2]string{
 	{"averages", "averaged weights (EMA)"},
 }
 
-// TestPrograms: of each program every byte is in one class, the classes sum to what PyTorch has allocated, and at
-// least 95 % is named: programs_job.py.
+// TestPrograms runs programs_job.py: for each program every byte is in one class, the classes sum
+// to what PyTorch has allocated, and at least 95 % is named.
 func TestPrograms(t *testing.T) {
 	needs.Tool(t, "python3")
 	beyondCore(t)

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// recordings is what real libraries answer to the probe, for tests without them:
-// probe/agent/testdata/test_recorded.py. VRAMSCOPE_RECORD, set by
-// scripts/real-libraries --record, writes it anew.
+// recordings is the directory of what real libraries answer to the probe, for tests without them:
+// probe/agent/testdata/test_recorded.py. VRAMSCOPE_RECORD, set by scripts/real-libraries --record,
+// writes it again.
 const recordings = "../../probe/agent/testdata/recorded"
 
-// TestRecorded compares what each release answers with what is recorded.
+// TestRecorded compares what each release answers with the recorded answers.
 func TestRecorded(t *testing.T) {
 	beyondCore(t)
 	for library, settings := range map[string]map[string]string{

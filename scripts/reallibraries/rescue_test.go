@@ -51,7 +51,8 @@ func (s *shared) guard(policy string) {
 	}
 	command := []string{s.vramscope, "daemon", "--interval", "200ms"}
 	if os.Geteuid() == 0 {
-		// Root's daemon is in /run/vramscope, which may be another's: it gets one of its own.
+		// Root's daemon uses /run/vramscope, which another daemon may be using: it gets a directory
+		// of its own there.
 		command = append([]string{"unshare", "--mount", "sh", "-c",
 			`mkdir -p /run/vramscope && mount --bind "$0" /run/vramscope && exec "$@"`, directory}, command...)
 	}
@@ -60,7 +61,7 @@ func (s *shared) guard(policy string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer func() { _ = said.Close() }() // the daemon has its own
+	defer func() { _ = said.Close() }() // the daemon has a descriptor of its own
 	s.daemon = exec.Command(command[0], command[1:]...)
 	s.daemon.Env, s.daemon.Stderr = s.world.environment, said
 	if err := s.daemon.Start(); err != nil {
@@ -84,7 +85,7 @@ func (s *shared) log() string {
 	return string(said)
 }
 
-// start starts a program on the GPU; its importance is what the policy says of its name.
+// start starts a program on the GPU; the policy sets its importance by its name.
 func (s *shared) start(name, how string, settings ...string) *program {
 	s.Helper()
 	return s.startOf(s.site, "torch", name, how, settings...)
@@ -119,7 +120,7 @@ func (p *program) attempt(size int64) attempt {
 	return a
 }
 
-// caches has a program cache so much.
+// caches makes a program cache this many bytes.
 func (p *program) caches(size int64) {
 	p.t.Helper()
 	if a := p.attempt(size); a.Error != "" {
@@ -176,7 +177,7 @@ const (
 	inTime = 3500 * time.Millisecond
 )
 
-// TestRescue: real processes on one GPU, of which some idle with a cache.
+// TestRescue uses real processes on one GPU, some of which are idle with a cache.
 func TestRescue(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

@@ -16,8 +16,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestServersSleep: the routes of vLLM's and SGLang's wheels, with an engine that has memory and does
-// nothing, release their memory and take it again; SGLang, which asks for one, with a key.
+// TestServersSleep: the routes of vLLM's and SGLang's wheels, with an engine that only holds
+// memory, release their memory and take it again; SGLang, which asks for a key, gets one.
 func TestServersSleep(t *testing.T) {
 	needs.Tool(t, "python3")
 	beyondCore(t)
@@ -68,7 +68,7 @@ func TestServersSleep(t *testing.T) {
 	}
 }
 
-// asks runs a command, and compares what came of it.
+// asks runs a command, and checks its result.
 func asks(t *testing.T, p *program, outcome string, freed int64, arguments ...string) {
 	t.Helper()
 	out, err := p.vramscope(arguments...)

@@ -16,7 +16,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// parse has PyTorch read each setting of its allocator as it is, and with a letter less.
+// parse makes PyTorch read each setting of its allocator, unchanged and with one letter missing.
 const parse = `
 import sys, torch
 setter = getattr(torch.cuda.memory, "_set_allocator_settings", None) or torch._C._accelerator_setAllocatorSettings

@@ -13,8 +13,9 @@ import (
 	"vramscope/memoryviz/whatif"
 )
 
-// TestFragmentationAgainstTheReplay: where a program runs out of memory, the rule of fragmentation says that expandable
-// segments would have been enough where the replay under them goes on, and nowhere else, in nine of ten.
+// TestFragmentationAgainstTheReplay: if a program runs out of memory, the rule about fragmentation
+// says that expandable segments would have been enough exactly if the replay with them continues,
+// in nine of ten cases.
 func TestFragmentationAgainstTheReplay(t *testing.T) {
 	beyondCore(t)
 	needs.Tool(t, "python3")
@@ -23,7 +24,7 @@ func TestFragmentationAgainstTheReplay(t *testing.T) {
 	for _, program := range b.programs(whatIfPrograms) {
 		var whole outcome
 		b.decode(&whole, "python3", "-W", "ignore", "whatif_job.py", program)
-		for _, share := range []quantity.Bytes{1, 5} { // tenths of what is reserved and never allocated
+		for _, share := range []quantity.Bytes{1, 5} { // tenths of the memory that is reserved and never allocated
 			room := whole.Allocated + (whole.Reserved-whole.Allocated)*share/10
 			directory := t.TempDir()
 			var then outcome

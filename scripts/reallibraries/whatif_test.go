@@ -20,7 +20,7 @@ import (
 	"vramscope/memoryviz/whatif"
 )
 
-// Of whatif_job.py. The core has one that empties its cache.
+// The programs of whatif_job.py. The core runs one that empties its cache.
 var (
 	whatIfPrograms = []string{"transformer", "batches", "server", "streams", "gan", "checkpoints", "loader", "averages", "notebook", "llama"}
 	whatIfSizes    = []string{"large", "¾"}
@@ -81,8 +81,9 @@ func (b *whatIfBox) only(directory string) string {
 	return traces[0]
 }
 
-// TestWhatIf: the replay of a program's allocations reserves what the program reserves that is run again under the
-// settings, within .1 %, and runs out of memory where that does. VRAMSCOPE_REAL_TABLE has the figures written.
+// TestWhatIf: the replay of a program's allocations reserves as much, within .1 %, as the program
+// itself when it is run again under the settings, and runs out of memory at the same place. With
+// VRAMSCOPE_REAL_TABLE the figures are written.
 func TestWhatIf(t *testing.T) {
 	needs.Tool(t, "python3")
 	programs := whatIfPrograms
@@ -98,7 +99,7 @@ func TestWhatIf(t *testing.T) {
 			for _, program := range b.programs(programs) {
 				trace, room := b.trace(program), quantity.Bytes(0)
 				got, ask := []whatif.Result{}, []string{"-W", "ignore", "whatif_job.py", program}
-				for range whatIfSizes { // a large one, then one that has three quarters of what it reserves there
+				for range whatIfSizes { // a large GPU, then one with three quarters of what the program reserves there
 					got = append(got, b.replay(trace, room, whatIfSettings...)...)
 					for _, settings := range whatIfSettings {
 						ask = append(ask, strconv.Itoa(int(room)), settings)
@@ -106,7 +107,7 @@ func TestWhatIf(t *testing.T) {
 					room = got[0].Reserved * 3 / 4
 				}
 				all := slices.Repeat(whatIfSettings, len(whatIfSizes))
-				if slices.Contains(whatIfLimited, program) && strings.HasPrefix(release, "2.15.") { // older ones have no such setting
+				if slices.Contains(whatIfLimited, program) && strings.HasPrefix(release, "2.15.") { // older releases have no such setting
 					limited, total := b.limited(got[0].Reserved)
 					got, all = append(got, b.replay(trace, total, limited...)[1:]...), append(all, limited...)
 					for _, settings := range limited {
@@ -144,8 +145,9 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// limited returns settings with a limit of nine tenths of what a program reserves, under which garbage_collection_threshold
-// does something, and the memory of the GPU, of which it is a fraction.
+// limited returns settings with a limit of nine tenths of what a program reserves, under which
+// garbage_collection_threshold has an effect, and the memory of the GPU, of which the limit is a
+// fraction.
 func (b *whatIfBox) limited(reserved quantity.Bytes) (settings []string, total quantity.Bytes) {
 	b.t.Helper()
 	said := b.answer("python3", "-c", "import torch; print(torch.cuda.get_device_properties(0).total_memory)")
@@ -160,7 +162,7 @@ func (b *whatIfBox) limited(reserved quantity.Bytes) (settings []string, total q
 	return settings, quantity.Bytes(n)
 }
 
-// replay returns what-if's answer, which is no estimate.
+// replay returns what-if's answer, and checks that it is not an estimate.
 func (b *whatIfBox) replay(trace string, room quantity.Bytes, settings ...string) []whatif.Result {
 	b.t.Helper()
 	ask := []string{"what-if", trace, "--format", "json"}

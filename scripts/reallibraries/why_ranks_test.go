@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestWhyRanks: of two ranks under torchrun the one that ran out of memory used much more, and why says so, and how to
-// replay what it allocated.
+// TestWhyRanks: of two ranks under torchrun, the one that ran out of memory used much more. why
+// says so, and how to replay its allocations.
 func TestWhyRanks(t *testing.T) {
 	beyondCore(t)
 	vramscope, site := needs.Vramscope(t), releases(t, "torch")[0]

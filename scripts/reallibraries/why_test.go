@@ -56,7 +56,7 @@ def room(): return torch.cuda.mem_get_info()[0]
 held.clear(); torch.cuda.empty_cache()
 `
 
-// whyFragments takes half of the memory, and leaves a third of each of its segments.
+// whyFragments takes half the memory, and leaves a third of each segment free.
 const whyFragments = `
 whole = [tensors(torch, [1536 * MIB]) for _ in range(room() // 2 // (1536 * MIB) - 1)]
 del whole
@@ -185,8 +185,8 @@ func (w *whyBox) write(t *testing.T) {
 	}
 }
 
-// record starts a daemon with a recording of its own, and returns the folder. Root's
-// is the box's: then the daemon sees other /var/lib and /run.
+// record starts a daemon with a recording of its own, and returns the folder. Root's daemon would
+// use the box's: so it gets a /var/lib and a /run of its own.
 func (w *whyBox) record(t *testing.T) string {
 	t.Helper()
 	own, err := os.MkdirTemp(w.probed.own, "recorded-")
@@ -208,7 +208,7 @@ func (w *whyBox) record(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close() // the daemon has its own
+	defer log.Close() // the daemon has a descriptor of its own
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

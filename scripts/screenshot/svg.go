@@ -60,8 +60,8 @@ func (s *screen) row(b *strings.Builder, y int) {
 	b.WriteByte('\n')
 }
 
-// text writes the words of a run, each at its own cell: fonts differ in width,
-// and blanks would add the differences up.
+// text writes the words of a run, each at its own cell: fonts differ in width, and blanks would add
+// up the differences.
 func (s *screen) text(b *strings.Builder, x, end, y, top int, fg color.RGBA, bold bool) {
 	weight := ""
 	if bold {
@@ -101,7 +101,7 @@ func content(c *uv.Cell) string {
 	return c.Content
 }
 
-// block returns how a block element covers its cell: so many eighths from below.
+// block returns how a block element covers its cell: how many eighths, from below.
 func block(glyph string) (opacity float64, eighths int, ok bool) {
 	switch glyph {
 	case "▓":
@@ -145,7 +145,7 @@ func rgba(c color.Color) color.RGBA {
 
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// xterm has the 16 colours as xterm shows them unless it is configured otherwise.
+// xterm holds the 16 colours as xterm shows them unless it is configured otherwise.
 var xterm = [16]ansi.RGBColor{
 	{R: 0}, {R: 0xcd}, {G: 0xcd}, {R: 0xcd, G: 0xcd}, {B: 0xee}, {R: 0xcd, B: 0xcd}, {G: 0xcd, B: 0xcd}, {R: 0xe5, G: 0xe5, B: 0xe5},
 	{R: 0x7f, G: 0x7f, B: 0x7f}, {R: 0xff}, {G: 0xff}, {R: 0xff, G: 0xff}, {R: 0x5c, G: 0x5c, B: 0xff}, {R: 0xff, B: 0xff}, {G: 0xff, B: 0xff}, {R: 0xff, G: 0xff, B: 0xff},

@@ -5,7 +5,7 @@ import re
 
 
 def differences(case, plain, other, sockets_more):
-    """Lines that say what differs; none is what we want."""
+    """Returns lines that say what differs; no lines are what we want."""
     found = list(other.problems)
     if other.exit != plain.exit:
         found.append("exit code %s, alone %s" % (other.exit, plain.exit))
@@ -27,7 +27,7 @@ def _lines(name, before, after):
 
 
 def _closest(lines, sockets, plain, more):
-    """The differences from that view of the run alone which is most like this one."""
+    """The differences from that view of the plain run that is most similar to this one."""
     best = None
     for before, count in plain:
         found = _lines("seen in /proc", before, lines)

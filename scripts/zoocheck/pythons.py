@@ -55,7 +55,7 @@ class Python:
             made = subprocess.run([self.path, "-m", "venv", self.environment], capture_output=True, text=True)
             if made.returncode:
                 return ["no virtual environment: " + (made.stdout + made.stderr).strip().splitlines()[-1]]
-        # Wheels only: a build from source is not what is tried here.
+        # Only wheels: building from source is not tested here.
         command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary", ":all:", *packages]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
@@ -66,16 +66,15 @@ class Python:
 
 
 def find(wanted):
-    """The interpreters from 3.8 on, on the PATH and of pyenv, one of each version.
-
-    wanted are beginnings of versions, "3.9"; without any all are.
+    """The interpreters from 3.8, on the PATH and from pyenv, one of each version. wanted are
+    beginnings of versions, "3.9"; if empty, all are returned.
     """
     names = ["python3"] + ["python3.%d" % minor for minor in range(8, 20)]
     paths = [shutil.which(name, path=directory) for directory in os.get_exec_path() for name in names]
     paths += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3")))
     found = {}
     for path in dict.fromkeys(filter(None, paths)):
-        if "/shims/" in path:  # pyenv's, each of which is one of the others
+        if "/shims/" in path:  # pyenv's shims, each of which is one of the others
             continue
         done = subprocess.run([path, "-c", PROBE], capture_output=True, text=True)
         if done.returncode == 0:

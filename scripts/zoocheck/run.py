@@ -17,8 +17,8 @@ STAND_IN = os.path.join(os.path.dirname(os.path.dirname(HERE)), "probe", "agent"
 NO_PROBE_SECONDS = 1.5   # a probe that was refused has not come by then
 SETTLE_SECONDS = 10      # until a process looks as it did before
 LOOKS = 5                # at a process without vramscope: it may change all the time
-# From the program's end to that of the processes that it started. A test in which one
-# never ends waits for less.
+# From the program's end to the end of the processes that it started. A test in which one never ends
+# waits for less.
 ENDING_SECONDS = float(os.environ.get("ZOO_SECONDS", 20))
 INHERITED = "PATH", "LD_LIBRARY_PATH", "VRAMSCOPE_FAKE_STATE", "ZOO_VRAMSCOPE", "ZOO_HARM"
 PLAIN, RUN, ATTACH = "plain", "run", "attach"

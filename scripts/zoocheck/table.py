@@ -29,7 +29,7 @@ def absences(results):
 
 
 def failures(results):
-    """What failed, and why, once more: below a long table, where it is looked for."""
+    """Repeats what failed, and why, below a long table, where users look for it."""
     for (case, python, way), (verdict, why) in results.items():
         if verdict == FAILED:
             print("\n%s, %s, %s:%s" % (case, python, way, "".join("\n    " + line for line in why)))

@@ -40,7 +40,7 @@ def of(pid, replace):
 
 
 def _own_signals(line):
-    """Without signals 32 and 33, which the C library catches from the first thread on."""
+    """Leaves out signals 32 and 33, which the C library catches as soon as there are threads."""
     name, _, value = line.partition(": ")
     return "%s: %x" % (name, int(value, 16) & ~(3 << 31)) if name.startswith("Sig") else line
 

@@ -9,8 +9,8 @@ import time
 from zoocheck.programs.zoo import CACHED
 
 CALL_SECONDS = 180   # a loaded machine may stand still for a minute
-# Until a probe serves: it looks for a GPU in use every half second. A test in which
-# none ever comes waits for less.
+# How long until a probe serves: it looks for a GPU in use every half second. A test in which none
+# ever comes waits for less.
 SERVE_SECONDS = float(os.environ.get("ZOO_SECONDS", 30))
 ATTACH_TIMEOUT = 1   # the exit code of an attach whose probe does not answer in time
 
@@ -40,10 +40,9 @@ class Vramscope:
         return errors
 
     def flush(self, pid, seconds=0):
-        """Flushes what the program has cached. Returns "", or the reason with which that was refused.
-
-        In a program that has just started a probe may not serve yet, or the preloaded
-        library's until the Python probe takes over: then it is tried again.
+        """Flushes the program's cache. Returns "", or the reason why that was refused. In a program
+        that has just started a probe may not serve yet, or the preloaded library may serve until
+        the Python probe takes over: then it is tried again.
         """
         end = time.monotonic() + seconds
         while True:
@@ -66,7 +65,7 @@ class Vramscope:
             raise Failed("a flush without a probe: exit code %d: %s%s" % (code, out, errors))
 
     def await_probe(self, pid, seconds=SERVE_SECONDS):
-        """Whether a process has a probe that listens within so many seconds."""
+        """Whether a process has a probe that listens within this many seconds."""
         directories = [os.path.join(self.environ["XDG_RUNTIME_DIR"], "vramscope"), "/tmp/vramscope-*"]
         end = time.monotonic() + seconds
         while time.monotonic() < end:

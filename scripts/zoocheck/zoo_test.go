@@ -39,7 +39,7 @@ func zooCommand(t *testing.T, environ []string, vramscope string, arguments ...s
 	return cmd
 }
 
-// TestZooCleansUp: its programs wait for it, so they would stay for ever.
+// TestZooCleansUp: its programs wait for it, so without a cleanup they would stay for ever.
 func TestZooCleansUp(t *testing.T) {
 	needs.Full(t)
 	t.Parallel() // mostly it waits
@@ -49,7 +49,7 @@ func TestZooCleansUp(t *testing.T) {
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		directory := t.TempDir()
-		// Where there is no probe, the program waits until the runner gives up.
+		// If there is no probe, the program waits until the runner gives up.
 		environ := []string{"TMPDIR=" + directory, "ZOO_HARM=nothing", "ZOO_SECONDS=600"}
 		cmd := zooCommand(t, environ, harmful, "--ways", "run", "--only", "^job$")
 		if err := cmd.Start(); err != nil {

@@ -24,10 +24,10 @@ func (a *Appearance) Known(known bool) themes.Style {
 	return a.Styles.Dim
 }
 
-// Inks returns how the parts of a bar are drawn: other, unknown, allocated, fragmented,
-// cached and free. Where their colours differ enough, all parts have the same glyph, which
-// leaves a thin gap between lines. Else each part has a texture of its own, in a theme with
-// colours one that leaves cached memory the brightest.
+// Inks returns how the parts of a bar are drawn: other, unknown, allocated, fragmented, cached and
+// free. If their colours differ enough, all parts have the same glyph, which leaves a thin gap
+// between lines. Otherwise each part has a texture of its own; in a theme with colours the textures
+// leave cached memory the brightest.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{
@@ -56,10 +56,10 @@ func (a *Appearance) Swatches() [6]Span {
 	return swatches
 }
 
-// Solid reports whether bars are drawn in colours alone, without textures.
+// Solid reports whether bars are drawn only in colours, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-// Areas reports whether the graph shows the parts of memory. Smooth reports whether it draws them in
-// colours alone, and the forecast in faded colours.
+// Areas reports whether the graph shows the parts of memory. Smooth reports whether it draws them
+// only in colours, and the forecast in faded colours.
 func (a *Appearance) Areas() bool  { return a.Styles.Allocated != (themes.Style{}) && !a.Glyphs.ASCII }
 func (a *Appearance) Smooth() bool { return a.Styles.Veil[0] != (themes.Style{}) }

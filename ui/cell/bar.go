@@ -59,8 +59,8 @@ func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells i
 	})
 }
 
-// MemoryBar writes the bar of a GPU: used and free memory and, in a thin cell of its own at the
-// end, what the driver reserves. So the whole bar is the total.
+// MemoryBar writes the bar of a GPU: used and free memory and, in a thin cell at the end, what the
+// driver reserves. So the whole bar is the total.
 func (l *Line) MemoryBar(lk *Appearance, m *snapshot.Memory, parts Parts, cells int, more ...Piece) {
 	const minCells = 8
 	if m.Reserved.Or(0) <= 0 || cells < minCells {

@@ -20,7 +20,7 @@ func barOf(t testing.TB, parts Parts, capacity quantity.Bytes, cells int) string
 	return strings.TrimRight(l.String(), " ")
 }
 
-// TestBarIsWhole: a bar has its width whatever the amounts.
+// TestBarIsWhole: a bar has its full width, whatever the amounts.
 func TestBarIsWhole(t *testing.T) {
 	for range 5000 {
 		var parts Parts
@@ -34,8 +34,8 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
-// TestColourBlindHasTextures: whatever the colours of the terminal, no two parts have the same
-// glyph; in the other themes of many colours all parts have it.
+// TestColourBlindHasTextures: whatever the terminal's colours, no two parts have the same glyph in
+// this theme; in the other themes with many colours all parts have the same.
 func TestColourBlindHasTextures(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for _, name := range []string{"colorblind", "dark", "light", "high-contrast"} {
@@ -57,8 +57,8 @@ func TestColourBlindHasTextures(t *testing.T) {
 	}
 }
 
-// TestReservedHasACellOfItsOwn: it is at the end of the bar, also of a full GPU, and not there where the
-// driver reserves nothing.
+// TestReservedHasACellOfItsOwn: the cell is at the end of the bar, also for a full GPU. It is
+// missing if the driver reserves nothing.
 func TestReservedHasACellOfItsOwn(t *testing.T) {
 	gpu := snapshottest.DrawnBox().GPUs[0]
 	gpu.Memory.Used = gpu.Memory.Capacity()
@@ -76,8 +76,8 @@ func TestReservedHasACellOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestBarMovesOneCell: a part that grows by less than a cell moves each boundary by
-// at most one cell, and none backwards.
+// TestBarMovesOneCell: when a part grows by less than a cell, each boundary moves by at most one
+// cell, and none moves backwards.
 func TestBarMovesOneCell(t *testing.T) {
 	const cells = 25
 	capacity := 79 * quantity.GiB
@@ -106,7 +106,7 @@ func ends(bar string) [5]int {
 	return at
 }
 
-// TestUsedIsNeverDrawnFree: memory that is used and in no part is unknown, not free.
+// TestUsedIsNeverDrawnFree: used memory that is in no part is drawn as unknown, not as free.
 func TestUsedIsNeverDrawnFree(t *testing.T) {
 	used := quantity.From(40*gb, quantity.Driver)
 	for name, parts := range map[string]snapshot.Parts{
@@ -119,7 +119,7 @@ func TestUsedIsNeverDrawnFree(t *testing.T) {
 	}
 }
 
-// TestManyInstances: a bar has its width however many instances there are.
+// TestManyInstances: a bar has its full width, however many instances there are.
 func TestManyInstances(t *testing.T) {
 	gpu := snapshottest.DrawnBox().GPUs[5]
 	for len(gpu.Instances) < 14 {

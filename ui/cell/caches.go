@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CachesInWords returns "kv_cache 2.31G, loader –", each name followed by what after says of it, and
-// whether any size is known: if none is, there are names alone.
+// CachesInWords returns "kv_cache 2.31G, loader –", each name followed by what after returns for
+// it, and whether any size is known: if none is, it returns only the names.
 func CachesInWords(caches []snapshot.Evictable, unknown string, after func(*snapshot.Evictable) string) (words string, sizes bool) {
 	sizes = slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 	all := make([]string, len(caches))

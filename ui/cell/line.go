@@ -128,7 +128,7 @@ func (l *Line) Skip(n int) {
 // To skips to a column; it does nothing where the line is past it.
 func (l *Line) To(column int) { l.Skip(column - l.used) }
 
-// In returns the padded line in one style, and in a second style what is marked. Only plain text
+// In returns the padded line in one style, and the marked parts in a second style. Only plain text
 // may have been written.
 func (l *Line) In(style, marked themes.Style) string {
 	l.To(l.width)

@@ -39,7 +39,7 @@ func AppendUnreturnable(dst []byte, amount quantity.Bytes) []byte {
 	return append(dst, unit, ')')
 }
 
-// AppendUsedTotal writes "60.8/79.6G", at most 10 cells, and 12 from 100 GiB on.
+// AppendUsedTotal writes "60.8/79.6G", at most 10 cells, or 12 from 100 GiB.
 func AppendUsedTotal(dst []byte, used, total snapshot.Bytes, dash string) []byte {
 	dst = appendGiB(dst, used, dash)
 	dst = append(dst, '/')
@@ -80,7 +80,7 @@ func AppendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
 	return AppendWithin(dst, value, -99, 999, "C", dash)
 }
 
-// AppendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
+// AppendWatts writes at most 4 cells: "612W", or "1.2k" from 1000 W.
 func AppendWatts(dst []byte, power snapshot.Float, dash string) []byte {
 	v, ok := power.Value()
 	if !ok {
@@ -92,7 +92,7 @@ func AppendWatts(dst []byte, power snapshot.Float, dash string) []byte {
 	return append(strconv.AppendFloat(dst, max(v, 0), 'f', 0, 64), 'W')
 }
 
-// AppendPower writes at most 8 cells: "612/700W", and "1.0/1.2k" from 1000 W on.
+// AppendPower writes at most 8 cells: "612/700W", or "1.0/1.2k" from 1000 W.
 func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 	upper, ok := limit.Value()
 	if !ok {

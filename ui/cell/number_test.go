@@ -60,8 +60,7 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 	}
 }
 
-// TestRounded: amounts with the same text are equal when rounded, and the order of
-// the others stays.
+// TestRounded: amounts with the same text are equal when rounded, and all others keep their order.
 func TestRounded(t *testing.T) {
 	if Rounded(1010017) != Rounded(1010176) { // 986.3K, and 986.5K, which is written 986K
 		t.Error("half a unit is rounded otherwise than it is written")

@@ -35,8 +35,8 @@ func (a *Appearance) Paragraph(label Span, style themes.Style, words string, cel
 	return lines
 }
 
-// CutWords shortens text to a number of cells: between two words, where that leaves at
-// least half of the text.
+// CutWords shortens text to a number of cells. It cuts between two words if that leaves at least
+// half of the cells.
 func CutWords(s string, cells int, ellipsis string) string {
 	if text.Width(s) <= cells {
 		return s
@@ -50,7 +50,7 @@ func CutWords(s string, cells int, ellipsis string) string {
 	return text.Cut(strings.TrimRight(head, " ,;:")+ellipsis, cells, "")
 }
 
-// Fitting returns the first wording that fits, else the last one.
+// Fitting returns the first wording that fits, or else the last one.
 func Fitting(wordings []string, cells int) string {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]

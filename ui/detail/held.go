@@ -64,7 +64,7 @@ func (d Panel) held(width int) []string {
 	return lines
 }
 
-// heldLine returns a class's line; i is its place among the classes, the last of which is unnamed.
+// heldLine returns a class's line; i is its index among the classes, the last of which is unnamed.
 func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all quantity.Bytes) string {
 	s, inks := &d.Appearance.Styles, d.Appearance.Inks()
 	ink := cell.Span{s.Owners[i%len(s.Owners)], inks[2].Text}

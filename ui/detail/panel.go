@@ -33,7 +33,7 @@ type Input struct {
 type Panel struct {
 	Input
 
-	scratch *cell.Line             // on which its lines are written, one after the other
+	scratch *cell.Line             // its lines are written on this one, one after the other
 	process *snapshot.Process      // nil: no process to show
 	ended   *snapshot.EndedProcess // when and how it ended, nil while it runs
 	index   string                 // of its GPU, "5:1" for an instance
@@ -135,7 +135,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 	}
 	outlook := d.outlook(width)
 	outlook = append(outlook, d.needs(width, height-len(lines)-len(outlook)-graph.GoodHeight)...)
-	// Each allocator has its own lines where the graph keeps a good height.
+	// Each allocator gets its own lines if the graph keeps a good height.
 	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
 		lines = append(lines, d.allocators(width, min(room, maxAllocatorLines))...)
 	} else {

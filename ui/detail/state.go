@@ -47,7 +47,7 @@ func (d Panel) ending() string {
 	return text + ". Last figures:"
 }
 
-// advice says how to get a probe.
+// advice returns how to get a probe.
 func (d Panel) advice() string {
 	const next = "next time start it with  vramscope run"
 	if d.Appearance.Keys.Has(keys.Attach) && d.Snapshot.Own(d.process) {
@@ -64,7 +64,7 @@ func ageOf(age time.Duration) string {
 	return quantity.Duration(age)
 }
 
-// byDaemon says that the daemon asked the probe, because this user may not.
+// byDaemon returns ", by the daemon" if the daemon asked the probe, because this user may not.
 func byDaemon(p *snapshot.Probe) string {
 	if p.ByDaemon {
 		return ", by the daemon"
@@ -72,7 +72,7 @@ func byDaemon(p *snapshot.Probe) string {
 	return ""
 }
 
-// startedBy says how the probe got into the process, "" where unknown.
+// startedBy returns how the probe got into the process, "" if unknown.
 func startedBy(way string) string {
 	words := map[string]string{"": "", "import": ", imported by the program", "attach": ", attached while it ran", "preload": ", preloaded"}
 	if known, ok := words[way]; ok {

@@ -35,7 +35,7 @@ func (d Panel) figuresOfAll(cells int) string {
 		if v, ok := a.LargestFree.Value(); ok && v >= largest.Or(0) {
 			largest = a.LargestFree
 		}
-		if a.Kind != kindRaw { // it has its own line
+		if a.Kind != kindRaw { // it has a line of its own
 			segments, blocks = quantity.Sum(segments, a.Segments), quantity.Sum(blocks, a.Blocks)
 		}
 	}
@@ -197,7 +197,7 @@ func (d Panel) ahead() string {
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
 			if f := d.process.Predicted[i]; f.Horizon == horizon {
-				if d.fullIn != nil && horizon >= d.fullIn.Median { // with what others will use
+				if d.fullIn != nil && horizon >= d.fullIn.Median { // including what others will use
 					f.Median, f.Upper80 = max(f.Median, d.gpuFull), max(f.Upper80, d.gpuFull)
 				}
 				parts = append(parts, "+"+quantity.BriefDuration(horizon)+" "+d.amount(f.Median)+d.bounds(&f))
@@ -207,7 +207,7 @@ func (d Panel) ahead() string {
 	return strings.Join(parts, "   ")
 }
 
-// amount returns a predicted amount, or "full" from the GPU's capacity on.
+// amount returns a predicted amount, or "full" if it reaches the GPU's capacity.
 func (d Panel) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"

@@ -21,7 +21,7 @@ type Attach struct {
 	plan   attach.Plan
 }
 
-// NewAttach asks about the process of a row. Fill brings the plan.
+// NewAttach asks about the process of a row. Fill adds the plan.
 func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log string) Attach {
 	return Attach{subject: newSubject(lk, now, id), home: home, log: log}
 }
@@ -95,7 +95,7 @@ func (d Attach) form(width int) form {
 	return out
 }
 
-// where has the facts, with as much of the interpreter's path as fits.
+// where returns the facts, with as much of the interpreter's path as fits.
 func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
 	name := path[strings.LastIndexByte(path, '/')+1:]
@@ -135,7 +135,7 @@ func (d Attach) wait(out *form, inner int) {
 	out.buttons = []button{{"Esc", "cancel"}}
 }
 
-// ask says what will be done, and what was checked.
+// ask writes what will be done, and what was checked.
 func (d Attach) ask(out *form, inner int) {
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target), d.where(inner), nil}
 	out.add(d.what(inner), inner)
@@ -164,7 +164,7 @@ func (d Attach) ask(out *form, inner int) {
 // narrowDialog is the minimum width for whole sentences.
 const narrowDialog = 50
 
-// what says what is done to the process.
+// what returns in words what is done to the process.
 func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
 		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, which pauses it briefly"}[d.plan.Method == attach.RemoteExec] + ")."
@@ -181,7 +181,7 @@ func (d Attach) what(inner int) string {
 		" briefly and starts one thread there. The pause is usually under 0.1 s."
 }
 
-// logged says where the action is logged.
+// logged returns in words where the action is logged.
 func (d Attach) logged() string {
 	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {

@@ -19,7 +19,7 @@ type Environment struct {
 	read   bool // the answer is known
 }
 
-// NewEnvironment waits for the answer, which Fill brings.
+// NewEnvironment waits for the answer, which Fill adds.
 func NewEnvironment(lk *cell.Appearance, p *snapshot.Process) Environment {
 	return Environment{page: page{look: lk, opener: "e"}, target: *p}
 }

@@ -25,7 +25,7 @@ type Events struct {
 
 	longest int // cells of the longest message
 
-	taken map[time.Time]string // by the time of a flush: what became of what it freed
+	taken map[time.Time]string // by the time of a flush: how much of the freed memory was taken again
 }
 
 // dayLine is a line with the day of the events below it.
@@ -129,7 +129,7 @@ func (e Events) explains() bool {
 	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory
 }
 
-// view returns the first line in view, so that the line of the cursor is in view too.
+// view returns the first line to show, such that the cursor's line is shown, too.
 func (e Events) view(rows int) int {
 	line := slices.Index(e.shown, e.at)
 	top := min(e.top, line, max(len(e.shown)-rows, 0))

@@ -16,7 +16,7 @@ import (
 // cursor is shown, in full.
 const minFramed = 5
 
-// foot returns the event under the cursor in full, where a narrow list cuts messages. It takes at
+// foot returns the event under the cursor in full if a narrow list cuts messages off. It takes at
 // most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
@@ -42,7 +42,7 @@ func (e Events) lines(width, height int) int {
 	return max(rows, 0)
 }
 
-// sentence returns an event with what else stands in columns.
+// sentence returns an event in words, with what is otherwise in columns.
 func (e Events) sentence(event *snapshot.Event) string {
 	words := ""
 	if event.GPUUUID != "" {

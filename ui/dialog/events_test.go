@@ -14,8 +14,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestEventMessagesOmitWhatColumnsShow: GPU and process of an alarm have columns in
-// the log.
+// TestEventMessagesOmitWhatColumnsShow: the GPU and the process of an alarm have columns in the
+// log.
 func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 2701455, StartTime: 1}}
 	leak := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
@@ -33,7 +33,7 @@ func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	}
 }
 
-// TestEventsSayWhatWasTakenAgain: a flush whose process took the memory again within a minute.
+// TestEventsSayWhatWasTakenAgain: the process of a flush took the memory again within a minute.
 func TestEventsSayWhatWasTakenAgain(t *testing.T) {
 	flushed := snapshot.Event{Time: uitest.DrawnAt.Add(-30 * time.Second), Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 		Bytes: uitest.Known(11.7), Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms"}
@@ -52,8 +52,8 @@ func TestEventsSayWhatWasTakenAgain(t *testing.T) {
 	}
 }
 
-// TestEventsScrollSideways: what is cut off at the right can be read, no
-// further, and the box says how.
+// TestEventsScrollSideways: the list scrolls just far enough to read what is cut off at the right,
+// and the box names the keys.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
 	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
@@ -176,7 +176,8 @@ func TestEventsEndAtTheShownMoment(t *testing.T) {
 	}
 }
 
-// TestEventsOmitWhereTheGuardDidNothing: they would bury the others.
+// TestEventsOmitWhereTheGuardDidNothing: there would be so many of them that the others could not
+// be found.
 func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 	var log []snapshot.Event
 	for _, kind := range []snapshot.GuardDecisionKind{snapshot.GuardNothing, snapshot.GuardWould, snapshot.GuardReached} {
@@ -226,8 +227,8 @@ func (month) EventsUntil(t time.Time, limit int) []snapshot.Event {
 	return events
 }
 
-// TestEventsOfAMonth: of a recording the list has those up to the shown moment,
-// and not all.
+// TestEventsOfAMonth: for a recording the list has the events up to the shown moment, but not all
+// of them.
 func TestEventsOfAMonth(t *testing.T) {
 	for _, past := range []time.Time{{}, uitest.DrawnAt.Add(-time.Hour)} {
 		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, Past: past, History: month{}})
@@ -275,7 +276,7 @@ func TestPauseGoldens(t *testing.T) {
 	}
 }
 
-// TestIncidentsOfTheList: the newest incident up to the moment shown, and the cursor on it.
+// TestIncidentsOfTheList: it has the newest incident up to the shown moment, with the cursor on it.
 func TestIncidentsOfTheList(t *testing.T) {
 	list := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
 	if i := list.NewestIncident(); i == nil || i.Kind != snapshot.EventGPULost || list.On(&i.Event).at != 1 {

@@ -22,7 +22,7 @@ type Flush struct {
 	now     cell.Moment
 	viewer  string
 	targets []flushTarget
-	level   flush.Level // the chosen one; "" where none can be
+	level   flush.Level // the chosen level; "" if none can be chosen
 	running bool        // a dry run is under way
 	server  choice      // what its server can be asked; without a name there is none
 	notes   []string    // of the server
@@ -90,7 +90,7 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	return t
 }
 
-// Level returns the chosen level, "" where it is no longer offered: y never means another one.
+// Level returns the chosen level, "" if it is no longer offered: y never means another level.
 func (d Flush) Level() flush.Level {
 	if slices.ContainsFunc(d.choices(), d.isChosen) {
 		return d.level
@@ -100,10 +100,10 @@ func (d Flush) Level() flush.Level {
 
 func (d Flush) isChosen(c choice) bool { return c.name == string(d.level) }
 
-// Fill returns the question with what the process's server would do, or why it would not.
+// Fill adds to the question what the process's server would do, or why it would not.
 func (d Flush) Fill(would flush.Result, err error) Flush {
 	if len(d.targets) > 1 {
-		return d // it was asked about one alone
+		return d // the server was asked about a single process
 	}
 	d.notes, d.server = would.Notes, choice{"z", string(would.Level), strings.TrimPrefix(would.Sentence(""), "dry run: ")}
 	if err != nil {

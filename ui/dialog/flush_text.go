@@ -70,7 +70,7 @@ func (d Flush) who(t *flushTarget) [][]cell.Span {
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
-// nowAndAfter returns the bars before and after the flush, on the scale of what is used now.
+// nowAndAfter returns the bars before and after the flush, on the scale of the memory used now.
 func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	parts := cell.ProcessParts(p)
@@ -110,7 +110,7 @@ func (d Flush) amount(t *flushTarget) string {
 	return text
 }
 
-// cost says what the flush costs the program. A narrow screen cuts its end.
+// cost returns what the flush costs the program. A narrow screen cuts its end off.
 func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
@@ -124,7 +124,7 @@ func (d Flush) cost(t *flushTarget) string {
 	}
 }
 
-// choices returns the levels with what each would free, and what its server can be asked.
+// choices returns the levels with what each would free, and what the server can be asked to do.
 func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
@@ -256,7 +256,7 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays st
 		right(used, 5) + " " + right(after, 5) + " " + right(freed, 5) + " " + right(stays, 5) + "  "
 }
 
-// staysFree says how much of the freed memory should stay free.
+// staysFree returns how much of the freed memory should stay free.
 func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := snapshot.LastingOf(d.history, time.Time(d.now), &t.row)

@@ -92,8 +92,8 @@ func (f *form) add(text string, inner int) {
 	f.lines = append(f.lines, f.look.Paragraph(cell.Span{}, f.look.Styles.Text, text, inner, maxLines)...)
 }
 
-// Render draws the form. Where the height is too small it drops the blank lines, then those in
-// drop, then choices, then lines from the end. The chosen one and the keys always stay.
+// Render draws the form. If the height is too small it drops the blank lines, then those in drop,
+// then choices, then lines from the end. The chosen line and the keys always stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)

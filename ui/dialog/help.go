@@ -173,7 +173,7 @@ func (h Help) entries(of keys.Group) []entry {
 	return list
 }
 
-// note says where the keys that act are disabled.
+// note says which keys that act are disabled, if any.
 func (h Help) note() []entry {
 	letters := h.look.Keys.Letter
 	if letters == "" {

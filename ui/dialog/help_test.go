@@ -58,7 +58,7 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 	}
 }
 
-// TestHelpHasThreePages: ? shows the next one, and closes the last; Tab goes around.
+// TestHelpHasThreePages: ? shows the next page, and after the last one closes the help; Tab cycles.
 func TestHelpHasThreePages(t *testing.T) {
 	var o Overlay = NewHelp(uitest.Appearance(t, "", false), Section{"COLUMNS", []Item{{"USED", "its memory"}}})
 	const first, second, third = "choose a process", "SET", "its memory"
@@ -77,7 +77,7 @@ func TestHelpHasThreePages(t *testing.T) {
 	}
 }
 
-// TestHelpBeginsWithTenKeys, which are in full and leave the GPU lines in sight at 80x24.
+// TestHelpBeginsWithTenKeys: at 80x24 they are all shown, and the GPU lines stay visible.
 func TestHelpBeginsWithTenKeys(t *testing.T) {
 	h := NewHelp(uitest.Appearance(t, "", false))
 	text, n := rendered(h, 80, 24), 0
@@ -94,7 +94,8 @@ func TestHelpBeginsWithTenKeys(t *testing.T) {
 	}
 }
 
-// TestHelpExplainsInLinesThatFit: at 80, 120 and 200 columns each takes one line, uncut.
+// TestHelpExplainsInLinesThatFit: at 80, 120 and 200 columns each item takes one line and is not
+// cut off.
 func TestHelpExplainsInLinesThatFit(t *testing.T) {
 	h := NewHelp(uitest.Appearance(t, "", false))
 	for _, section := range h.marks() {

@@ -25,7 +25,7 @@ func someSettings() Settings {
 
 func setupOf(lk *cell.Appearance) Setup { return NewSetup(lk, someSettings(), someChoices()) }
 
-// TestSetupChanges: each key changes what it says, and nothing else.
+// TestSetupChanges: each key changes what it names, and nothing else.
 func TestSetupChanges(t *testing.T) {
 	for keys, want := range map[string]func(s *Settings){
 		"right":                           func(s *Settings) { s.Theme = "dark" },
@@ -63,8 +63,8 @@ func TestSetupChanges(t *testing.T) {
 	}
 }
 
-// TestSetupBeginsWithTheChosenColumns: those come first, in their order, and what must be
-// there is, whatever the file says.
+// TestSetupBeginsWithTheChosenColumns: those come first, in their order, and mandatory columns are
+// there, whatever the file says.
 func TestSetupBeginsWithTheChosenColumns(t *testing.T) {
 	s := someSettings()
 	s.Columns = []string{"ALLOC", "PID"}

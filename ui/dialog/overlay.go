@@ -26,7 +26,7 @@ type Follower interface {
 	Follow(now *Screen) Overlay
 }
 
-// Screen is what an overlay knows of the screen under it.
+// Screen is what an overlay knows about the screen under it.
 type Screen struct {
 	Live    *snapshot.Snapshot // the newest; nil until the first arrives
 	Shown   *snapshot.Snapshot // what the screen shows: now, frozen, or of the past

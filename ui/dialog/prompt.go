@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Prompt is a line of input in the place of the keys line: what to find, or what to filter by. It
-// is not textinput of bubbles. That measures text with go-runewidth, which disagrees with terminals
+// Prompt is a line of input that replaces the keys line: what to find, or what to filter by. It is
+// not textinput of bubbles. That measures text with go-runewidth, which disagrees with terminals
 // about widths, and imports a clipboard package that searches PATH at the start of every command.
 type Prompt struct {
 	look  *cell.Appearance
@@ -126,7 +126,7 @@ func (p Prompt) Render(width, height int) []string {
 	return cell.Fill([]string{l.String()}, width, height)
 }
 
-// field writes the text, scrolled to the rune at the insertion point, which is reversed.
+// field writes the text, scrolled to the insertion point, where the rune is reversed.
 func (p Prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]

@@ -15,7 +15,7 @@ type Report struct {
 	read  bool     // the report has come
 }
 
-// NewReport waits for the report, which Fill brings.
+// NewReport waits for the report, which Fill adds.
 func NewReport(lk *cell.Appearance) Report { return Report{page: page{look: lk, opener: "d"}} }
 
 // Fill returns the panel with the report.
@@ -37,7 +37,7 @@ func (r Report) Render(width, height int) []string {
 	return r.box("Doctor", r.content(width), height).Render(width, height)
 }
 
-// content returns the lines in the frame. A long line goes on in the next one, further indented.
+// content returns the lines in the frame. A long line continues in the next one, further indented.
 func (r Report) content(width int) [][]cell.Span {
 	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {
@@ -64,7 +64,7 @@ func (r Report) content(width int) [][]cell.Span {
 	return lines
 }
 
-// style marks titles and what is wrong.
+// style returns the style of titles and of problems.
 func (r Report) style(text string, indent int) themes.Style {
 	switch {
 	case indent == 0:

@@ -16,7 +16,7 @@ type Settings struct {
 	Interval time.Duration // 0: nothing is sampled
 	Sort     string        // a column's title
 	Reversed bool          // the order of Sort
-	Lines    bool          // the graph has curves alone
+	Lines    bool          // the graph has only curves, no areas
 	Window   time.Duration // of the graph; 0 goes by its height
 	Mouse    bool
 	Bell     bool

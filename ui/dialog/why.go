@@ -18,7 +18,7 @@ type Why struct {
 	verdict  why.Verdict
 }
 
-// NewWhy waits for the explanation, which Fill brings.
+// NewWhy waits for the explanation, which Fill adds.
 func NewWhy(lk *cell.Appearance, event snapshot.Event) Why {
 	return Why{page: page{look: lk}, event: event}
 }

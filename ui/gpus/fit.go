@@ -81,7 +81,7 @@ func (f *Fit) more(i int, amounts bool) string {
 	return s
 }
 
-// place returns the verdict on a GPU, or on a MIG instance; nil where none is asked for or found.
+// place returns the verdict on a GPU or a MIG instance; nil if none was asked for or found.
 func (p *Panel) place(line Line) *headroom.Place {
 	if p.Fit == nil {
 		return nil

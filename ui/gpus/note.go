@@ -19,8 +19,8 @@ import (
 //
 // Red calls for action, yellow is a warning; the owner is dim.
 
-// noteOrder has the kinds of alert that a note can be about, the worst first, each with its
-// name in the six cells of a short line.
+// noteOrder lists the kinds of alert that a note can be about, the worst first, each with its name
+// in the six cells of a short line.
 var noteOrder = [...]struct {
 	kind  snapshot.AlertKind
 	brief string
@@ -149,8 +149,8 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	}
 }
 
-// withUnattributed adds memory that belongs to no listed process, from 1 GiB on. Where both do
-// not fit and it is most of the used memory, it replaces the owner.
+// withUnattributed adds memory that belongs to no listed process, if it is 1 GiB or more. If both
+// do not fit and it is most of the used memory, it replaces the owner.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
 	if !ok || rest < quantity.GiB {

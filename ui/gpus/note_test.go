@@ -15,8 +15,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// TestBarWordsAreWhole: words are shortened to whole words, however short the bar:
-// "no" or "used" alone would be misleading.
+// TestBarWordsAreWhole: however short the bar, words are only left out as a whole; "no" or "used"
+// on its own would be misleading.
 func TestBarWordsAreWhole(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 	}
 }
 
-// TestNoteNamesWhoHoldsAnIdleGPU: the job where there is room for it, else its user.
+// TestNoteNamesWhoHoldsAnIdleGPU: it names the job if there is room, or else its user.
 func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	held := &snapshot.JobAllocation{Job: process.Job{Kind: "slurm", ID: "88123"}, User: "alice", Since: now.Add(-42 * time.Minute)}
@@ -62,8 +62,8 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	}
 }
 
-// TestLegendAtEveryBar: a bar of 24 cells and more has its legend, in textures and in
-// colours alone, in which every name is whole.
+// TestLegendAtEveryBar: a bar of 24 cells or more has its legend, in textures or only in colours,
+// in which every name is complete.
 func TestLegendAtEveryBar(t *testing.T) {
 	for _, theme := range []string{"", "dark"} {
 		for cells := 27; cells < 80; cells++ {

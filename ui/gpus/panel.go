@@ -17,7 +17,7 @@ type Panel struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot
 	Now        time.Time
-	Focus      snapshot.Place // zero: none is in focus
+	Focus      snapshot.Place // zero: no GPU is in focus
 	Instances  bool           // all MIG instances have lines, not only those of the GPU in focus
 	Parts      bool           // a probe has been seen; else bars are divided by owner
 	IdleAfter  time.Duration  // a GPU that has done nothing for longer is idle
@@ -26,7 +26,7 @@ type Panel struct {
 	Top        int    // the first line in view, among those that scroll
 	Lines      []Line // as List returns them
 
-	Fit     *headroom.Report // whether a job of some size fits; nil: none is asked for
+	Fit     *headroom.Report // whether a job of some size fits; nil: not asked
 	Holders *Holders         // what was found for earlier frames
 	owners  owners           // set by Render where Parts is false
 }
@@ -152,7 +152,7 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 	}
 }
 
-// writeIndex writes "   3 ", " 5:1 ", and ">" before what is in focus.
+// writeIndex writes " 3 ", " 5:1 ", and ">" before the GPU or instance in focus.
 func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	mark := ""
 	if p.Focus == line.Place() {

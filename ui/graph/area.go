@@ -19,7 +19,7 @@ import (
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
-	fills [layerFaded]string   // the textures of the parts, where colours alone do not tell them apart
+	fills [layerFaded]string   // the textures of the parts, if colours do not distinguish them
 	tops  [][layers]float64    // by column: the top of each layer in rows, 0 where there is none
 	ahead []bounds             // by column
 	wide  int                  // columns

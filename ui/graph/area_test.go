@@ -20,11 +20,11 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// partsHistory answers each metric with its own steady amount, in GiB.
+// partsHistory returns for each metric a steady amount of its own, in GiB.
 type partsHistory struct {
 	uitest.CurveHistory
 	of    map[metric.ID]float64
-	swing float64 // of used, up from what of says minus it
+	swing float64 // used swings between of's amount less this, and of's amount
 }
 
 func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
@@ -55,8 +55,8 @@ func areaGraph(t *testing.T) Graph {
 	return g
 }
 
-// TestForecastEndsWhereTheAxisEnds: no row has a ground beyond the last column, and the
-// median rises by quarters of a row.
+// TestForecastEndsWhereTheAxisEnds: no row has a background beyond the last column, and the median
+// rises by quarters of a row.
 func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
 	g := areaGraph(t)
 	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .1)
@@ -80,7 +80,7 @@ func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
 	}
 }
 
-// TestKeptAxesAreThoseOfThisFrame: what was kept of another frame shows in none.
+// TestKeptAxesAreThoseOfThisFrame: axes kept from a different frame are not shown.
 func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 	kept := &Stacks{}
 	for _, size := range [][2]int{{80, 9}, {100, 24}} {
@@ -107,8 +107,8 @@ func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 	}
 }
 
-// TestSixteenColoursHaveAnArea: the past shows its parts in the textures of the bars, under its curve;
-// the forecast is curves.
+// TestSixteenColoursHaveAnArea: the past shows its parts in the textures of the bars, under its
+// curve; the forecast has only curves.
 func TestSixteenColoursHaveAnArea(t *testing.T) {
 	g := areaGraph(t)
 	styles, err := themes.New("", true, colorprofile.ANSI)
@@ -128,8 +128,8 @@ func TestSixteenColoursHaveAnArea(t *testing.T) {
 	}
 }
 
-// TestStackExplainsUsedMemory: the parts add up to the used memory; what a flush does not
-// free of the cached memory counts as fragmented.
+// TestStackExplainsUsedMemory: the parts add up to the used memory; cached memory that a flush does
+// not free counts as fragmented.
 func TestStackExplainsUsedMemory(t *testing.T) {
 	g := areaGraph(t)
 	used := g.series(g.Subject.Key, 60, most)
@@ -166,8 +166,8 @@ func TestStackFitsReadingsOfDifferentMoments(t *testing.T) {
 	}
 }
 
-// TestAreaReachesUsed: the area is as high as used memory in eighths of a row, in the
-// bar's colours from below, and Z's lines draw none.
+// TestAreaReachesUsed: the area is as high as used memory, to an eighth of a row, with the bar's
+// colours from below, and in the mode with lines (Z) there is none.
 func TestAreaReachesUsed(t *testing.T) {
 	g := areaGraph(t)
 	lines := g.Render(100, 16+around)
@@ -214,7 +214,7 @@ func TestForecastTakesAtMostFortyPercent(t *testing.T) {
 	}
 }
 
-// TestWindowGrowsWithTheHistory: from a minute on.
+// TestWindowGrowsWithTheHistory: the shortest window is a minute.
 func TestWindowGrowsWithTheHistory(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
 	for age, want := range map[time.Duration]time.Duration{
@@ -270,7 +270,7 @@ func TestFullIsATick(t *testing.T) {
 	}
 }
 
-// TestSawtoothIsNotHidden: what was used for a part of a column's time only is faded.
+// TestSawtoothIsNotHidden: memory that was used for only a part of a column's time is faded.
 func TestSawtoothIsNotHidden(t *testing.T) {
 	g := areaGraph(t)
 	g.Window = time.Hour // 40 samples a column
@@ -292,7 +292,7 @@ func TestSawtoothIsNotHidden(t *testing.T) {
 }
 
 // TestForecastIsAsHighAsItSays: its parts end at the median, also in the highest cell and in low
-// graphs. So it goes on from the curve, and from frame to frame moves as little as the figures do.
+// graphs. So it continues the curve, and from frame to frame moves as little as the figures do.
 func TestForecastIsAsHighAsItSays(t *testing.T) {
 	for _, rows := range []int{4, 5, 7, 9, 13, 20} {
 		for used := 60.0; used < 62; used += .05 {
@@ -323,8 +323,8 @@ func TestForecastIsAsHighAsItSays(t *testing.T) {
 	}
 }
 
-// TestForecastIsItsPartsUnderAVeil: the parts go on, faded, up to the median; the range is a veil that
-// thins out towards both bounds.
+// TestForecastIsItsPartsUnderAVeil: the parts continue, faded, up to the median; the range is a
+// veil that thins out towards both bounds.
 func TestForecastIsItsPartsUnderAVeil(t *testing.T) {
 	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind"} {
 		g := areaGraph(t)
@@ -386,7 +386,7 @@ func drawnHeight(lines []string, column int, veils string) (height float64) {
 	return height
 }
 
-// TestLegendNamesWhatIsDrawn: and no part that is not.
+// TestLegendNamesWhatIsDrawn: it names no part that is not drawn.
 func TestLegendNamesWhatIsDrawn(t *testing.T) {
 	g := areaGraph(t)
 	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "■ other ■ alloc ■ frag ■ cached") {
@@ -398,7 +398,7 @@ func TestLegendNamesWhatIsDrawn(t *testing.T) {
 	}
 }
 
-// TestMissingForecastMovesNothing: while there is no forecast, its place stays empty.
+// TestMissingForecastMovesNothing: while there is no forecast, its columns stay empty.
 func TestMissingForecastMovesNothing(t *testing.T) {
 	g := areaGraph(t)
 	g.Running = true

@@ -98,8 +98,8 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 }
 
 // bridge fills a pause of at most columns columns with the value before it; at the end, where the
-// newest sample is rarely in the last column, a pause of at most atEnd. To join samples of an
-// earlier, longer interval it also fills a pause that is at most half again as long as the two
+// newest sample is rarely in the last column, it fills a pause of at most atEnd. To join samples of
+// an earlier, longer interval it also fills a pause that is at most half again as long as the two
 // before or after it. If samples are hardly further apart than columns, it fills a single empty
 // column that has another one nearby.
 func bridge(values []float64, columns, atEnd int) {

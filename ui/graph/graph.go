@@ -11,24 +11,24 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Graph is used memory over time, with the forecast where there is one.
+// Graph draws used memory over time, with the forecast if there is one.
 type Graph struct {
 	Appearance *cell.Appearance
-	Snapshot   *snapshot.Snapshot // that the subject is of; nil while there is none
+	Snapshot   *snapshot.Snapshot // the snapshot of the subject; nil while there is none
 	History    snapshot.History   // nil while there is none
 	Subject    Subject
-	Window     time.Duration // back from At; 0: as WindowFor says
-	At         time.Time     // the right end of what is known
+	Window     time.Duration // back from At; 0: by WindowFor
+	At         time.Time     // where known memory ends at the right
 	Running    bool          // At is now; else the screen is frozen or shows the past
 	Interval   time.Duration // between samples: a pause up to this long is no gap
-	Lines      bool          // curves alone, where an area is possible too
+	Lines      bool          // only curves, even if an area is possible
 	Tile       bool          // one of many: the title is short
 	Stacks     *Stacks       // what was drawn for earlier frames; nil: everything is drawn for each frame
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
 	// Set by Render:
 	ahead time.Duration // the part of the width for the forecast
-	drawn column        // the most of each part that is drawn
+	drawn column        // the highest value drawn for each part
 }
 
 // The cells around the curves: labels and axis at the left, title and time axis.
@@ -69,7 +69,7 @@ func (g Graph) render(width, height int) []string {
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
 	if curves.full > 0 {
-		g.Subject.FullIn = nil // the tick of the full time says it already
+		g.Subject.FullIn = nil // the tick at the time when memory is full says it already
 	}
 	for _, parts := range curves.parts {
 		for i, v := range parts {

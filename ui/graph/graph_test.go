@@ -155,7 +155,8 @@ func TestGraphWithoutForecastUsesWholeWidth(t *testing.T) {
 	}
 }
 
-// TestTitleSaysWhyThereIsNoForecast: after an error the graph has none until memory is steady.
+// TestTitleSaysWhyThereIsNoForecast: after an out-of-memory error there is none until memory is
+// steady.
 func TestTitleSaysWhyThereIsNoForecast(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Subject.Doubt = snapshot.Rebuilding
@@ -300,7 +301,7 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 	}
 }
 
-// The forecast moves as the curve does, and with what it is about.
+// The forecast moves as the curve does, and changes with its subject.
 func TestForecastStaysWithItsColumn(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
 	g.Stacks = &Stacks{}

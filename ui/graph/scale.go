@@ -71,7 +71,7 @@ func (s yAxis) below(amount float64) bool {
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
-	if rows >= rowsFromZero && low < top/2 { // otherwise half of the panel would be empty
+	if rows >= rowsFromZero && low < top/2 { // otherwise half the panel would be empty
 		return 0, fromZero
 	}
 	// A flat line is not magnified without end: the panel spans at least a
@@ -110,7 +110,7 @@ func (s yAxis) label(top float64) []string {
 		apart = s.evenStep(apart)
 	}
 	first := s.floor
-	if s.rows >= 7 { // a lower panel needs a label on each row that can have one
+	if s.rows >= 7 { // if the panel is lower, each row that can have a label needs one
 		first = math.Ceil(s.floor/apart-1e-9) * apart
 	}
 	decimals := s.decimals(first, apart)
@@ -124,7 +124,7 @@ func (s yAxis) label(top float64) []string {
 		}
 	}
 	if s.rows > 2 {
-		labels[s.rows-2] = "" // not right under the top one
+		labels[s.rows-2] = "" // not directly below the top label
 	}
 	text := quantity.Bytes(top).String()
 	labels[s.rows-1] = strings.TrimRight(text, "BKMGTPE")

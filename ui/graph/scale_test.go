@@ -14,9 +14,9 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestScaleFromZeroIsRound: where the axis starts at 0, for every capacity and
-// height, the top row is the capacity, the labels are round, each is in the row of
-// its amount, and no two are in neighbouring rows.
+// TestScaleFromZeroIsRound: if the axis starts at 0 then, for every capacity and height, the top
+// row is the capacity, the labels are round, each is in the row of its amount, and no two are in
+// neighbouring rows.
 func TestScaleFromZeroIsRound(t *testing.T) {
 	for _, gib := range []float64{5.9, 7.8, 11.8, 15.7, 22.3, 23.5, 31.4, 44.4, 47.5, 63.6, 79, 79.6, 93, 95, 119.2, 139.7, 178.4, 190, 286} {
 		for rows := 5; rows <= 40; rows++ {
@@ -49,7 +49,8 @@ func TestScaleFromZeroIsRound(t *testing.T) {
 	}
 }
 
-// TestLabelsAreEvenlyApart: on an H200 every 20 GiB would be two rows or three.
+// TestLabelsAreEvenlyApart: on an H200, labels every 20 GiB would be sometimes two rows apart and
+// sometimes three.
 func TestLabelsAreEvenlyApart(t *testing.T) {
 	for _, test := range []struct {
 		gib    float64
@@ -63,9 +64,8 @@ func TestLabelsAreEvenlyApart(t *testing.T) {
 	}
 }
 
-// TestUncertaintyLeavesTheCurveReadable: the lower bound of a job that may end at
-// any moment is 0. History and median keep half of the rows, and a bound below the
-// panel is not drawn.
+// TestUncertaintyLeavesTheCurveReadable: the lower bound of a job that may end at any moment is 0.
+// History and median still get half of the rows, and a bound below the panel is not drawn.
 func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 	const gb = float64(quantity.GiB)
 	c := curves{
@@ -92,7 +92,7 @@ func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 	}
 }
 
-// TestLabelsAreMultiplesOfTheirStep: 60, 66, 72, and not 57, 63, 69.
+// TestLabelsAreMultiplesOfTheirStep: 60, 66, 72, not 57, 63, 69.
 func TestLabelsAreMultiplesOfTheirStep(t *testing.T) {
 	for low := 20.0; low < 76; low += .7 {
 		for _, rows := range []int{7, 9, 13} {

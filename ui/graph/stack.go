@@ -48,8 +48,9 @@ func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
 	return s.bySeries[key]
 }
 
-// forecastKey identifies a forecast that is drawn. The forecast stays for the time of a column,
-// at most for longestForecast, unless a new one disagrees on whether the memory will be full.
+// forecastKey identifies a forecast that is drawn. The forecast is kept for the time of a column,
+// but not longer than longestForecast, unless a new one disagrees on whether the memory will be
+// full.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time

@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// A MIG instance has a forecast of its own: its graph shows that one, up to its
-// own capacity.
+// A MIG instance has a forecast of its own: its graph shows that forecast, up to the instance's
+// capacity.
 func TestSubjectOfInstanceHasItsOwnForecast(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[5]

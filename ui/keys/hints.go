@@ -37,7 +37,7 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	return found
 }
 
-// timeHint has the keys that move in the past. It takes the place of the keys that act.
+// timeHint lists the keys that move in the past. It replaces the keys that act.
 var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 
 // FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the first

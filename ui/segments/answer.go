@@ -21,7 +21,7 @@ func (p Panel) waiting(cells int) [][]cell.Span {
 	return p.Appearance.Paragraph(cell.Span{}, style, text, cells, maxLines)
 }
 
-// answer says what a flush frees, and why not more.
+// answer returns what a flush frees, and why not more.
 func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 	s := &p.Appearance.Styles
 	var lines [][]cell.Span
@@ -62,7 +62,7 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 // adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
 
-// frees says what a flush frees, and why.
+// frees returns what a flush frees, and why.
 func (p Panel) frees(m *Map) (strong, why string) {
 	cached := m.sums[snapshot.BlockCached]
 	if private := m.ofFate(fatePrivate); private != nil {
@@ -88,7 +88,7 @@ func (p Panel) frees(m *Map) (strong, why string) {
 	}
 }
 
-// keeps says what no flush frees, and why.
+// keeps returns what no flush frees, and why.
 func keeps(m *Map, fragmented *band) (strong, why string) {
 	free, held := fragmented.sums[snapshot.BlockFragmented], fragmented.sums.held()
 	count := len(fragmented.segments)

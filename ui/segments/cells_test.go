@@ -23,7 +23,7 @@ func TestCellsAreProportionalToMemory(t *testing.T) {
 		}
 		for state, sum := range m.sums {
 			want := float64(sum) / float64(unit)
-			// Each band may be half a cell off, and a segment that stands apart too.
+			// Each band may be off by half a cell, and so may a segment that is drawn apart.
 			if off := math.Abs(float64(counts[state]) - want); off > float64(len(m.bySize))+want/10 {
 				t.Errorf("at %v a cell: state %d has %d cells, its memory is worth %.1f", unit, state, counts[state], want)
 			}

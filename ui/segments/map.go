@@ -43,7 +43,7 @@ func (b blockSums) total() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending] + b[snapshot.BlockCached] + b[snapshot.BlockFragmented]
 }
 
-// held returns what is not free.
+// held returns the memory that is not free.
 func (b blockSums) held() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending]
 }
@@ -147,8 +147,8 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 // heldShare returns how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
-// blame finds the segments that keep half of the fragmented memory with the smallest share of
-// live memory.
+// blame finds the segments that keep half of the fragmented memory: those with the smallest share
+// of live memory.
 func (m *Map) blame() {
 	fragmented := m.ofFate(fateFragmented)
 	if fragmented == nil {

@@ -62,7 +62,7 @@ func (p Panel) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// title gives the number of segments and the age of the map.
+// title returns the number of segments and the age of the map.
 func (p Panel) title(width int) string {
 	s := &p.Appearance.Styles
 	title := "segments"

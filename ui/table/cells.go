@@ -108,8 +108,8 @@ func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 	l.RightFigure(style, cell.AppendBytes(l.Scratch(), amount, g.Dash), c.cells)
 }
 
-// writePrediction writes the median of the forecast: dim near the present figure, "full" from
-// the capacity on.
+// writePrediction writes the median of the forecast: dim if it is near the present figure, "full"
+// if it reaches the capacity.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predicted(p)
@@ -162,8 +162,8 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Right(t.Appearance.Styles.Dim, spark, cells)
 }
 
-// spark draws the maximum of used memory in each minute, so that no spike vanishes, where
-// that has changed by more than a tenth. It leaves out the blanks before the first.
+// spark draws the maximum of used memory in each minute, so that no spike disappears, if it has
+// changed by more than a tenth. It leaves out blanks before the first value.
 func (t *Table) spark(p *snapshot.Process, cells int) string {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {

@@ -39,7 +39,7 @@ type Column struct {
 	id     columnID
 	title  string
 	amount metric.ID // that it shows, if it shows an amount of memory
-	Name   string    // in menus and in the configuration file; the title, where there is one
+	Name   string    // in menus and in the configuration file; the title, if there is one
 	cells  int
 	grows  int    // cells more, where the command leaves them
 	left   bool   // it is text, which stands at the left edge

@@ -14,7 +14,7 @@ type Listing struct {
 	Filter  string          // rows that contain it stay; "" is all
 	Mine    bool            // only the viewer's processes
 	Tree    bool            // children under their parents
-	Focus   *snapshot.Place // whose rows alone are listed
+	Focus   *snapshot.Place // only its rows are listed
 	ScrollX int             // cells by which the COMMAND column is scrolled
 
 	Columns []string // names of the columns in the user's order; nil: as many as fit, by importance

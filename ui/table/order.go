@@ -21,7 +21,8 @@ type Row struct {
 	old     bool                   // ended long ago: shown only where lines are free
 }
 
-// endedFresh is how long an ended process keeps its place. After that it goes to the end.
+// endedFresh is how long the row of an ended process keeps its place. After that it goes to the
+// end.
 const endedFresh = time.Minute
 
 // MaxEnded is how many ended processes are listed; the events have them all.

@@ -110,8 +110,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestEndedKeepItsPlace: a process that ended a moment ago stands where it
-// stood; after a minute it is at the end, unless the cursor holds it.
+// TestEndedKeepItsPlace: the row of a process that has just ended stays in its place; after a
+// minute it is at the end, unless the cursor is on it.
 func TestEndedKeepItsPlace(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	alive := pidsOf(sortedBy(s, "USED", false))[:13]

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// RunChild runs a command on the terminal, while no Program is on it. Ctrl+C is for the
-// command alone. Ctrl+Z stops the command and this program, as in suspension: this program has
-// caught the signal before, so that the kernel would stop the command alone.
+// RunChild runs a command on the terminal, while no Program is on it. Ctrl+C reaches only the
+// command. Ctrl+Z stops the command and this program, as in suspension: this program catches the
+// signal, so the kernel would stop only the command.
 func RunChild(cmd *exec.Cmd) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)
@@ -22,7 +22,7 @@ func RunChild(cmd *exec.Cmd) error {
 			return err
 		case s := <-signals:
 			if s == syscall.SIGTSTP && !orphaned() {
-				_ = stopGroup() // where it fails the command alone is stopped
+				_ = stopGroup() // if it fails, only the command is stopped
 			}
 		}
 	}

@@ -1,5 +1,5 @@
 // Package terminal owns the device that the screen is drawn on. It puts the terminal into raw mode,
-// asks it what it can do, and leaves it as it was found, whichever way the program ends.
+// asks it what it can do, and restores it, however the program ends.
 //
 //	open ─ raw ─ Enter: title saved, alternate screen, questions, first frame
 //	  Bubble Tea reads Input ──→ model ──→ Paint ─→ what differs ─→ Output

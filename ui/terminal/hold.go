@@ -8,12 +8,12 @@ import (
 
 // Messages that a Program sends to its Model, beside keys and answers.
 type (
-	// DrainedMsg comes when the terminal takes output again; Lost says whether any was
-	// lost meanwhile.
+	// DrainedMsg comes when the terminal takes output again; Lost says whether any output was lost
+	// meanwhile.
 	DrainedMsg struct{ Lost bool }
 	// ResumedMsg comes at the end of a suspension, or instead of one.
 	ResumedMsg struct{ Err error }
-	// RedrawMsg has the whole screen drawn again.
+	// RedrawMsg makes the program draw the whole screen again.
 	RedrawMsg struct{}
 )
 

@@ -34,7 +34,7 @@ type input struct {
 	paused  bool
 }
 
-// maxAhead bounds what is kept for an event loop that hangs.
+// maxAhead limits what is kept for an event loop that hangs.
 const maxAhead = 64 << 10
 
 func newInput(file *os.File, ended func(error), interrupted func()) *input {

@@ -20,9 +20,9 @@ import (
 // A Write waits up to outputTimeout until all is taken, so that output is usually as ordered as if
 // it had been written directly. After that the terminal counts as stalled: the model stops drawing
 // (Stalled) until drained reports that everything has been taken. What is written in between is
-// bounded by pendingLimit; past it bytes are dropped, and the screen has to be drawn again.
+// limited by pendingLimit; beyond it bytes are dropped, and the screen has to be drawn again.
 //
-// It is a term.File: Bubble Tea takes nothing else for a terminal.
+// output is a term.File, because Bubble Tea recognises nothing else as a terminal.
 type output struct {
 	file    *os.File        // asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
@@ -108,7 +108,7 @@ func (o *output) Flush(timeout time.Duration) bool {
 	return taken == nil || bounded.Ended(taken, timeout)
 }
 
-// Interrupt drops what is pending, and reports whether the write under way was ended.
+// Interrupt drops the pending output, and reports whether the write under way was ended.
 func (o *output) Interrupt() bool {
 	o.mu.Lock()
 	o.pending = nil

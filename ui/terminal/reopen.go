@@ -10,11 +10,11 @@ import (
 
 // reopened opens a terminal a second time, without blocking, so that reads and writes can be ended.
 // The descriptor that the program was started with is shared with the shell: making that one
-// non-blocking would break the shell. Where the terminal cannot be opened (after su it may belong
-// to another user) the first descriptor has to do.
+// non-blocking would break the shell. If the terminal cannot be opened (after su it may belong to
+// another user) the first descriptor is used.
 func reopened(file *os.File, access int) *os.File {
 	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
-	// TIOCGSID answers for the controlling terminal alone, and that one can always be opened.
+	// TIOCGSID answers only for the controlling terminal, which can always be opened.
 	if _, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGSID); err == nil {
 		path = "/dev/tty"
 	}

@@ -37,8 +37,8 @@ type Program struct {
 	// Feed sends the model its messages until the context ends. Send blocks until the
 	// event loop takes a message, so that a slow loop gets the newest and no queue.
 	Feed func(ctx context.Context, send func(tea.Msg))
-	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second. Other work
-	// of the process at such moments needs no wake-up of its own. May be nil.
+	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second. If the
+	// process does other work at these moments, that needs no wake-up of its own. May be nil.
 	Aligned func(at time.Time)
 
 	model    Model
@@ -93,7 +93,7 @@ func (p *Program) Run(parent context.Context) error {
 		tea.WithInput(p.terminal.Input),
 		tea.WithOutput(p.terminal.Output),
 		tea.WithEnvironment(p.Environ),
-		// painted draws frames at once. Of the renderer only its clock is left, which cannot be
+		// painted draws frames at once. Only the renderer's clock still runs, because it cannot be
 		// switched off: see Aligned.
 		tea.WithoutRenderer(),
 		tea.WithFPS(1),

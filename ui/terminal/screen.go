@@ -32,7 +32,7 @@ type screen struct {
 	next          []cell   // a line of the frame that is being drawn
 	valid         bool     // the terminal shows the frame; if not, the next one is drawn completely
 	view          tea.View // the view whose modes are set
-	synchronized  bool     // frames are wrapped in mode 2026: the terminal shows none half drawn
+	synchronized  bool     // frames are wrapped in mode 2026, so that the terminal shows none half drawn
 
 	out     []byte
 	x, y    int // the terminal's cursor; -1 where unknown
@@ -60,8 +60,8 @@ func (s *screen) Paint(view tea.View, frame Frame) {
 	}
 }
 
-// differences returns the output that turns the shown frame into another one; it is empty where
-// they are equal.
+// differences returns the output that turns the shown frame into another one; it is empty if they
+// are equal.
 func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = s.out[:0]
 	s.setModes(view)

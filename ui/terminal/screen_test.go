@@ -83,8 +83,8 @@ func randomFrame(r *rand.Rand, width, height int, before string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestScreenShowsEachFrame: after any sequence of frames and sizes the terminal shows
-// what it would if the last frame had been written as it is.
+// TestScreenShowsEachFrame: after any sequence of frames and sizes the terminal shows the same as
+// if only the last frame had been written, in full.
 func TestScreenShowsEachFrame(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -171,8 +171,8 @@ func TestScreenSetsModesOnce(t *testing.T) {
 	}
 }
 
-// A frame is hostile where a theme or a name is: whatever it is made of, nothing but
-// styles reaches the terminal as a sequence.
+// A frame may contain a hostile theme or name: whatever it contains, only styles reach the terminal
+// as sequences.
 func FuzzScreen(f *testing.F) {
 	f.Add("train.py", "\x1b[31mred\x1b[m\x1b]0;owned\a\x1b[2Jgone")
 	f.Add("\x1b[", "字\x1b[38;5m\x1b[38;2;1m\xff\x9b31m")

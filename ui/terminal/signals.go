@@ -23,8 +23,8 @@ func CatchSignals() *Signals {
 	return &Signals{caught(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT), caught(syscall.SIGTSTP), caught(syscall.SIGCONT), caught(syscall.SIGWINCH)}
 }
 
-// Release restores the signals' defaults, except that of SIGHUP: it may follow the end
-// of the terminal by a moment, and must not kill a program that saves what it has.
+// Release restores the signals' defaults, except SIGHUP's: that signal may come a moment after the
+// end of the terminal, and must not kill a program that is saving its data.
 func (s *Signals) Release() {
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	signal.Stop(s.Stops)

@@ -24,7 +24,8 @@ import (
 // kernel ignores the stop, and the program would wait for ever.
 type suspension struct{ *Program }
 
-// Driver is what is closed while the program is stopped. Its methods may block.
+// Driver is the part of a sampler that is closed while the program is stopped. Its methods may
+// block.
 type Driver interface {
 	Suspend()
 	Resume()

@@ -201,9 +201,9 @@ func (t *terminal) Close() {
 	}
 }
 
-// Abandon restores a terminal that takes no output, as far as that can be done: what is queued is
-// thrown away to make room for the sequences that switch the modes off, so that whoever reads on
-// finds an ordinary screen. It may be called while Close is running.
+// Abandon restores a terminal that takes no output, as far as possible: queued output is dropped to
+// make room for the sequences that switch the modes off, so that a reader who continues finds an
+// ordinary screen. It may be called while Close is running.
 func (t *terminal) Abandon() {
 	t.Output.Interrupt()
 	// TCFLSH with TCOFLUSH is tcflush(3); it fails only if the descriptor is not a terminal's.

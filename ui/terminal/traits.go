@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Traits are what the environment says about a terminal before it is asked.
+// Traits are what the environment says about a terminal before the terminal is asked.
 type Traits struct {
 	Dumb    bool // cannot move its cursor
 	Console bool // the Linux console: its fonts lack ▓ and ▄, and older ones print the sequence that sets a title

@@ -20,8 +20,8 @@ import (
 // DrawnAt is the moment of the drawings.
 var DrawnAt = time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC)
 
-// CurveHistory is a history of one curve, sampled once a second from a moment
-// on; NaN is a missing sample.
+// CurveHistory is a history of one curve, sampled once a second since a moment; NaN is a missing
+// sample.
 type CurveHistory struct {
 	Curve func(age time.Duration) float64 // GiB, by the time before now
 	Now   time.Time

@@ -124,7 +124,8 @@ static void print_stats(void)
 			bytes[0], number[0], bytes[1], number[1], available, total);
 }
 
-/* Nanoseconds that an allocation and its free take together, for each batch of so many. */
+/* Prints how many nanoseconds an allocation and its free take together, for each of the batches
+ * of pairs. */
 static void print_cost(int batches, int pairs)
 {
 	struct timespec from, to;

@@ -75,7 +75,7 @@ def meet():
         torch.cuda.synchronize(0)
 
     def give(name, each=1):
-        """Frees the tensors of that name; with each, every each-th one."""
+        """Frees the tensors of that name; with each, only every each-th one."""
         held[name] = [tensor for number, tensor in enumerate(held[name]) if number % each]
         torch.cuda.synchronize(0)
 
@@ -169,7 +169,7 @@ def meet():
         capture["within"].__exit__(None, None, None)
 
     def replay(value):
-        """The least and the most of the graph's results for a value."""
+        """Returns the lowest and the highest of the graph's results for a value."""
         capture["x"].fill_(value)
         capture["graph"].replay()
         torch.cuda.synchronize(0)

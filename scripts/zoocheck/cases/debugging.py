@@ -2,8 +2,8 @@
 
 from zoocheck.case import Case
 
-# From Python 3.14 on the payload begins on the main thread, which is traced, and an empty
-# script stays where it has not been run: docs/attach.md.
+# Since Python 3.14 the payload starts on the main thread, which is traced, and an empty script
+# remains if it was not run: docs/attach.md.
 PAYLOAD = ((r"\['<vramscope attach>'\]$", "[]"),)
 
 CASES = [

@@ -1,4 +1,4 @@
-"""What a report of coverage names: the program's files, and no other's."""
+"""A coverage report names the program's files, and no others."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""A daemon: forks twice, a session of its own, without standard streams."""
+"""A daemon: it forks twice, has a session of its own, and no standard streams."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Opens so many descriptors, or all that it may (0)."""
+"""Opens the given number of descriptors, or all that it may (0)."""
 
 import os
 import sys

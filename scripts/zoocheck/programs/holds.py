@@ -1,4 +1,4 @@
-"""C code holds the GIL, so many seconds at a time."""
+"""C code holds the GIL, for the given seconds at a time."""
 
 import ctypes
 import sys

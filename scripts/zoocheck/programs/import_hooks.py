@@ -1,4 +1,4 @@
-"""A finder of its own finds modules that are in no file."""
+"""An import finder finds modules that are in no file."""
 
 import importlib.abc
 import importlib.machinery

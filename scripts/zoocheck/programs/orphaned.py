@@ -1,4 +1,4 @@
-"""The first thread ends, another one goes on."""
+"""The first thread ends, and another one continues."""
 
 import threading
 

@@ -1,4 +1,5 @@
-"""C code computes for long without the GIL, on a thread beside the first (beside), or on the first (alone)."""
+"""C code computes for a long time without the GIL, on a thread beside the first (beside), or on the
+first (alone)."""
 
 import hashlib
 import sys

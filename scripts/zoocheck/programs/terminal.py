@@ -1,4 +1,4 @@
-"""Its child has a terminal of its own; the parent writes what it prints."""
+"""Its child has a terminal; the parent writes what the child prints."""
 
 import os
 import pty

@@ -17,7 +17,7 @@ def modules():
 
 
 def reloads():
-    """As what loads changed files anew does, every 20 ms."""
+    """Does every 20 ms what a program that reloads changed files does."""
     for module in sys.modules.values():
         try:
             os.stat(module.__file__)

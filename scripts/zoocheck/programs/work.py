@@ -16,7 +16,7 @@ for name in DIRECTORIES:
 command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-P", pool, "-c", "2", "-l", "ERROR",
            "--without-gossip", "--without-mingle", "--without-heartbeat"]
 process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-# The broker's worker may read what is half written: a message is moved to where it looks.
+# The broker's worker may read a half-written message, so messages are moved to where it looks.
 tasks.app.conf.broker_transport_options["data_folder_out"] = "outgoing"
 
 

@@ -1,4 +1,4 @@
-"""Children that are not waited for, until the end."""
+"""Children that are not waited for until the end."""
 
 import os
 
