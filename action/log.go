@@ -123,8 +123,8 @@ func (l *Log) Record(e Entry) error {
 // Path returns the log's file.
 func (l *Log) Path() string { return filepath.Join(l.Directory, LogName) }
 
-// Check returns nil if a line could be written, as far as that is known without writing,
-// else why not. It changes nothing.
+// Check returns nil if a line could be written, as far as can be known without writing, or else why
+// not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }
 
 // Prove returns nil if a line can be written, else why not: it makes the log, and has the

@@ -228,7 +228,7 @@ func TestMillisecondsAreOfTenths(t *testing.T) {
 	}
 }
 
-// TestLogIsRead: a log that is not there has no lines, and those of another version are left out.
+// TestLogIsRead: a log that does not exist has no lines, and lines of another version are left out.
 func TestLogIsRead(t *testing.T) {
 	log := &Log{Directory: filepath.Join(t.TempDir(), "state")}
 	read := func() (outcomes []string, err error) {

@@ -15,13 +15,13 @@ type Origin struct {
 	Why string `json:"why"` // "key F", "vramscope flush", a rule's name
 }
 
-// Key returns the origin of what is done on the screen.
+// Key returns the origin of an action on the screen.
 func Key(name string) Origin { return Origin{By: "key", Why: "key " + name} }
 
-// Policy returns the origin of what a rule of the guard has done.
+// Policy returns the origin of an action by a rule of the guard.
 func Policy(rule string) Origin { return Origin{By: "policy", Why: rule} }
 
-// Command returns the origin of what a command of vramscope does.
+// Command returns the origin of an action by a command of vramscope.
 func Command(name string) Origin { return Origin{By: "command", Why: "vramscope " + name} }
 
 // A command line may be long, and may hold secrets further on.
@@ -35,8 +35,7 @@ func NewEntry(action string, id process.Identity, origin Origin) Entry {
 	return Entry{Action: action, Origin: origin, PID: id.PID, StartTime: id.StartTime, Command: []string{}}
 }
 
-// About adds what a snapshot knows of the process: whose it is, what it runs,
-// and the GPUs that it is on.
+// About adds what a snapshot knows about the process: its user, its command, and its GPUs.
 func (e *Entry) About(snap *snapshot.Snapshot, id process.Identity) {
 	for _, p := range Rows(snap, id) {
 		e.Runs(p.User, p.Command)

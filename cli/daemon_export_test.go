@@ -15,7 +15,7 @@ import (
 	"vramscope/cli/command"
 )
 
-// exported is what the daemon serves at a path, at the address that it logged last.
+// exported returns what the daemon serves at a path, at the address that it logged last.
 func (d *runningDaemon) exported(path string) (status int, body string) {
 	d.Helper()
 	var addresses [][]string

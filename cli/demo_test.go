@@ -12,7 +12,7 @@ import (
 	"vramscope/cli/command"
 )
 
-// printed is what a command line writes to a file, on the clock of the test's bubble.
+// printed returns what a command line writes to a file, on the clock of the test's bubble.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))

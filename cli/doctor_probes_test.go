@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// doctorSays is doctor's report; its exit code is not looked at.
+// doctorSays returns doctor's report; its exit code is ignored.
 func (b *probeBox) doctorSays(environ ...string) string {
 	cmd := b.command("doctor")
 	cmd.Env = append(slices.Clone(cmd.Env), environ...)

@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// figures is what a script would read of the JSON output.
+// figures is what a script would read from the JSON output.
 type figures struct {
 	GPUs []struct {
 		UUID   string
@@ -117,7 +117,7 @@ func same[T comparable](t *testing.T, what string, got *T, want T) {
 	}
 }
 
-// known is same, where the driver may not tell the figure.
+// known is same, for figures that the driver may not report.
 func known(t *testing.T, what string, got *uint64, want uint64) {
 	t.Helper()
 	if want != fakedriver.Absent && want != fakedriver.Unavailable {

@@ -284,7 +284,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	if d.GPU == nil || *d.GPU != 1 || d.UUID != b.state.GPUs[1].UUID || d.DriverOf != "process" || d.DriverBefore == nil || d.DriverAfter == nil {
 		t.Fatalf("it says %s", out)
 	}
-	// The process goes on meanwhile, and may have taken a block or two again.
+	// The process continues meanwhile, and may have taken a block or two again.
 	if fell := *d.DriverBefore - *d.DriverAfter; fell != *d.DriverFreed || fell <= 0 || fell > f.Freed {
 		t.Errorf("freed %d, the driver's figure fell by %d", f.Freed, fell)
 	}

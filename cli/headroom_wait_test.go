@@ -127,7 +127,7 @@ func TestHeadroomWaitEndsInTime(t *testing.T) {
 	}
 }
 
-// Ctrl+C ends the wait as a signal, so that a shell does not go on to what follows &&.
+// Ctrl+C ends the wait as a signal, so that a shell does not continue with what follows &&.
 func TestHeadroomWaitIsInterrupted(t *testing.T) {
 	b := waitFor(t, "--wait", "10m")
 	b.says("waiting")
@@ -147,7 +147,7 @@ func TestHeadroomWaitsThroughADriverThatGoes(t *testing.T) {
 	b.says("waiting")
 	b.state.GPUs[0].Lost = true
 	b.write()
-	time.Sleep(300 * time.Millisecond) // some polls on it: nothing shows to wait for
+	time.Sleep(300 * time.Millisecond) // time for some polls: there is nothing to wait for
 	b.state.GPUs[0].Lost = false
 	b.state.GPUs[0].End(uint64(os.Getpid()))
 	b.write()

@@ -14,8 +14,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestOnceAsksForWhatItPrints counts the driver's calls of one snapshot, and what it
-// opens of each process.
+// TestOnceAsksForWhatItPrints counts the driver calls of one snapshot, and the files that it opens
+// for each process.
 func TestOnceAsksForWhatItPrints(t *testing.T) {
 	if !haveCgo() {
 		t.Skip("without cgo no driver is read")

@@ -42,7 +42,7 @@ func newProbeBox(t testing.TB, gpus int) *probeBox {
 	library := fakedriver.Build(t, fakedriver.Current)
 	b := &probeBox{TB: t, state: fakedriver.Box(gpus, 0), path: filepath.Join(t.TempDir(), "state"), home: t.TempDir()}
 	b.state.MustWrite(t, b.path)
-	// A path short enough for a socket of whoever does not know better.
+	// A path short enough for a socket's address, for test code that does not shorten it.
 	runtime, err := os.MkdirTemp("", "vramscope-run-")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (b *probeBox) start(args ...string) *probing {
 	if err := p.cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // where it has not ended by itself
+	b.Cleanup(func() { _ = p.cmd.Process.Kill() }) // if it has not ended by itself
 	reader := bufio.NewReader(out)
 	p.first, err = reader.ReadString('\n')
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *probing) stats(client *probe.Client) probe.Report {
 	return report
 }
 
-// pool is what the probe reports of the pool.
+// pool returns what the probe reports about the pool.
 func (p *probing) pool(client *probe.Client) probe.Allocator {
 	p.box.Helper()
 	for _, a := range p.stats(client).Devices[0].Allocators {
@@ -197,14 +197,13 @@ func (p *probing) pool(client *probe.Client) probe.Allocator {
 	return probe.Allocator{}
 }
 
-// flushed reports whether its pool has ever been flushed: before that nothing is known of
-// its fragmentation.
+// flushed reports whether the pool has ever been flushed: before that its fragmentation is unknown.
 func (p *probing) flushed() bool {
 	p.box.Helper()
 	return p.pool(p.open()).Fragmented.Known()
 }
 
-// still reads both sides at a moment at which nothing moves.
+// still reads both sides at a moment when nothing changes.
 func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe.Report) {
 	p.box.Helper()
 	if !eventually(func() bool {

@@ -97,7 +97,7 @@ func TestRecordedLines(t *testing.T) {
 	if said, code = j.vramscope("summary"); code != 0 || !strings.HasSuffix(said, "device 1?[2J\n") {
 		t.Errorf("%d: %q", code, said)
 	}
-	// A probe of before ignores what it does not know.
+	// An older probe ignores what it does not know.
 	j.do("request = v._snapshot_request")
 	j.do("v._snapshot_request = lambda r: dict(request(r), record=None)")
 	if said, code = j.vramscope("snapshot", "--record", "--for", "1s", "--yes"); code != command.ExitRefused || !strings.Contains(said, "is older than this vramscope") {

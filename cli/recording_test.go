@@ -54,7 +54,7 @@ func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (d
 	return directory, noon, s.History()
 }
 
-// ran runs a command line. It returns what that writes, and its exit code.
+// ran runs a command line. It returns the output and the exit code.
 func ran(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	dir := t.TempDir()

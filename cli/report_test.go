@@ -135,8 +135,8 @@ func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
 	}
 }
 
-// The sums of processes are of five minutes: of the first and the last of them the
-// report takes the part that is in the period.
+// The sums of processes cover five minutes: from the first and the last of them the report takes
+// the part that lies in the period.
 func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
 	where := demoRecording(t, 100*time.Second)
 	for _, period := range [][]string{
@@ -208,8 +208,8 @@ func reportOfTheDemo(t *testing.T, where string) {
 	}
 }
 
-// undated takes out what cannot be read back: times and unknown values are written
-// by types that only write.
+// undated removes what cannot be read back: times and unknown values are written by types that can
+// only write.
 func undated(document []byte) []byte {
 	var any map[string]any
 	if json.Unmarshal(document, &any) != nil {

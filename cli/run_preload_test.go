@@ -179,8 +179,7 @@ func (b *probeBox) allocatorNow(pid int, kind string) (*reportedAllocator, []byt
 	return nil, out
 }
 
-// mixedJob is a training job on the stand-in for PyTorch, which allocates
-// 40 MiB by itself as well.
+// mixedJob is a training job on the stand-in for PyTorch, which also allocates 40 MiB by itself.
 const mixedJob = `
 import ctypes, sys, torch
 torch.cuda.set_device(1)

@@ -118,7 +118,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *runningJob {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if it has not ended by itself
 	if text := readUntil(t, out, "ready"); !strings.Contains(text, "ready") {
 		_ = cmd.Wait() // it has ended
 		t.Fatalf("it is not ready: %q, %s", text, job.said.String())

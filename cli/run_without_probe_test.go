@@ -79,7 +79,7 @@ func TestRunStartsTheCommandWithoutAProbe(t *testing.T) {
 		if got := stderr.String(); !strings.HasPrefix(got, "vramscope: no probe: ") || strings.Count(got, "\n") != 1 || !strings.Contains(got, c.says) {
 			t.Errorf("%s: it says %q", name, got)
 		}
-		// In a batch script a failure changes nothing, and the script goes on.
+		// In a batch script a failure changes nothing, and the script continues.
 		if c.limit == "" && !strings.Contains(name, "long") {
 			cmd = script(c.environ, `set -e; eval "$("$0" env)"; echo "${#PYTHONPATH} [$LD_PRELOAD]"`)
 			cmd.SysProcAttr = unknown

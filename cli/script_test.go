@@ -53,9 +53,8 @@ func alone() int {
 	return run(p, os.Args[1:])
 }
 
-// TestScripts runs testdata/script: whole command lines, what they write and
-// the code they end in. Scripts in it that say [!driver] skip need a C
-// compiler and cgo.
+// TestScripts runs testdata/script: whole command lines, with their output and exit code. Scripts
+// in it that say [!driver] skip need a C compiler and cgo.
 func TestScripts(t *testing.T) {
 	library := ""
 	if haveCgo() {

@@ -108,8 +108,8 @@ func (j *pythonJob) snapshot(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// await takes snapshots until one is there: a probe serves when its program has
-// begun to use a GPU.
+// await takes snapshots until one succeeds: a probe serves only after its program has begun to use
+// a GPU.
 func (j *pythonJob) await(args ...string) string {
 	j.Helper()
 	var out []byte
@@ -213,7 +213,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Its draft is there once it has begun; the signal may come at any moment of it.
+	// Its draft exists once it has begun; the signal may come at any moment of it.
 	if !eventually(func() bool { return len(names(t, directory)) == 2 }) {
 		t.Fatal("it does not begin")
 	}

@@ -38,7 +38,7 @@ func silentBox(t *testing.T) []string {
 	return fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)
 }
 
-// realCounts are the zeros that are known of such a box, and numbers that begin at 0, by
+// realCounts are the zeros that are really known for such a box, and numbers that begin at 0, by
 // their keys in JSON.
 var realCounts = map[string]string{
 	"index": "a GPU's", "gpu": "likewise", "gpus": "likewise",

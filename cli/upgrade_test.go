@@ -86,7 +86,7 @@ func (s *screen) text() string {
 	return s.vt.String()
 }
 
-// begun is what the screen is begun with: the terminal's title is put aside.
+// begun is what the screen starts with: the terminal's title is put aside.
 const begun = "\x1b[22;2t"
 
 // sent counts how often the terminal has been sent something.

@@ -47,7 +47,7 @@ const (
 	mostWaiting    = 16
 	commandBurst   = 20
 	commandsAnHour = 60
-	mostOutput     = 4 << 10 // bytes of its output that are logged where it fails
+	mostOutput     = 4 << 10 // bytes of its output that are logged if it fails
 )
 
 // NewAlerts prepares to run a command. Alerts raised before began are old.

@@ -79,7 +79,7 @@ type Options struct {
 	History   snapshot.History      // the sampler's history
 	Past      snapshot.History      // what clients see of the past; nil: History
 	Warm      func()                // called once, after the first snapshot; nil: nothing is known of before
-	Answers   func() []probe.Answer // what the probes answer; nil where none are read
+	Answers   func() []probe.Answer // returns the probes' answers; nil if none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Recording string                // the Recorder's directory, for the log
 	Alerts    *Alerts               // nil: no command is run
@@ -297,7 +297,7 @@ func lock(directory string, now time.Time) (*os.File, error) {
 	}
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		content, _ := bounded.First(file, 100) // what cannot be read is unknown
+		content, _ := bounded.First(file, 100) // a file that cannot be read is unknown
 		holder := cmp.Or(text.Clean(strings.TrimSpace(string(content))), path+" is locked")
 		return nil, errors.Join(&Running{holder}, file.Close())
 	case err != nil:

@@ -30,7 +30,7 @@ type Exporter struct {
 
 	mu       sync.Mutex
 	snap     *snapshot.Snapshot // nil before the first
-	recorder *metric.Recorder   // nil where nothing is recorded
+	recorder *metric.Recorder   // nil if nothing is recorded
 	counters counters
 }
 
@@ -42,8 +42,8 @@ func New(o Options) *Exporter {
 	}}
 }
 
-// Observe takes a snapshot, the events since the one before, and how the recorder is doing, nil
-// where nothing is recorded. The snapshot is not changed.
+// Observe takes a snapshot, the events since the one before, and the recorder's state, nil where
+// nothing is recorded. The snapshot is not changed.
 func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event, rec
 	e.counters.observe(snap, events)
 }
 
-// latest returns the last snapshot, nil where there is none, and whether its figures may be published.
+// latest returns the last snapshot, nil if there is none, and whether its figures may be published.
 func (e *Exporter) latest() (*snapshot.Snapshot, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +76,7 @@ func (e *Exporter) gather() writer {
 	if snap == nil {
 		return w
 	}
-	// These are known however old the snapshot is.
+	// These are known, however old the snapshot is.
 	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
 	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
 	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())

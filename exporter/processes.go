@@ -157,7 +157,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	return append(kept, rest)
 }
 
-// size orders groups: the driver's figure or, where there is none, the probe's.
+// size orders groups: the driver's figure or, if there is none, the probe's.
 func (g *group) size() float64 {
 	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
 }

@@ -20,7 +20,7 @@ const mostConnections = 128
 type Serving struct {
 	Address   string // "127.0.0.1:9841"; the configuration has checked it
 	WebConfig string // a file with TLS and passwords; "" for neither
-	Openly    bool   // also where other machines can read it and nothing asks who they are
+	Openly    bool   // even if other machines can read it and nothing asks who they are
 }
 
 // Check returns why nothing may be served with these settings; the error says which one to change.

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mostInstances is more than a GPU can be divided into.
+// mostInstances is more than the number of instances into which a GPU can be divided.
 const mostInstances = 64
 
 var ofInstance = exportedNames(metric.Instance)

@@ -19,8 +19,8 @@ type exporter struct {
 	// vector is the query for a figure of GPUs, with more matchers. Its result has the labels by:
 	// the uuid, and perhaps the instance.
 	vector  func(f field, name, matchers, by string) string
-	metrics map[field]string // their names; a formula where it has blanks
-	scale   map[field]string // what a value is multiplied by
+	metrics map[field]string // their names; a formula if it has blanks
+	scale   map[field]string // a value is multiplied by this
 	info    func(matchers string) string
 	hosts   func(pattern string) string // the instances of the hosts that match
 	people  bool                        // it names users and jobs

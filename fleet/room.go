@@ -20,9 +20,9 @@ type RoomQuery struct {
 	Need   quantity.Bytes
 	Count  int
 	Filter Filter
-	Boxes  int // how many boxes to name at most
-	// Length is for how long; 0 means now. Horizons are the forecasts up to then, all of which
-	// must leave Need free.
+	Boxes  int // the most boxes to name
+	// Length is for how long the memory is needed; 0 means now. Horizons are the forecasts up to
+	// then, all of which must leave Need free.
 	Length   time.Duration
 	Horizons []time.Duration
 }

@@ -50,8 +50,7 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 	}
 }
 
-// BenchmarkSample is what the monitor does with a sample: it takes it and asks for
-// everything.
+// BenchmarkSample does what the monitor does with a sample: it takes it and asks for everything.
 func BenchmarkSample(b *testing.B) {
 	for _, g := range regime.All() {
 		y := g.Make(regime.Seeded(13))

@@ -110,8 +110,8 @@ func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
 	}
 }
 
-// A burst of loading that has ended fills no GPU, though what was forecast within it
-// for ten seconds later came true.
+// A burst of loading that has ended fills no GPU, even if its forecasts for ten seconds later came
+// true.
 func TestBurstFillsNoGPU(t *testing.T) {
 	for _, lasts := range []float64{1, 2, 4} {
 		y := noisy(4, mib, 700, func(t float64) float64 { return 10*gib + 50*gib*min(max((t-600.2)/lasts, 0), 1) })

@@ -151,7 +151,7 @@ func TestGapIsAfterTheNewestSample(t *testing.T) {
 	}
 }
 
-// A job has ended, or the next begun, where nearly nothing is left or was there before.
+// A job has ended, or the next one begun, if nearly no memory is left or was there before.
 func TestNextJobBegins(t *testing.T) {
 	for levels, want := range map[[2]float64]bool{
 		{0, minChange}: true, {0, minChange - 1}: false, {40 * gib, gib}: true, {20 * minChange, minChange}: false, {40 * gib, 3 * gib}: false, {gib, 40 * gib}: true,
@@ -163,7 +163,7 @@ func TestNextJobBegins(t *testing.T) {
 	}
 }
 
-// What is new is more than the series had in the twenty minutes before.
+// Memory is new if it is more than the series had in the previous twenty minutes.
 func TestTopIsOfTheLastMinutes(t *testing.T) {
 	const high, usual = 30 * gib, 20 * gib
 	f := fed(slices.Concat(flat(600, high), flat(1200, usual)), 1)

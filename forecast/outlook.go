@@ -70,7 +70,7 @@ type course struct {
 	Rough      bool       // it began out of a sawtooth, even or not
 	Sure       bool       // it has lasted and still rises
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
-	Lifted     bool       // its own line is straight, though the sawtooth goes on
+	Lifted     bool       // its own line is straight, though the sawtooth continues
 }
 
 // follow updates the course by the quick line. It has ended once the series lies below the course's

@@ -45,7 +45,7 @@ func TestReversionOfRareSamples(t *testing.T) {
 	}
 }
 
-// A line, a constant and a few samples approach nothing.
+// A line, a constant and a few samples do not approach a level.
 func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 	for name, y := range map[string]func(i int) float64{
 		"line":     func(i int) float64 { return float64(i) * 30 * mebibyte },

@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// sawn is n seconds of a sawtooth of that period on a rise, with noise.
+// sawn returns n seconds of a sawtooth of that period on a rise, with noise.
 func sawn(n, period int, perCycle float64) []float64 {
 	r := regime.Seeded(20)
 	y := make([]float64, n)

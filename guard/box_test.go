@@ -112,7 +112,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 // row returns a process as the next snapshot has it.
 func (b *box) row(r *row) *snapshot.Process { return b.snapshot().Row(r.id()) }
 
-// flush does what a decision asks for, and returns the outcome.
+// flush carries out a decision, and returns the outcome.
 func (b *box) flush(d Decision) Outcome {
 	for _, r := range b.rows {
 		if r.id() == d.Row && d.Level == string(Sleep) {

@@ -187,7 +187,7 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 type vain struct {
 	began time.Time      // zero once its effect is known
 	free  quantity.Bytes // what is free afterwards, if the flush has freed anything
-	until time.Time      // there is no other one before
+	until time.Time      // no other flush is made before this time
 }
 
 // goalRests is how long a rule makes no flush only for its goal after one that was in vain.

@@ -24,8 +24,8 @@ func (b *box) fails(r *row, asked snapshot.Bytes) {
 	})
 }
 
-// A training that failed starts again, and needs what it had and what it asked for: its
-// neighbour, which caches that, is flushed before it comes.
+// A training that failed starts again, and needs what it had and what it asked for: its neighbour,
+// which caches that much, is flushed before it starts.
 func TestRoomForTheNextRun(t *testing.T) {
 	train := &row{command: "train.py", allocated: 30 * gib}
 	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib}
@@ -153,7 +153,7 @@ func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 	}
 }
 
-// Who claims more than all flushes could free has nothing kept for others.
+// For a program that claims more than all flushes could free, nothing is kept free.
 func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 	for _, c := range []struct {
 		liar, honest string
@@ -270,7 +270,8 @@ func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	}
 }
 
-// A peak between two samples counts as one of its time: what it needs again does not stay free.
+// A peak between two samples counts like one at its time: memory that is needed again does not stay
+// free.
 func TestPeakBetweenSamplesIsSeen(t *testing.T) {
 	r := &row{command: "train.py", allocated: 10 * gib, cached: 20 * gib, peak: 12 * gib}
 	b := newBox(r)
@@ -290,8 +291,8 @@ func TestPeakBetweenSamplesIsSeen(t *testing.T) {
 	}
 }
 
-// Right after a program has freed its memory the driver may still show it: that is nothing which it
-// needs outside of its allocators.
+// Right after a program has freed its memory the driver may still report it: the program does not
+// need it outside its allocators.
 func TestSkewIsNoNeed(t *testing.T) {
 	train := &row{command: "train.py", allocated: 45 * gib}
 	notebook := &row{command: "notebook.py"}

@@ -22,8 +22,8 @@ type Owner struct {
 type Outcome struct {
 	Time    time.Time      // when it ended
 	Freed   quantity.Bytes // by the probe
-	Driver  snapshot.Bytes // by how much the driver's figure fell; unknown where it reports none
-	Refused string         // why nothing was done; "" where something was
+	Driver  snapshot.Bytes // by how much the driver's figure fell; unknown if it reports none
+	Refused string         // why nothing was done; "" if something was
 	Reason  string         // why less was freed than was asked, in the probe's words
 }
 

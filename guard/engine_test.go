@@ -145,7 +145,7 @@ func TestRowIsRememberedForAMinute(t *testing.T) {
 	}
 }
 
-// A probe that lists what it can do must list a flush; an old one lists nothing.
+// A probe that lists its capabilities must list a flush; an old one lists none.
 func TestProbeThatCannotFlush(t *testing.T) {
 	for want, capabilities := range map[int][]string{0: {"stats"}, 1: nil} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: capabilities}})

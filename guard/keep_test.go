@@ -52,7 +52,7 @@ func TestKeptOverARestart(t *testing.T) {
 }
 
 // A flush that is under way at SIGHUP is not begun again by the next engine, and the
-// limit of actions a minute goes on.
+// limit of actions a minute continues.
 func TestFlushUnderWayOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	old := New(rooms(Act), alice)

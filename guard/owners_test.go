@@ -63,7 +63,7 @@ func TestCircuitBreakerOfAUser(t *testing.T) {
 }
 
 // The price of flushing a process again is each user's own, and the next user's process is
-// flushed where it cannot be paid.
+// flushed if it cannot be paid.
 func TestRepeatedFlushesOfAUser(t *testing.T) {
 	for uid, want := range map[uint32]string{1001: "", 1002: "101 "} {
 		b := newBox(
@@ -82,8 +82,8 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 	}
 }
 
-// Users with something to free have equal shares of the actions a minute, also before they
-// may be flushed; who has nothing leaves his to the others.
+// Users with something to free have equal shares of the actions a minute, even before they may be
+// flushed; a user who has nothing leaves the share to the others.
 func TestLimitIsShared(t *testing.T) {
 	for others, want := range map[int]int{0: 6, 1: 3, 2: 2, 7: 1} {
 		rows := []*row{}

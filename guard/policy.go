@@ -73,7 +73,7 @@ type When struct {
 	FreeBelow Amount // zero: not asked
 	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
 	Lease     bool   // the first claim that waits for a lease lacks memory
-	// FullWithin was a forecast's time to full. It prevented nothing, and is now read as Demand.
+	// FullWithin was a forecast's time to full. It prevented nothing, and now means Demand.
 	FullWithin time.Duration
 	For        time.Duration // without a break
 }
@@ -140,7 +140,7 @@ func (r *Rule) Check() (key string, err error) {
 		return "when", errors.New(`the rule needs a condition: free_below = "20%", demand = true or lease = true`)
 	case r.When.Lease && (r.When.Demand || r.When.FullWithin > 0):
 		return "when", errors.New("a rule is for what programs will need, or for leases: make two of it")
-	case r.When.Lease && r.When.FreeBelow.Zero() && r.Goal.Zero(): // its goal is what the claim lacks
+	case r.When.Lease && r.When.FreeBelow.Zero() && r.Goal.Zero(): // its goal is what the claim is short of
 	case r.Goal.Zero():
 		return "goal", errors.New(`the rule needs a goal: goal = { free = "15%" }`)
 	case r.When.FreeBelow.Zero() || r.Goal.above(r.When.FreeBelow):

@@ -141,7 +141,7 @@ func TestPropertiesOnGeneratedCourses(t *testing.T) {
 	}
 }
 
-// mayBeFlushed asserts what must be true of whoever is flushed, from the box itself.
+// mayBeFlushed checks from the box itself what must be true of a flushed process.
 func (c *course) mayBeFlushed(t *testing.T, seed uint64, snap *snapshot.Snapshot, d *Decision) {
 	t.Helper()
 	g := &snap.GPUs[0]

@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What came back after a flush by a rule is there to be had when an allocation fails:
-// a rule's back-off and its one repeated flush a minute do not bind a rescue.
+// Memory that came back after a flush by a rule is available when an allocation fails: a rule's
+// back-off and its one repeated flush a minute do not bind a rescue.
 func TestRescueAsksProcessesThatRulesLeaveAlone(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 40 * gib}
 	giver := &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
@@ -267,7 +267,7 @@ func TestRescueTakesNoMoreThanNeeded(t *testing.T) {
 	}
 }
 
-// A flush that was withdrawn counts for nothing: the process may be flushed at once.
+// A flush that was withdrawn does not count: the process may be flushed at once.
 func TestWithdrawnFlushDoesNotCount(t *testing.T) {
 	asker, giver := &row{command: "train.py", allocated: 40 * gib}, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
 	b := newBox(asker, giver)

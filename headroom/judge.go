@@ -66,11 +66,11 @@ type Place struct {
 	Staying    snapshot.Bytes // the part of Returnable that stays free for as long as is asked
 	Exact      bool           // Returnable is what flushes free, not a bound or an estimate of it
 	Flushable  []Flushable    // the largest first
-	Low        *LowPoint      // nil where nothing is predicted
+	Low        *LowPoint      // nil if nothing is predicted
 
 	Verdict Verdict
 	Short   quantity.Bytes // what is missing if nothing is flushed
-	Reason  string         // why there is no better verdict; "" where the figures or the GPU's state say so
+	Reason  string         // why there is no better verdict; "" if the figures or the GPU's state show it
 }
 
 // UUID returns the UUID of the MIG instance, or of the GPU.

@@ -115,7 +115,7 @@ func TestLowPointOfACurve(t *testing.T) {
 	}
 }
 
-// What a flush frees may be unknown: that is not nothing.
+// What a flush frees may be unknown, which does not mean nothing.
 func TestUnknownReturnable(t *testing.T) {
 	pool := snapshot.Allocator{Kind: "cuda_pool", Basis: "post_flush", Reserved: bytesOf(5 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(0)}
 	judge := func(snap *snapshot.Snapshot) *Place {

@@ -162,7 +162,7 @@ func (l *Ledger) Renew(now time.Time, le *Lease, ttl time.Duration) {
 	l.change(le)
 }
 
-// Release ends a lease, or a wait. Its processes may go on.
+// Release ends a lease, or a wait. Its processes may continue.
 func (l *Ledger) Release(now time.Time, le *Lease, why string) {
 	if le.State == Held {
 		l.ending = append(l.ending, ending{le, now})

@@ -31,7 +31,7 @@ func newBox(t *testing.T, devices int) *box {
 	return b
 }
 
-// sample is a second later. Free is what the test has set, less what leases use.
+// sample takes a sample a second later. Free is what the test has set, less what leases use.
 func (b *box) sample() {
 	b.now = b.now.Add(time.Second)
 	r := Reading{At: b.now, Used: map[Use]quantity.Bytes{}}

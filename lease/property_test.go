@@ -26,7 +26,7 @@ type course struct {
 	journal []Lease // what a daemon has written down
 	reading Reading
 	before  map[Use]quantity.Bytes
-	ended   map[string]time.Time // leases that were released, whose jobs go on
+	ended   map[string]time.Time // leases that were released, whose jobs continue
 }
 
 func newCourse(t *testing.T, seed uint64) *course {
@@ -250,7 +250,7 @@ func (c *course) step() {
 		}
 	case what < 12 && held != nil:
 		c.exit(held)
-	case what == 12 && held != nil && !c.isParent(held, Held): // its processes go on: the parent's, or others
+	case what == 12 && held != nil && !c.isParent(held, Held): // its processes continue: the parent's, or others
 		c.Release(c.now, held, "released")
 	case what == 13:
 		if waiting := c.pick(Waiting); waiting != nil {
@@ -270,7 +270,7 @@ func (c *course) step() {
 	c.after()
 }
 
-// finish ends all jobs every ten minutes: each claim is granted in turn, also where two come each time that are as
+// finish ends all jobs every ten minutes: each claim is granted in turn, even if two come each time that are as
 // important as can be and take all there is. They pass the least important for two hours.
 func (c *course) finish() {
 	c.now = c.now.Add(awayTime + time.Second)
@@ -279,7 +279,7 @@ func (c *course) finish() {
 		old[le.ID] = true
 	}
 	for left := len(c.Leases()) + 4 + 2*6*2; ; left-- {
-		clear(c.others) // what went on without its lease
+		clear(c.others) // what continued without its lease
 		if c.now = c.now.Add(10 * time.Minute); stream {
 			for range 2 {
 				_, _ = c.Claim(c.now, Claim{Need: 79 * gib, Count: len(c.devices), Importance: 1000}, nil) // a refusal is an answer

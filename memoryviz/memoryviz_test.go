@@ -77,7 +77,7 @@ func TestLinesOfRealPyTorch(t *testing.T) {
 	}
 }
 
-// TestGrowthFindsEveryLeak between two steps, and nothing of the program's else.
+// TestGrowthFindsEveryLeak: it finds every leak between two steps, and nothing else of the program.
 func TestGrowthFindsEveryLeak(t *testing.T) {
 	for _, release := range []string{"2.15.0", "2.4.1"} {
 		grown, all := Growth(read(t, "native-"+release+".pickle"), read(t, "after-"+release+".pickle"))

@@ -119,7 +119,7 @@ func (r *reader) dicts(value any) (found []*dict) {
 
 func number(d *dict, key string) int64 { return field[int64](d, key) }
 
-// field returns the zero value where there is none of that type.
+// field returns the zero value if there is none of that type.
 func field[T any](d *dict, key string) T {
 	value, _ := d.get(key).(T)
 	return value

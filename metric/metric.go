@@ -52,7 +52,7 @@ const (
 	Instance // a MIG instance; only the exporter names it
 )
 
-// History is what the history keeps of a metric.
+// History says what the history keeps of a metric.
 type History uint8
 
 // What the history keeps: nothing; a series; or only the last value, because it does not change.
@@ -84,7 +84,7 @@ var named = func() map[string]ID {
 	return ids
 }()
 
-// Named returns the metric of a name, Count where there is none.
+// Named returns the metric of a name, Count if there is none.
 func Named(name string) ID {
 	if id, ok := named[name]; ok {
 		return id
@@ -92,7 +92,7 @@ func Named(name string) ID {
 	return Count
 }
 
-// Value returns a sensor's value, unknown also where it is not a finite number.
+// Value returns a sensor's value, unknown also if it is not a finite number.
 func (s *Sensors) Value(id ID) Float {
 	switch m := &Table[id]; {
 	case m.whole != nil:
@@ -114,7 +114,7 @@ func (s *Sensors) Set(id ID, value Float) {
 	}
 }
 
-// Finite returns the sensors, each unknown where it is not a finite number.
+// Finite returns the sensors, each unknown if it is not a finite number.
 func (s Sensors) Finite() Sensors {
 	for id := FirstSensor; id < Count; id++ {
 		if m := &Table[id]; m.fraction != nil {
@@ -124,7 +124,7 @@ func (s Sensors) Finite() Sensors {
 	return s
 }
 
-// Finite returns a value, unknown where it is NaN or infinite.
+// Finite returns a value, unknown if it is NaN or infinite.
 func Finite(value Float) Float {
 	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
 		return Float{}
@@ -150,7 +150,7 @@ func (m *Metric) Whole(value float64) int64 {
 type Point struct {
 	Time           time.Time // the bucket's end, which belongs to it; its start does not
 	Min, Max, Last int64
-	Known          bool // false where there was no sample
+	Known          bool // false if there was no sample
 }
 
 // Add adds a sample, the newest.

@@ -95,7 +95,7 @@ var (
 	symAttributesV1         = define("nvmlDeviceGetAttributes", "MIG: slices, older call")
 )
 
-// symbolSet is which entry points a loaded library has.
+// symbolSet says which entry points a loaded library has.
 type symbolSet []bool
 
 // any reports whether the library has one of several entry points; go-nvml itself takes the newest.
@@ -114,7 +114,7 @@ func (s symbolSet) capabilities() []Capability {
 // essential are the calls without which nothing can be read: one of each group.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
-// missing names the first essential call that the set lacks, "" where it has all of them.
+// missing names the first essential call that the set lacks, "" if it has all of them.
 func (s symbolSet) missing() string {
 	for _, choices := range essential {
 		if !s.any(choices...) {

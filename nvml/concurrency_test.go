@@ -159,7 +159,7 @@ func TestReadRejectsNonsense(t *testing.T) {
 	}
 }
 
-// expectPossible fails where a reading holds a figure that no GPU can have.
+// expectPossible fails if a reading holds a figure that no GPU can have.
 func expectPossible(t *testing.T, reading Reading) {
 	t.Helper()
 	memories := []Memory{reading.Memory}

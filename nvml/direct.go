@@ -128,7 +128,7 @@ func (d *direct) replaced() bool {
 }
 
 // release returns the driver release in the library's file name: "550.163.01" of
-// libnvidia-ml.so.550.163.01; "" where it has none.
+// libnvidia-ml.so.550.163.01; "" if it has none.
 func (d *direct) release() string {
 	target, err := filepath.EvalSymlinks(d.path)
 	if err != nil {

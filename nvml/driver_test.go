@@ -213,7 +213,7 @@ func TestSMUtilization(t *testing.T) {
 	gpu.Processes[2].SM = fakedriver.Absent
 	b.write()
 	library, devices := b.open()
-	for range 3 { // also where nothing is newer than the samples already seen
+	for range 3 { // even if nothing is newer than the samples already seen
 		reading := b.read(library, devices[0])
 		known(b, "first", reading.Processes[0].SMUtilization, 90)
 		known(b, "second", reading.Processes[1].SMUtilization, 45)

@@ -31,8 +31,8 @@ func (g *gate) enter() error {
 func (g *gate) leave() { g.calls.RUnlock() }
 
 // begin starts an open or a close and reports whether the library was open. It fails with ErrBusy
-// where a call or another change takes longer than callTime. Every begin that succeeds is followed
-// by one end.
+// if a call or another change takes longer than callTime. Every begin that succeeds is followed by
+// one end.
 func (g *gate) begin() (wasOpen bool, err error) {
 	for end := time.Now().Add(callTime); !g.calls.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

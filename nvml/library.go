@@ -38,8 +38,8 @@ type loaded struct {
 	*direct
 	symbols     symbolSet
 	lists       []processList
-	memoryCall  unsafe.Pointer // nvmlDeviceGetMemoryInfo_v2, nil where there is only v1
-	samplesCall unsafe.Pointer // nvmlDeviceGetProcessUtilization, nil where there is none
+	memoryCall  unsafe.Pointer // nvmlDeviceGetMemoryInfo_v2, nil if there is only v1
+	samplesCall unsafe.Pointer // nvmlDeviceGetProcessUtilization, nil if there is none
 }
 
 // processList is one of the calls that list processes, in the newest version that the library has.

@@ -36,7 +36,7 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
-// listsAsked is what the graphics and the MPS list last answered.
+// listsAsked holds the last answers of the graphics and the MPS list.
 type listsAsked struct {
 	at          time.Time
 	compute     int            // processes in the compute list, then

@@ -130,8 +130,8 @@ func TestMergeProcesses(t *testing.T) {
 
 func TestNextCapacity(t *testing.T) {
 	tests := []struct{ capacity, asked, want int }{
-		{64, 65, 128},                   // what was asked for is less than twice as much
-		{64, 400, 508},                  // slack above what was asked for
+		{64, 65, 128},                   // twice as much is more than what was asked for
+		{64, 400, 508},                  // some slack above what was asked for
 		{64, 0, 128},                    // the driver asks for no number
 		{64, -1, 128},                   // a count above 2³¹ on its way through int
 		{64, 1 << 31, maxProcesses},     // nonsense is limited

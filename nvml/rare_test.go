@@ -27,7 +27,7 @@ func (b *box) calls() int {
 }
 
 // A monitor of eight GPUs with eight processes each asks at most 85 times a second, and
-// more only where details are wanted.
+// more only if details are wanted.
 func TestCallsOfAMonitor(t *testing.T) {
 	t.Setenv(countVariable, filepath.Join(t.TempDir(), "calls")) // for the test's own process
 	b := alone(t, fakedriver.Current, fakedriver.Box(8, 8))

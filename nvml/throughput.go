@@ -48,7 +48,7 @@ type throughput struct {
 // some 40 ms, for a program that reads once.
 func (l *Library) Complete() { l.complete.Store(true) }
 
-// readThroughput takes the latest throughput and starts the next measurement where it is due.
+// readThroughput takes the latest throughput and starts the next measurement if it is due.
 func (r *reading) readThroughput() {
 	if !r.can(symPCIeThroughput) {
 		return

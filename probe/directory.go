@@ -308,7 +308,7 @@ func (f *Finder) spare(root root, inner int, uid uint32) []string {
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		own := openRoot("/")
 		defer own.close()
-		paths, _ = f.listings.spareDirectories(own, prefix, uid) // as openIn does; none where it fails
+		paths, _ = f.listings.spareDirectories(own, prefix, uid) // as openIn does; none if it fails
 	}
 	return paths
 }

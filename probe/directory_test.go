@@ -159,8 +159,8 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	_ = client.Close()
 }
 
-// TestMonitorFindsItsUsersSpareDirectory without the driver's word, and no directory
-// that another user has made under such a name.
+// TestMonitorFindsItsUsersSpareDirectory: it does so without the driver's list, and does not use a
+// directory that another user has made under such a name.
 func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	spare, err := spareDirectory(temporary, uid)

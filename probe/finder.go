@@ -139,7 +139,7 @@ func (f *Finder) fromEnvironment(pid, inner int) []string {
 	return Directories(inner, runtime)
 }
 
-// runtimeOf returns the XDG_RUNTIME_DIR in a process's environment, "" where it has none.
+// runtimeOf returns the XDG_RUNTIME_DIR in a process's environment, "" if it has none.
 // Reading it may wait for a lock held by a process that hangs in the driver.
 func (f *Finder) runtimeOf(pid int) (string, error) {
 	var buf [4 << 10]byte

@@ -116,7 +116,7 @@ func TestProbeBehindTooManyNamesIsFoundByPID(t *testing.T) {
 	eventually(t, "the probe answers", func() bool { return answers(m, c.pid()) })
 }
 
-// listed is what the listings have of a directory.
+// listed returns what the listings have about a directory.
 func listed(t *testing.T, l *listings, path string) []string {
 	t.Helper()
 	dir, err := os.Open(path)

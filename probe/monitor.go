@@ -224,7 +224,7 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 	return result, err
 }
 
-// give hands a job to a probe's session and waits until it is done.
+// give passes a job to a probe's session and waits until it is done.
 func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult, error) {
 	m.mu.Lock()
 	p := m.byProcess[key]

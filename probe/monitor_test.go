@@ -224,7 +224,7 @@ func TestOneUserCannotUseUpTheProbeLimit(t *testing.T) {
 	}
 }
 
-// panicOf is what a monitor's Run panics with, nil if it does not.
+// panicOf returns the value with which a monitor's Run panics, nil if it does not.
 func panicOf(t *testing.T, m *Monitor) any {
 	t.Helper()
 	panicked := make(chan any, 1)

@@ -30,7 +30,7 @@ const (
 // Report is the answer to the command "stats".
 type Report struct {
 	TimeNS int64                    `json:"time_ns"`        // Unix time of the reading in the probe process
-	Steps  quantity.Optional[int64] `json:"steps,omitzero"` // training steps since the program began; unknown where nothing counts them
+	Steps  quantity.Optional[int64] `json:"steps,omitzero"` // training steps since the program began; unknown if nothing counts them
 	// Optimizer is the class that makes the steps, "AdamW"; "" if unknown, or if there are several.
 	Optimizer string   `json:"optimizer,omitempty"`
 	Devices   []Device `json:"devices"`
@@ -44,7 +44,7 @@ type Device struct {
 	Allocators []Allocator    `json:"allocators"`
 	// OutOfMemory are the newest allocations that failed, the newest last.
 	OutOfMemory []FailedAllocation `json:"out_of_memory,omitempty"`
-	// Rescues are nil where no allocation waited for memory to be freed.
+	// Rescues are nil if no allocation waited for memory to be freed.
 	Rescues *Rescues `json:"rescues,omitempty"`
 }
 

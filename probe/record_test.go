@@ -117,8 +117,8 @@ func TestRecordsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever owns a directory may claim what he likes of his own processes, and nothing of
-// another user's that runs.
+// The owner of a directory may claim anything about its own processes, and nothing about another
+// user's running ones.
 func TestRecordOfAnotherUsersProcessIsRefused(t *testing.T) {
 	pid := 1 // root's, as this directory is; it is another user's for this directory below
 	init, err := process.NewTable("/proc").Identify(pid)

@@ -65,7 +65,7 @@ class Types:
         return "".join(word.title() for word in words.split("_"))
 
     def define(self, file, path):
-        """The type of a part of a schema, which it makes a class where that is an object."""
+        """The type of a part of a schema, which it makes a class if that is an object."""
         part = self.schema(file)
         for key in path:
             part = part[key]

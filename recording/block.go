@@ -82,7 +82,7 @@ func (b *block) replay(r *tailRow) error {
 	b.n++
 	for series := int64(0); len(data) > 0; {
 		head, n := binary.Uvarint(data)
-		if head>>1 == 0 || head>>1 > 1<<40 { // 0 where it is cut off, too
+		if head>>1 == 0 || head>>1 > 1<<40 { // 0 if it is cut off, too
 			return errTail
 		}
 		data = data[n:]

@@ -178,6 +178,6 @@ func setAside(path string) {
 		to = fmt.Sprintf("%s-damaged-%d%s", strings.TrimSuffix(path, suffix), i, suffix)
 	}
 	for _, also := range []string{"-wal", "-shm", ""} {
-		_ = os.Rename(path+also, to+also) // recording is paused where it fails
+		_ = os.Rename(path+also, to+also) // recording is paused if it fails
 	}
 }

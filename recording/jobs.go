@@ -107,7 +107,7 @@ func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], start
 	switch {
 	case !seen && !started:
 		c.first = v
-	case v < c.now: // the probe began anew
+	case v < c.now: // the probe began again
 		c.first -= c.now
 	}
 	c.now = v

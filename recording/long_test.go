@@ -59,7 +59,7 @@ func TestMonth(t *testing.T) {
 	seekTest(t, 8, 8, ticks)
 }
 
-// TestLargeDay is six hours of 16 GPUs with 64 processes each, or a day.
+// TestLargeDay records six hours of 16 GPUs with 64 processes each, or a day.
 func TestLargeDay(t *testing.T) {
 	needs.Full(t)
 	ticks := 21_600

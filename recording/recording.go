@@ -18,7 +18,7 @@ import (
 // Recording is a recording on disk, read-only. It implements snapshot.History and is safe for
 // concurrent use, also while the recording is written.
 type Recording struct {
-	directory string // "" where it is a single file
+	directory string // "" if it is a single file
 	paths     []string
 
 	mu       sync.Mutex

@@ -50,8 +50,7 @@ func TestOldDaysAreRemoved(t *testing.T) {
 	}
 }
 
-// A daemon reads for months: of days that are removed, and of tails that are sealed,
-// nothing stays in memory.
+// A daemon reads for months: it keeps nothing in memory of removed days and sealed tails.
 func TestRemovedDaysAreClosed(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.days(2, 2)

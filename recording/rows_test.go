@@ -77,8 +77,8 @@ func all[T any](t *testing.T, from, to time.Time, each func(from, to time.Time, 
 	return rows
 }
 
-// sumsEqual compares with the sums made of the ticks. A session's first tick counts
-// for its extremes only where another follows.
+// sumsEqual compares with sums made from the ticks. A session's first tick counts for its extremes
+// only if another one follows.
 func sumsEqual(t *testing.T, moments []*snapshot.Snapshot, at time.Time, width, covered time.Duration, got Sum, value func(*snapshot.Snapshot) (snapshot.Bytes, bool)) {
 	t.Helper()
 	var low, high, area float64
@@ -86,7 +86,7 @@ func sumsEqual(t *testing.T, moments []*snapshot.Snapshot, at time.Time, width, 
 	for i, s := range moments {
 		v, there := value(s)
 		if s.Time.Before(at) || !s.Time.Before(at.Add(width)) || !there || i%250 == 0 {
-			continue // nothing is known of the time before a session's first tick
+			continue // nothing is known about the time before a session's first tick
 		}
 		b := float64(v.Or(0))
 		if n == 0 {
@@ -229,7 +229,7 @@ func queryRow(t *testing.T, r *Recording, query string) string {
 	return strings.Join(words, " ")
 }
 
-// Arguments are recorded only where that was asked for.
+// Arguments are recorded only if that was asked for.
 func TestCommandLines(t *testing.T) {
 	for commands, want := range map[bool]string{false: "python3 train.py", true: "python3 /home/alice/train.py --token hunter2"} {
 		q := newQuiet(t, t.TempDir(), Options{FullCommands: commands})

@@ -90,6 +90,6 @@ func (w *whole) Events(limit int) []snapshot.Event {
 		case limit <= 0 || len(older) < asked:
 			return append(events, earlier...)
 		}
-		asked *= 2 // some were of the live history's time
+		asked *= 2 // some were from the live history's time
 	}
 }

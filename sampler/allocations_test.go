@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestJobThatRunsNothingHoldsItsGPU until a process is there; whatever speaks against the
-// scheduler's numbers, no job is named.
+// TestJobThatRunsNothingHoldsItsGPU: it does so until a process is there. If anything contradicts
+// the scheduler's numbers, no job is named.
 func TestJobThatRunsNothingHoldsItsGPU(t *testing.T) {
 	job := func(id string, gpus ...int) process.Allocation {
 		return process.Allocation{Job: process.Job{Kind: "slurm", ID: id}, User: "alice", GPUs: gpus}

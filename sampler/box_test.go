@@ -141,7 +141,7 @@ func (b *box) Alive(id process.Identity) bool {
 
 func (b *box) Host(time.Time) process.Host { return process.Host{Name: "h100-03", User: "bob"} }
 
-// use sets what a GPU and its only process use.
+// use sets the memory that a GPU and its only process use.
 func (b *box) use(uuid string, bytes quantity.Bytes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,8 +169,8 @@ func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, return
 	}}
 }
 
-// testTimeout is how long a test waits for what must happen, also on a loaded
-// machine; hangTime is how long for what hangs on purpose.
+// testTimeout is how long a test waits for something that must happen, even on a loaded machine;
+// hangTime is how long it waits for a deliberate hang.
 const (
 	testTimeout = time.Minute
 	hangTime    = 50 * time.Millisecond

@@ -169,7 +169,7 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 		s.logAlert(now, snapshot.EventAlarm, a, a.Message)
 	}
 	s.logged = slices.DeleteFunc(s.logged, func(a snapshot.Alert) bool {
-		if s.alerts.Stands(&a) { // also where a worse one of the same place is shown instead
+		if s.alerts.Stands(&a) { // even if a worse one of the same place is shown instead
 			return false
 		}
 		s.logAlert(now, snapshot.EventCleared, &a, cleared(now, &a))

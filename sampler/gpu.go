@@ -20,7 +20,7 @@ type gpu struct {
 	asked time.Time // when the last Read was started
 	late  bool      // its last answer missed its tick: no tick waits for it
 
-	fresh *nvml.Reading // this tick's reading, nil where there is none
+	fresh *nvml.Reading // this tick's reading, nil if there is none
 	err   error         // this tick's failure
 
 	state        snapshot.GPUState

@@ -17,7 +17,7 @@ import (
 // half in which memory grows more slowly than by loadRate. Until then the forecaster is reset
 // again and again, because long horizons would remember errors of tens of gigabytes for longer
 // than many jobs run. A rise of five minutes (firstLoad) is no load any more, nor is one in which
-// a training goes on: its first steps take all that a step needs.
+// a training continues: its first steps take all that a step needs.
 //
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
 // earlier loads of the same command. If the GPU would be full within a minute, the rise counts as

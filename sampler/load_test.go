@@ -299,7 +299,8 @@ func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 	}
 }
 
-// Little memory is free where a server has taken it: that is no alert, unless memory goes on to grow.
+// Little memory is free because a server has taken it: that is no alert, unless memory continues to
+// grow.
 func TestFullServerIsNotLowOnMemory(t *testing.T) {
 	const seconds = 1800
 	for name, history := range map[string]func(*rand.Rand) func(second int) quantity.Bytes{

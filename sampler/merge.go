@@ -33,7 +33,7 @@ type row struct {
 	mismatchAt time.Time       // when the last of them came
 	outlook    outlook         // of used
 	allocated  outlook         // of allocated, where a probe reports it
-	peaks      *snapshot.Peaks // nil where no probe has reported yet
+	peaks      *snapshot.Peaks // nil if no probe has reported yet
 	load       load
 	held       bool // it would fill its GPU, but is not expected to rise so far
 	oom        quantity.Optional[int64]

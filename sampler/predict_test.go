@@ -157,7 +157,7 @@ func TestCrashClearsFullInAtOnce(t *testing.T) {
 	}
 }
 
-// Memory goes on growing while vramscope is suspended.
+// Memory continues growing while vramscope is suspended.
 func TestForecastsSurviveAPause(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)

@@ -43,7 +43,7 @@ type bound struct {
 
 // reports are the reports on a row.
 type reports struct {
-	shown    report  // the last accepted; its device is nil where there is none
+	shown    report  // the last accepted; its device is nil if there is none
 	waiting  report  // exceeds the driver's readings, and is newer
 	readings []bound // the recent ones, oldest first
 	doubts   int     // ticks in a row in which no report was accepted

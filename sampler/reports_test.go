@@ -42,7 +42,7 @@ func (b *box) judge(s *Sampler) *snapshot.Snapshot {
 	}
 }
 
-// checkUnknown: nothing that a rejected probe has reported is in the snapshot.
+// checkUnknown checks that nothing that a rejected probe has reported is in the snapshot.
 func checkUnknown(t *testing.T, snap *snapshot.Snapshot, p *snapshot.Process) {
 	t.Helper()
 	for name, part := range map[string]snapshot.Bytes{

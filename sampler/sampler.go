@@ -46,7 +46,7 @@ type Sampler struct {
 	interval  atomic.Int64
 	control   chan func()
 	suspended atomic.Bool
-	beside    atomic.Pointer[time.Time] // a tick of the other clock; nil where there is none
+	beside    atomic.Pointer[time.Time] // a tick of the other clock; nil if there is none
 }
 
 // New makes a Sampler. It reads no source until Run or Tick is called.
@@ -116,7 +116,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			act()
 		case <-timer.C:
 			if s.suspended.Load() {
-				s.driver.close() // where a tick in progress kept Suspend from it
+				s.driver.close() // if a tick in progress kept Suspend from closing it
 			} else {
 				if !first {
 					time.Sleep(wakeUp)

@@ -149,7 +149,7 @@ func MemoryOf(m snapshot.Memory) Memory {
 	return out
 }
 
-// FullInOf converts a time to full, nil where there is none.
+// FullInOf converts a time to full, nil if there is none.
 func FullInOf(full *snapshot.FullIn) *FullIn {
 	if full == nil {
 		return nil

@@ -88,7 +88,7 @@ type GuardReplay struct {
 	OutOfMemory     int            `json:"out_of_memory_events"`
 }
 
-// GuardOf returns a guard's state; nil where there is none.
+// GuardOf returns a guard's state; nil if there is none.
 func GuardOf(g *snapshot.Guard) *Guard {
 	if g == nil {
 		return nil
@@ -132,7 +132,7 @@ func RowOf(id snapshot.RowID) Row {
 // mostGuarded bounds the lists of a guard that comes from outside.
 const mostGuarded = 4096
 
-// Restore returns the state that a document describes; nil where it describes none.
+// Restore returns the state that a document describes; nil if it describes none.
 // Texts of a document from outside are cleaned.
 func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {

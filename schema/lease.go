@@ -42,5 +42,5 @@ type Lease struct {
 type LeasedGPU struct {
 	GPU       Text           `json:"gpu"` // "4", "5:1"
 	UUID      string         `json:"uuid"`
-	UsedBytes snapshot.Bytes `json:"used_bytes"` // by the lease's processes; null where that is not known
+	UsedBytes snapshot.Bytes `json:"used_bytes"` // by the lease's processes; null if that is not known
 }

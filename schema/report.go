@@ -80,7 +80,7 @@ type ReportAmount struct {
 
 // ReportFailures is how often memory ran out, in all and per recorded hour.
 type ReportFailures struct {
-	OutOfMemory        quantity.Optional[int64] `json:"out_of_memory_count"` // null where nothing watched for it
+	OutOfMemory        quantity.Optional[int64] `json:"out_of_memory_count"` // null if nothing watched for it
 	OutOfMemoryPerHour snapshot.Float           `json:"out_of_memory_per_hour"`
 	Retries            quantity.Optional[int64] `json:"alloc_retries"`
 	RetriesPerHour     snapshot.Float           `json:"alloc_retries_per_hour"`
@@ -138,7 +138,7 @@ type ReportGroup struct {
 // ReportFlushes is what flushes freed, and how much of it stayed free.
 type ReportFlushes struct {
 	Count       int             `json:"count"`
-	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null where none was measured
+	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null if none was measured
 	StayedFree  []ReportStaying `json:"stayed_free"`
 	NotMeasured int             `json:"not_measured"` // it is unknown what they freed
 }
@@ -192,7 +192,7 @@ type ReportComparison struct {
 	Lines []ReportCompared `json:"lines"`
 }
 
-// ReportCompared is one figure in both periods. BeyondNoise is null where there
+// ReportCompared is one figure in both periods. BeyondNoise is null if there
 // are too few hours to tell.
 type ReportCompared struct {
 	Name        string         `json:"name"`

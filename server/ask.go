@@ -106,7 +106,7 @@ func (a *asker) requests(ctx context.Context, path string) snapshot.Int {
 	return requestsIn(sums(metrics))
 }
 
-// requestsIn returns how many requests run and wait; unknown where the metrics do not say.
+// requestsIn returns how many requests run and wait; unknown if the metrics do not say.
 func requestsIn(values map[string]float64) snapshot.Int {
 	for _, names := range [][2]string{{"vllm:num_requests_running", "vllm:num_requests_waiting"}, {"llamacpp:requests_processing", "llamacpp:requests_deferred"}} {
 		running, ok := values[names[0]]

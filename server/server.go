@@ -69,7 +69,7 @@ type Server struct {
 // State is what a server reports of itself.
 type State struct {
 	snapshot.Served
-	Cannot  string // why it cannot release its memory; "" where it can
+	Cannot  string // why it cannot release its memory; "" if it can
 	Waits   bool   // a release waits for its requests, and aborts none
 	Moves   bool   // a release moves weights to the host's memory
 	Unloads string // what a release takes off the GPU

@@ -180,7 +180,7 @@ func (p palette) okabeIto(dark bool) Styles {
 	return s
 }
 
-// sixteen uses the terminal's own colours. Every theme becomes this one where there are no
+// sixteen uses the terminal's own colours. Every theme becomes this one if there are no
 // others. Other, unknown and free keep the terminal's text colour and differ in texture.
 // Bright black is never used: in Solarized it is the background. Red is bright on a dark ground, where
 // black text on the usual red is hardly readable. No text and no line of a graph

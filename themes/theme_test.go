@@ -27,7 +27,7 @@ func coloured() []Styles {
 	return []Styles{p.night(), p.day(), p.contrast(true), p.contrast(false), p.okabeIto(true), p.okabeIto(false)}
 }
 
-// colorOf is a style's own colour, nil where it has none.
+// colorOf is a style's own colour, nil if it has none.
 func colorOf(s Style) color.Color {
 	if c := s.Lipgloss().GetForeground(); c != (lipgloss.NoColor{}) {
 		return c

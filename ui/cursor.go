@@ -85,7 +85,7 @@ func (m *model) dropCursor() bool {
 	return had
 }
 
-// atCursor returns the running or ended process under the cursor, nil where there is none.
+// atCursor returns the running or ended process under the cursor, nil if there is none.
 func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil

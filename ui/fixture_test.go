@@ -52,7 +52,7 @@ func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	return st
 }
 
-// at puts the cursor on a pid, where it is drawn.
+// at puts the cursor on a pid, if it is drawn.
 func (st *state) at(pid, line int) *state {
 	st.Cursor = table.Cursor{Active: true, ID: snapshottest.RowID(st.shown, pid), Line: line}
 	return st

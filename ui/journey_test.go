@@ -132,7 +132,7 @@ func TestSuspendAndContinue(t *testing.T) {
 		m.press("\x1a")
 		m.untilStopped(pid)
 		m.restored()
-		m.press("\n") // the shell goes on, and continues the program
+		m.press("\n") // the shell continues, and continues the program
 		m.untilText("train.py")
 		m.press("j")
 		m.until("a cursor", func(s string) bool { return cursorRow(s) != "" })

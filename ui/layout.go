@@ -19,7 +19,7 @@ type layout struct {
 	header rect
 	gpus   rect // with its header line where gpuHeader is set
 	spare  rect // left over: the legend
-	table  rect // with its header line; without rows where it does not fit
+	table  rect // with its header line; without rows if it does not fit
 	tiles  rect // a small graph of each GPU, where the other parts leave room
 	graph  rect
 	detail rect // beside the graph

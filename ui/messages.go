@@ -20,7 +20,7 @@ type (
 	clockMsg struct{}
 	// digitMsg comes when the time for a second digit is over.
 	digitMsg struct{ wait int }
-	// pastMsg is a moment rebuilt from the history; nil where the history does not reach that far.
+	// pastMsg is a moment rebuilt from the history; nil if the history does not reach that far.
 	pastMsg struct {
 		request  int
 		snapshot *snapshot.Snapshot

@@ -54,7 +54,7 @@ type Actions struct {
 	// Attach attaches a probe to a running process, if its identity is still the same, and returns
 	// when the probe answers.
 	Attach func(context.Context, attach.Request) (attach.Result, error)
-	// AuditLog is the directory of the audit log, "" where there is none.
+	// AuditLog is the directory of the audit log, "" if there is none.
 	AuditLog string
 	// Segments asks the probe of a process for its segments on a GPU.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)

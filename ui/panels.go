@@ -25,7 +25,7 @@ func (m *model) nextPanel() bool {
 	return true
 }
 
-// setFocus sets the focus, or removes it where it is on that GPU already.
+// setFocus sets the focus, or removes it if it is on that GPU already.
 func (m *model) setFocus(f *snapshot.Place) bool {
 	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil

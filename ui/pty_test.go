@@ -185,7 +185,7 @@ func (m *monitor) answer() {
 	_, _ = io.Copy(m.master, m.screen) // until either is closed
 }
 
-// pause stops reading the terminal; the returned function goes on.
+// pause stops reading the terminal; the returned function continues.
 func (m *monitor) pause() (resume func()) {
 	paused := make(chan struct{})
 	m.mu.Lock()

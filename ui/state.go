@@ -38,7 +38,7 @@ type state struct {
 	fit           *gpus.Fit // whether need fits; nil: need is not a size
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
-	gpuTop        int       // first GPU line in view where they do not all fit
+	gpuTop        int       // first GPU line in view if they do not all fit
 	order         []setting // the settings that Esc clears, last first
 
 	lasts     lasts     // what flushes are likely to keep free

@@ -58,7 +58,7 @@ func (m *model) clearLast() bool {
 	return true
 }
 
-// undoes returns what Esc does on the main screen, "" where it does nothing.
+// undoes returns what Esc does on the main screen, "" if it does nothing.
 func (st *state) undoes() string {
 	switch {
 	case st.onGPUs:

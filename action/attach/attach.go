@@ -47,8 +47,8 @@ type Attacher struct {
 	Clock  func() time.Time
 }
 
-// Run puts a probe into a process, and returns once the probe answers. Where
-// nothing was done the error is a *process.Refusal with every reason.
+// Run puts a probe into a process, and returns once the probe answers. If nothing was done the
+// error is a *process.Refusal with every reason.
 func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
 	plan := a.Examine(ctx, r.Process)
 	var snap *snapshot.Snapshot

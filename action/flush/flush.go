@@ -37,7 +37,7 @@ type Flusher struct {
 }
 
 const (
-	stepPause = 400 * time.Millisecond // the program goes on, and the flush can be stopped
+	stepPause = 400 * time.Millisecond // the program continues, and the flush can be stopped
 	steps     = 4
 	// A probe that has flushed is asked for new stats at once.
 	statsTimeout = 300 * time.Millisecond
@@ -46,8 +46,8 @@ const (
 	driverPause   = 100 * time.Millisecond
 )
 
-// Run flushes. If the context ends meanwhile no further step is begun, but the step under way is
-// waited for and reported. Where nothing was done the error is a *process.Refusal, or the probe's.
+// Run flushes. If the context ends meanwhile it starts no further step, but waits for the step
+// under way and reports it. If nothing was done the error is a *process.Refusal, or the probe's.
 func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
 	entry := action.NewEntry("flush", r.Process, r.Origin)
@@ -159,7 +159,7 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 		result.add(&answer)
 		skipped = answer.SkippedReason != ""
 		if i > 0 && result.Freed() >= result.Returnable {
-			result.Reason = "" // the steps before have left nothing
+			result.Reason = "" // the previous steps have left nothing
 		}
 		if r.Progress != nil && i+1 < len(keeps) {
 			r.Progress(result)
@@ -178,7 +178,7 @@ func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
 	return sum
 }
 
-// keeps returns what the process may keep after each step.
+// keeps returns how much the process may keep after each step.
 func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
 	var largest quantity.Bytes
 	parts := r.Level == Gradual && !r.DryRun

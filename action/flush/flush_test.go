@@ -15,8 +15,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// pooled is a box with one process whose pool a flush shrinks, and a driver
-// that shows what the test has it show.
+// pooled is a box with one process, whose pool a flush shrinks, and with a driver that shows what
+// the test decides.
 type pooled struct {
 	snap      *snapshot.Snapshot
 	id        process.Identity
@@ -27,7 +27,7 @@ type pooled struct {
 	slept     time.Duration
 	onFlush   func(n int) (reason string, err error) // before the n-th
 	onSleep   func()
-	shown     func(freed quantity.Bytes) quantity.Bytes // what of it the driver shows
+	shown     func(freed quantity.Bytes) quantity.Bytes // how much of it the driver shows
 	answered  func() time.Time                          // when the probe reported last; nil: just now
 }
 

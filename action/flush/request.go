@@ -13,9 +13,9 @@ type Level = probe.Level
 
 // The levels, gentlest first.
 const (
-	Gradual   = probe.Gradual   // what allocators cache, in steps where that is possible
+	Gradual   = probe.Gradual   // what allocators cache, in steps if that is possible
 	Selective = probe.Selective // also the caches that the program has registered
-	Urgent    = probe.Urgent    // also whatever else can be collected, on all GPUs
+	Urgent    = probe.Urgent    // also everything else that can be collected, on all GPUs
 	Sleep     = Level("sleep")  // its server releases what its models take, on all GPUs
 	Wake      = Level("wake")   // its server takes that memory again
 )
@@ -27,7 +27,8 @@ type Request struct {
 	DryRun  bool          // report what would happen, and do nothing
 	Hold    time.Duration // how long the room of a server that sleeps is held; 0: as the configuration says
 	Origin  action.Origin
-	Reason  string // a policy's reason, with its figures: it stands in the audit log's line before
-	// Progress gets the result so far after each step but the last. It must not wait; may be nil.
+	Reason  string // a policy's reason, with its figures, for the audit log's first line
+	// Progress gets the result so far after each step except the last. It must not wait; may be
+	// nil.
 	Progress func(Result)
 }

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Result is what a flush did, as it was measured.
+// Result describes what a flush did, as it was measured.
 type Result struct {
 	Level      Level
 	DryRun     bool
@@ -29,12 +29,12 @@ type Result struct {
 // Device is one GPU's or MIG instance's part of a Result.
 type Device struct {
 	UUID          string
-	Index         snapshot.Int   // the GPU's index; unknown where the driver does not list it
+	Index         snapshot.Int   // the GPU's index; unknown if the driver does not list it
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
-	Collected     snapshot.Bytes // tensors in reference cycles, which went with Python's garbage; unknown where that was not asked for
+	Collected     snapshot.Bytes // tensors in reference cycles, which went with Python's garbage; unknown if that was not asked for
 
-	// What the driver reports as used: by the process or, where it does not report that, on the
-	// whole GPU. Unknown where it reports neither.
+	// What the driver reports as used: by the process or, if it does not report that, on the
+	// whole GPU. Unknown if it reports neither.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
 	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.
@@ -65,7 +65,7 @@ func (r *Result) After() quantity.Bytes {
 	return r.sum(func(d *Device) quantity.Bytes { return d.After })
 }
 
-// Freed returns what was freed; negative where the program took more meanwhile.
+// Freed returns what was freed; negative if the program took more meanwhile.
 func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 
 // DriverFreed returns by how much the driver's figures fell; unknown if one is unknown.
@@ -94,7 +94,7 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 	return before, after
 }
 
-// Failed reports whether there was something to free and nothing was.
+// Failed reports whether there was something to free and nothing was freed.
 func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
 // Differs reports whether a driver's figure fell by less than the probe says that it freed, not

@@ -49,7 +49,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestFiguresOfPartsThatAreUnknown: the driver's figure counts only where it is known
+// TestFiguresOfPartsThatAreUnknown: the driver's figure counts only if it is known
 // before and after.
 func TestFiguresOfPartsThatAreUnknown(t *testing.T) {
 	for _, spoil := range []func(*Device){

@@ -52,8 +52,8 @@ func lock(s *server.Server) (*os.File, error) {
 	return only, nil
 }
 
-// ask finds the process's server and asks for its state. It changes nothing. Where it succeeds, and this is no dry run, the
-// server is locked: the caller closes the lock when the request is over.
+// ask finds the process's server and asks for its state. It changes nothing. If it succeeds, and
+// this is no dry run, the server is locked: the caller closes the lock when the request is over.
 func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (_ *asked, err error) {
 	refuse := func(format string, args ...any) (*asked, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf(format, args...)}
@@ -92,7 +92,7 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 		return refuse("%s loads a model again with the next request for it", s.Name)
 	case r.Level == Wake && isKnown && !asleep:
 		return refuse("%s is awake", s.Name)
-	case !isKnown && s.Key == "sglang": // to ask it for what it is ends it
+	case !isKnown && s.Key == "sglang": // asking it for its state would end it
 		return refuse("it is not known whether SGLang sleeps: what vramscope asked of it last has failed")
 	case !known:
 		return refuse("the driver reports no memory of %s: what comes of it could not be verified", s.Name)

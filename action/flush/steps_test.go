@@ -81,7 +81,7 @@ func TestFlushStopsBetweenSteps(t *testing.T) {
 	}
 }
 
-// keeps are what the requests let the process keep.
+// keeps lists what each request lets the process keep.
 func (b *pooled) keeps() []quantity.Bytes {
 	var keeps []quantity.Bytes
 	for _, r := range b.requests {

@@ -100,7 +100,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 		attach.Sentence(pid, result), result.Took.Seconds(), cmp.Or(strings.Join(names, ", "), "it uses no GPU so far")))
 }
 
-// planText returns what the monitor's dialog says, in lines.
+// planText returns the text of the monitor's dialog, in lines.
 func planText(p *command.Program, table *process.Table, plan *attach.Plan) string {
 	var b strings.Builder
 	who, started := "?", ""
@@ -138,7 +138,7 @@ func attachFailure(plan *attach.Plan, err error) error {
 		return command.Failed(err)
 	}
 	if plan.HasProbe {
-		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done
+		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else is against it, there is nothing to do
 	}
 	var reasons []string
 	for _, check := range plan.Checks {

@@ -196,7 +196,7 @@ func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	return target
 }
 
-// probeAdvice returns what is known of the probe of a process that cannot be flushed.
+// probeAdvice returns what is known about the probe of a process that cannot be flushed.
 func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	pid := target.ID.Process.PID
 	if src.Probes != nil {

@@ -31,7 +31,7 @@ func (f *snapshotFlags) recording() probe.Recording {
 	return probe.Recording{Seconds: float64((cmp.Or(f.duration, limit) + time.Second - 1) / time.Second), Steps: f.steps}
 }
 
-// mayRecord refuses to record where that is not allowed, and asks unless --yes is given.
+// mayRecord refuses to record if that is not allowed, and asks unless --yes is given.
 func mayRecord(p *command.Program, src *sources.Set, pid int, f *snapshotFlags) error {
 	switch {
 	case src.Settings.ReadOnly:
@@ -71,7 +71,7 @@ func recordLines(ctx context.Context, src *sources.Set, pid int, f *snapshotFlag
 	if err != nil {
 		return command.Failed(err)
 	}
-	host, _ := os.Hostname() // "" where it is unknown
+	host, _ := os.Hostname() // "" if it is unknown
 	doc := memoryviz.Document{Schema: schema.Version, Time: schema.Time(time.Now()), Host: host}
 	l := &doc.Lines
 	l.PID, l.Runtime, l.Seconds, l.Steps = pid, schema.Text(written.runtime.Name), written.Recorded.Seconds, written.Recorded.Steps

@@ -177,7 +177,7 @@ func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid
 	return p.Print([]byte(b.String()))
 }
 
-// writtenSnapshot is what was written, and by whom.
+// writtenSnapshot describes what was written, and by which program.
 type writtenSnapshot struct {
 	probe.SnapshotResult
 	runtime probe.Runtime
@@ -239,7 +239,7 @@ func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draf
 	return nil
 }
 
-// probeFailure words why a probe did not do what it was asked for.
+// probeFailure returns in words why a probe did not do what it was asked to do.
 func probeFailure(err error, pid int, what string) error {
 	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)

@@ -94,7 +94,7 @@ func (f *fleetFlags) addHosts(value string) error {
 	return nil
 }
 
-// addBoxes gives --boxes to a command that writes lines.
+// addBoxes adds --boxes to a command that writes lines.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")

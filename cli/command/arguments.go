@@ -37,7 +37,7 @@ func OrList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// holder gives a flag's value a name in help.
+// holder names a flag's value in help.
 type holder struct {
 	pflag.Value
 	name string
@@ -133,7 +133,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return Usage("%s takes no argument: %q", cmd.Name(), text.Clean(args[0])).Then("  " + cmd.CommandPath() + " --help   says what it takes")
 }
 
-// AtMostOne refuses more than one argument; kind names what it is.
+// AtMostOne refuses more than one argument; kind says what it is.
 func AtMostOne(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -27,7 +27,7 @@ const (
 type Failure struct {
 	Code    int
 	Message string
-	Next    []string // lines below the message, as they stand: what to do next
+	Next    []string // lines below the message, printed unchanged: what to do next
 	Err     error    // the cause, for errors.Is
 }
 

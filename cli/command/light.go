@@ -9,9 +9,9 @@ import (
 // quickProcessors is the number of processors for a monitor's first sample.
 const quickProcessors = 2
 
-// QuickStart has a monitor take its first sample on at most two processors, until StayLight;
-// GOMAXPROCS in the environment takes precedence. A demo collects its garbage as always:
-// otherwise the rest of its past would be spread over 6 MB more.
+// QuickStart makes a monitor take its first sample on at most two processors, until StayLight;
+// GOMAXPROCS in the environment takes precedence. A demo collects its garbage as always: otherwise
+// the rest of its past would be spread over 6 MB more.
 func (p *Program) QuickStart() (restore func()) {
 	if !p.Flags.Demo {
 		CollectLate()
@@ -51,9 +51,9 @@ func CollectLate() {
 	}
 }
 
-// collectGarbage has garbage collected three times as often as usual in a program that stays open,
-// until the returned function is called; GOGC in the environment takes precedence. That saves a
-// fifth of the memory. An untouched part of the heap, which takes no memory, keeps a small heap
+// collectGarbage makes Go collect garbage three times as often as usual in a program that stays
+// open, until the returned function is called; GOGC in the environment takes precedence. That saves
+// a fifth of the memory. An untouched part of the heap, which takes no memory, keeps a small heap
 // from being collected every three seconds.
 func (p *Program) collectGarbage() (end func()) {
 	if p.Getenv("GOGC") != "" {

@@ -73,7 +73,7 @@ func (p *Program) Settings() (config.Settings, error) {
 	return s, nil
 }
 
-// AddGlobalFlags gives a command, and those below it, the global flags.
+// AddGlobalFlags adds the global flags to a command and those below it.
 func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 	p.Flags.all = flags
 	flags.BoolVar(&p.Flags.Demo, "demo", false, "a simulated box, marked as such")

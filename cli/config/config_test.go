@@ -67,9 +67,8 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 }
 
-// FuzzConfig: a file that is accepted sets what can be, and is in force as it can
-// be read back; one that is refused has its line, in words that a terminal can
-// show.
+// FuzzConfig: an accepted file sets possible values, and they can be read back as in force; a
+// refused one gets an error with its line, in words that a terminal can show.
 func FuzzConfig(f *testing.F) {
 	f.Add(DefaultFile())
 	for _, content := range []string{

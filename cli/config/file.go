@@ -36,7 +36,7 @@ func refuse(format string, args ...any) *Error {
 
 const longestMessage = 1000
 
-// Path returns the file that is read where --config names none: the first one in $XDG_CONFIG_HOME and
+// Path returns the file that is read if --config names none: the first one in $XDG_CONFIG_HOME and
 // $XDG_CONFIG_DIRS or, without any, where it would be. Under sudo -E it is not another user's.
 func Path() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it

@@ -11,7 +11,7 @@ import (
 // Option is one thing that can be set.
 type Option struct {
 	Key     string // in the configuration file; "table.key" in a table
-	Flag    string // on the command line; "" where there is none
+	Flag    string // on the command line; "" if there is none
 	Holder  string // what stands for the value in help: "DURATION"
 	Usage   string // of the flag, one line
 	Comment string // in the configuration file

@@ -74,7 +74,7 @@ func (r *reader) line(path string) int {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// fail notes what is wrong with a key's value.
+// fail notes what is wrong with the value of a key.
 func (r *reader) fail(path string, err error) {
 	if err != nil {
 		message := text.Clean(index.ReplaceAllString(path, "")) + ": " + err.Error()

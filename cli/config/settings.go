@@ -31,7 +31,7 @@ type Settings struct {
 	Columns     []string // the columns of the table of processes; empty: all
 	Sort        string
 	Reversed    bool // the order of Sort
-	IdleMinutes int  // after which a GPU on which nothing runs is idle
+	IdleMinutes int  // a GPU on which nothing has run for this long is idle
 	LowMemory   int  // per cent of a GPU's memory
 
 	// Of the daemon.
@@ -51,7 +51,7 @@ type Settings struct {
 	ProcessLabels []string // some of metric.ProcessLabels
 	Processes     int
 
-	Guard guard.Policy // without rules it only answers rescues, where it acts
+	Guard guard.Policy // without rules it only answers rescues, if it acts
 
 	Servers []server.Entry // how servers are asked
 }
@@ -114,7 +114,7 @@ func inDays(d time.Duration) string {
 	return quantity.BriefDuration(d)
 }
 
-// LowMemoryFraction returns LowMemory as the sampler takes it: negative where it is off.
+// LowMemoryFraction returns LowMemory as the sampler takes it: negative if it is off.
 func (s *Settings) LowMemoryFraction() float64 {
 	if s.LowMemory == 0 {
 		return -1

@@ -21,7 +21,7 @@ type Value struct {
 	Literal func() string // in TOML
 }
 
-// Kind is which TOML values an option takes.
+// Kind says which TOML values an option takes.
 type Kind uint8
 
 const (
@@ -143,7 +143,7 @@ func whole(to *int, what string, lowest, highest int) Value {
 	}, strconv.Itoa)
 }
 
-// list returns comma-separated items, each of which stands for what read returns.
+// list returns comma-separated items, each converted by read.
 func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 	return Value{List, func(text string) error {
 		*to = nil

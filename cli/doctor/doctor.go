@@ -26,9 +26,9 @@ import (
 type Box struct {
 	*sources.Set
 	Snapshot *snapshot.Snapshot
-	Unusable error           // the error with which the monitor would end; nil where it would work
+	Unusable error           // the error with which the monitor would end; nil if it would work
 	Loaded   nvml.Driver     // as the driver was opened
-	Devices  []nvml.Device   // all there are, also where only some are sampled
+	Devices  []nvml.Device   // all there are, even if only some are sampled
 	Problems []probe.Problem // probes that cannot be read
 	CacheErr error           // why the native probe's file can be put nowhere
 }

@@ -169,7 +169,7 @@ func (b *Box) memoryCall() finding {
 	}
 }
 
-// OpenIn names the first processes that have a GPU's device file open, "" where there are none.
+// OpenIn names the first processes that have a GPU's device file open, "" if there are none.
 func OpenIn(holders []snapshot.Holder) string {
 	if len(holders) == 0 {
 		return ""

@@ -113,7 +113,7 @@ func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	}
 }
 
-// amounts are in GPU·s, GiB·s, bytes and J.
+// amounts hold GPU·s, GiB·s, bytes and J.
 type amounts struct{ held, used, idle, memory, peak, energy float64 }
 
 func (a *amounts) add(o amounts) {

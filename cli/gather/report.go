@@ -49,8 +49,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// sums are computed from the samples, for the times for which the recorder wrote no sums: it ended,
-// was killed, or is still running.
+// sums are computed from the samples, for times without sums from the recorder: it ended, was
+// killed, or is still running.
 type sums[Row any] struct {
 	all map[sumKey]*Row
 	of  func(*Row) (key sumKey, covered time.Duration)
@@ -61,7 +61,7 @@ type sumKey struct {
 	from int64
 }
 
-// add adds sums, and keeps those that cover more where there are two.
+// add adds sums. If there are two for a time, it keeps those that cover more of it.
 func (s *sums[Row]) add(some []Row) {
 	for i := range some {
 		if key, covered := s.of(&some[i]); s.all[key] == nil || !s.coversMore(key, covered) {
@@ -193,8 +193,8 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	return cmp.Or(err, failed)
 }
 
-// stayed returns how much freed memory a flushed process had not taken again: by how much its
-// memory was below its memory before the flush, at most what was freed.
+// stayed returns how much freed memory a flushed process had not taken again: how far its memory
+// was below its size before the flush, but at most what was freed.
 func stayed(r *recording.Recording, a *snapshot.Event) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {

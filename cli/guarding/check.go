@@ -259,7 +259,8 @@ func decisionLine(at time.Time, gpu string, message string) string {
 	return at.Local().Format(time.DateTime) + "  " + gpu + text.Clean(message) + "\n"
 }
 
-// examplePolicy returns what guard check --demo explains where the configuration has no rules.
+// examplePolicy returns the policy that guard check --demo explains if the configuration has no
+// rules.
 func examplePolicy() guard.Policy {
 	return guard.Policy{
 		Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute,

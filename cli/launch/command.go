@@ -22,7 +22,7 @@ type Command struct {
 	Refusal string // why there will be no probe: it is setuid, or a Python that is too old; "" if there will be one
 }
 
-// Inspect finds out what a command is: an interpreter, a script, or another program.
+// Inspect finds out whether a command is an interpreter, a script, or another program.
 func Inspect(path string, command []string) Command {
 	s := Command{Name: filepath.Base(path), path: path}
 	if why := preload.Setuid(path); why != "" {

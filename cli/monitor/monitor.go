@@ -261,8 +261,8 @@ func goesOn(recorded snapshot.History, now time.Time) bool {
 	return now.Sub(newest) < 2*time.Minute
 }
 
-// pastOf returns what a daemon has and, before that, what this user's recordings have,
-// which may have ended long ago. Either may have nothing.
+// pastOf returns a daemon's history and, before that, this user's recordings, which may have ended
+// long ago. Either may have nothing.
 func pastOf(own, daemon snapshot.History) snapshot.History {
 	if own == nil {
 		return daemon
@@ -292,7 +292,7 @@ func newInflight() *inflight {
 	return f
 }
 
-// end cancels all actions and waits for them, at most for the timeout.
+// end cancels all actions and waits for them, but not longer than the timeout.
 func (f *inflight) end(timeout time.Duration) {
 	f.mu.Lock()
 	f.stop()

@@ -42,7 +42,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 	if len(events) != 1 || events[0].Kind != snapshot.EventSignal || events[0].User != "gina" || events[0].Message != "sent SIGTERM" {
 		t.Errorf("the event log begins with %+v", events)
 	}
-	// A pid that only this machine has is nothing to the simulated box.
+	// A pid that exists only on this machine means nothing on the simulated box.
 	own := process.Identity{PID: os.Getpid(), StartTime: 1}
 	if _, err := actions(src, sampling, newInflight()).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
 		t.Error("a real process was signalled from a demo")

@@ -74,8 +74,8 @@ func readSeen(directory string) map[string]time.Time {
 	return seen
 }
 
-// keepSeen adds what was seen to the file, which another screen may have written. It drops what
-// no screen shows any more.
+// keepSeen adds the seen incidents to the file, which another screen may have written. It drops
+// those that no screen shows any more.
 func keepSeen(directory string, seen map[string]time.Time, now time.Time) error {
 	if directory == "" {
 		return install.ErrNoHome

@@ -168,7 +168,7 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	for _, id := range ids {
 		fields = append(fields, metric.Table[id].Name)
 	}
-	fields = append(fields, "command") // last: who reads by position finds the others where they were
+	fields = append(fields, "command") // last, so that a reader who goes by position finds the others in their places
 	_ = table.Write(fields)            // the writer keeps an error
 	table.Flush()
 	return func(r *recording.Reading) error {

@@ -19,7 +19,7 @@ func TestPeriodsOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// Processes are summed by five minutes, which the recording's first minute is in.
+// Processes are summed over five minutes, which include the recording's first minute.
 func TestReportBeginsWithTheFirstFiveMinutes(t *testing.T) {
 	oldest := time.Date(2026, 11, 20, 12, 3, 27, 0, time.UTC)
 	shown, err := (&reportFlags{}).period(oldest, oldest.Add(time.Hour))

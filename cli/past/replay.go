@@ -104,7 +104,7 @@ func runReplay(ctx context.Context, p *command.Program, args []string, f replayF
 	return ui.Run(ctx, o)
 }
 
-// openReplay opens what the arguments name, at the moment to begin with.
+// openReplay opens what the arguments name, at the moment at which to start.
 func openReplay(p *command.Program, args []string, f replayFlags) (snapshot.History, *snapshot.Snapshot, error) {
 	if len(args) > 0 && strings.HasSuffix(args[0], ".json") {
 		if f.at != "" || f.event != "" {

@@ -172,7 +172,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	return p, nil
 }
 
-// evaluate sums a period. It fails where nothing was recorded in it.
+// evaluate sums a period. It fails if nothing was recorded in it.
 func evaluate(p *command.Program, r *sources.Recording, over period, by string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes

@@ -103,7 +103,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		if pid == 0 || row.ID.Process.PID == pid {
 			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes, Replayed: replayed}
 			if src.Table != nil {
-				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, where it may not be read
+				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, if it may not be read
 			}
 			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, advice.Of(in, row.ID)))
 		}

@@ -1,4 +1,4 @@
-// Package present has the commands about this box as it is now: once, stream, headroom
+// Package present defines the commands about the present state of this box: once, stream, headroom
 // and advise. Each samples, writes what it found, and ends.
 //
 //	sources.Open ─→ Observe ─→ snapshot ─→ render, schema ─→ standard output

@@ -151,7 +151,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		return src.DriverFailure(snap) // whatever probes report: only the driver knows what is free
+		return src.DriverFailure(snap) // whatever probes report, only the driver knows what is free
 	}
 	report := headroom.Judge(snap, w.sampling.History(), q)
 	return writeHeadroom(p, &report, w, f.Format)
@@ -183,9 +183,9 @@ func ExitOf(answer headroom.Verdict, unjudged string) error {
 	}
 }
 
-// waiting takes the snapshot to judge: at once, after watching, or as soon as the
-// job fits. Standard error has what it waits for: in a terminal a line that
-// changes, elsewhere a line for each change of the answer.
+// waiting takes the snapshot to judge: at once, after watching, or as soon as the job fits.
+// Standard error shows what it waits for: in a terminal a line that changes, elsewhere a line for
+// each change of the answer.
 type waiting struct {
 	program  *command.Program
 	question headroom.Question

@@ -215,7 +215,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 					return err
 				}
 			case <-ctx.Done():
-				return nil // a reader that stands still must not delay that, either
+				return nil // a reader that has stopped must not delay that either
 			}
 			if unusable != nil {
 				return unusable

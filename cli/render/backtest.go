@@ -36,7 +36,7 @@ func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
-// figure returns a figure in a format; the dash where it is unknown.
+// figure returns a figure in a format; the dash if it is unknown.
 func (r *backtestReport) figure(format string, f backtest.Figure) string {
 	if !f.Known() {
 		return r.signs.Dash

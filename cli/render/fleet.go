@@ -50,7 +50,7 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	return cutLines(marked(lines, "! ", pic.Problems, signs), width, signs.Ellipsis)
 }
 
-// shareGrid returns the table of what users or jobs use.
+// shareGrid returns the table of the memory that users or jobs use.
 func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	g := grid{columns: []column{{"USER", false, 8}, {"JOBS", true, 4}, {"BOXES", true, 5}, {"GPUS", true, 4}, {"IDLE", true, 4}, {"USED", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}}}
 	if pic.Unit == fleet.Jobs {
@@ -124,7 +124,7 @@ func fleetLine(l *fleet.Line) schema.FleetLine {
 		FullIn: schema.FullInOf(g.FullIn), Alert: schema.Text(l.Alert), User: schema.Text(l.User), Program: schema.Text(l.Program), Job: schema.Text(l.Job),
 		Boxes: l.Boxes, Jobs: l.Jobs, IdleGPUs: l.Idle,
 	}
-	if l.Box != "" { // it is no user and no job
+	if l.Box != "" { // the line is neither a user's nor a job's
 		line.Box = schema.Text(l.Name())
 	}
 	if g.Index >= 0 {

@@ -42,7 +42,7 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	return cutLines(marked(lines, "note  ", append(notes, r.Notes...), signs), 0, "")
 }
 
-// FlushQuestion returns what is asked before a flush.
+// FlushQuestion returns the question before a flush.
 func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs Signs) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), cell.ShortCommand(target))

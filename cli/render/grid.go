@@ -15,7 +15,7 @@ import (
 type column struct {
 	title string
 	right bool // figures
-	least int  // cells that it takes even where nothing in it is that wide
+	least int  // cells that it takes even if nothing in it is that wide
 }
 
 // grid is a block of columns, two blanks apart, under one line of titles. Only cells of the last

@@ -153,7 +153,7 @@ func (t *table) gpus() grid {
 		gpu := &t.snap.GPUs[i]
 		free := t.signs.Bytes(gpu.Memory.Free)
 		if gpu.MIG {
-			free = t.signs.Dash // no process can use what no instance owns
+			free = t.signs.Dash // no process can use memory that belongs to no instance
 		}
 		forecast = forecast || gpu.FullIn != nil
 		g.rows = append(g.rows, []string{

@@ -48,7 +48,7 @@ const (
 type upgradeWatch struct {
 	sampler.DeviceReader
 	library interface{ NeedsRestart(error) bool }
-	since   time.Time // when the last restart was; zero where there was none
+	since   time.Time // when the last restart was; zero if there was none
 	now     func() time.Time
 	act     func() // does not wait
 }
@@ -67,7 +67,7 @@ func WatchUpgrades(src *sources.Set, previous *Handover, cancel func(error)) {
 
 func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := w.DeviceReader.Open()
-	age := w.now().Sub(w.since) // negative where the clock was set back
+	age := w.now().Sub(w.since) // negative if the clock was set back
 	if err != nil && w.library.NeedsRestart(err) && (age >= pause || age < 0) {
 		w.act()
 	}
@@ -83,13 +83,13 @@ func Now(p *command.Program, why error, kept *guard.Kept) error {
 	number := "-"
 	if kept != nil {
 		if file, err := writeKept(kept); err == nil {
-			defer func() { _ = file.Close() }() // only where the restart fails
+			defer func() { _ = file.Close() }() // only if the restart fails
 			number = strconv.Itoa(int(file.Fd()))
 		}
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
 	environ = append(environ, fmt.Sprintf("%s=%s %d %s", variable, number, p.Now().Unix(), why))
-	err := syscall.Exec("/proc/self/exe", os.Args, environ) // also where that file was removed or replaced
+	err := syscall.Exec("/proc/self/exe", os.Args, environ) // even if that file was removed or replaced
 	return command.Fail("%v, but vramscope could not restart itself for it: %w", why, err).Then("  start it again")
 }
 
@@ -130,7 +130,7 @@ func (h *Handover) TakeOver(sampling *sampler.Sampler) {
 	}
 }
 
-// writeKept writes what a guard keeps into a file in memory that the next process inherits.
+// writeKept writes the guard's kept state into a file in memory that the next process inherits.
 func writeKept(kept *guard.Kept) (*os.File, error) {
 	content, err := json.Marshal(kept)
 	if err != nil {
@@ -147,7 +147,7 @@ func writeKept(kept *guard.Kept) (*os.File, error) {
 	return file, nil
 }
 
-// readKept reads what writeKept wrote; nil where it is something else.
+// readKept reads what writeKept wrote; nil if it is something else.
 func readKept(fd int) *guard.Kept {
 	file := os.NewFile(uintptr(fd), "guard")
 	defer func() { _ = file.Close() }() // it was only read from

@@ -245,8 +245,8 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 	return keeper
 }
 
-// longPast returns what this daemon and the one before it have recorded, nil while that is
-// nothing. Clients that ask for it wait for the disk; the sampler does not.
+// longPast returns what this daemon and the previous one have recorded, nil while there is nothing.
+// Clients that ask for it wait for the disk; the sampler does not.
 func longPast(directory string, now func() time.Time) func() snapshot.History {
 	var mu sync.Mutex
 	var opened *recording.Recording // nil until there is something to read

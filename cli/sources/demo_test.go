@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// A past that is longer than any prelude goes on in the story: advise --demo --watch 2h.
+// A past that is longer than any prelude continues in the story: advise --demo --watch 2h.
 func TestSimulatedPastMayBeLong(t *testing.T) {
 	src := &Set{Options: sampler.Options{Interval: time.Minute}}
 	src.Simulate(simulator.Options{GPUs: 2}, 2*time.Hour, time.Now)

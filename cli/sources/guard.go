@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// NewGuard makes the guard that a policy asks for, and has the sampler show it its
-// snapshots; nil where the policy asks for none.
+// NewGuard makes the guard that a policy asks for, and makes the sampler pass it its snapshots; nil
+// if the policy asks for none.
 func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
 	if !policy.Guards() {
 		return nil
@@ -84,7 +84,7 @@ func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note f
 	return last
 }
 
-// PauseGuard pauses the daemon's guard or the monitor's own; nil where there can be neither.
+// PauseGuard pauses the daemon's guard or the monitor's own; nil if there can be neither.
 func (src *Set) PauseGuard(own *runner.Runner) func(context.Context, bool, time.Duration) error {
 	if own == nil && src.Daemon == nil {
 		return nil

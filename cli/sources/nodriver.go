@@ -58,7 +58,7 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 }
 
 // noGPU returns the error of a driver without a GPU. Visible is NVIDIA_VISIBLE_DEVICES, which the
-// container toolkit sets to void or none where no GPU was asked for.
+// container toolkit sets to void or none if no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &command.Failure{
 		Code:    command.ExitNoDriver,

@@ -55,7 +55,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 	}
 }
 
-// TestEveryFailureSaysWhatToDo goes through what a driver can say.
+// TestEveryFailureSaysWhatToDo goes through everything that a driver can report.
 func TestEveryFailureSaysWhatToDo(t *testing.T) {
 	for _, kind := range []error{
 		nvml.ErrLibraryNotFound, nvml.ErrDriverNotLoaded, nvml.ErrNoCgo, nvml.ErrVersionMismatch, nvml.ErrNoPermission,

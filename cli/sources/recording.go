@@ -21,8 +21,8 @@ type Recording struct {
 	program *command.Program
 }
 
-// OpenRecording opens the file or directory that is named, if any, or this user's
-// recordings; with --demo, those of the simulated box.
+// OpenRecording opens the named file or directory, if any, or this user's recordings; with --demo,
+// those of the simulated box.
 func OpenRecording(p *command.Program, named ...string) (*Recording, error) {
 	path := cmp.Or(named...)
 	where := cmp.Or(path, p.RecordingsOf(p.Flags.Demo))

@@ -32,7 +32,7 @@ func (src *Set) holdRoom(ctx context.Context, s *server.Server, result *flush.Re
 	return notes
 }
 
-// endRoom ends the leases of a server that is awake. They end by their TTL where it fails.
+// endRoom ends the leases of a server that is awake. They end by their TTL if it fails.
 func (src *Set) endRoom(ctx context.Context, command string) {
 	client, err := socket.DialLeases(ctx, src.Program.Daemons())
 	if err != nil {

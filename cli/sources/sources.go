@@ -36,7 +36,7 @@ type Set struct {
 	Library *nvml.Library  // nil in a demo
 	Table   *process.Table // nil in a demo, whose PIDs are not this machine's
 	Probes  *probe.Monitor // nil in a demo; read only while listen runs
-	Daemon  *socket.Reader // what a daemon reports of others' probes; nil in a demo
+	Daemon  *socket.Reader // what a daemon reports about others' probes; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
 	Signal  func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory. It is a real one or a simulated one.
@@ -106,7 +106,7 @@ func (src *Set) Details(wanted bool) {
 	}
 }
 
-// probeAsker is what a driverSource needs of the monitor of probes.
+// probeAsker is what a driverSource needs from the monitor of probes.
 type probeAsker interface {
 	Ask()
 	Listed(gpu string, pids []int)
@@ -116,7 +116,7 @@ type probeAsker interface {
 // found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
-	probes probeAsker // nil where there are none to ask
+	probes probeAsker // nil if there are none to ask
 
 	Listed  func([]nvml.Device) // takes what the driver lists each time that it is opened; may be nil
 	mu      sync.Mutex

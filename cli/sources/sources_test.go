@@ -66,7 +66,7 @@ func TestPIDsOfALostGPUAreNotLookedFor(t *testing.T) {
 	}
 }
 
-// all is every pid that is listed on some GPU.
+// all returns every pid that is listed on some GPU.
 func (l listedPIDs) all() (pids []int) {
 	for _, listed := range l {
 		pids = append(pids, listed...)

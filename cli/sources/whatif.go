@@ -45,8 +45,9 @@ func rowsOf(snap *snapshot.Snapshot, pid int) []snapshot.Process {
 	return slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
 }
 
-// RoomOf returns what PyTorch has of a process's GPU, and what else the process has there; 0: not known, as where it
-// uses several GPUs, of which it is not known which it counts first.
+// RoomOf returns how much of a process's GPU PyTorch has, and what else the process has there; 0:
+// unknown, for example if it uses several GPUs, because then it is unknown which one it counts
+// first.
 func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
 	rows := rowsOf(snap, pid)
 	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {

@@ -104,7 +104,7 @@ func TestReadTrace(t *testing.T) {
 	}
 }
 
-// The probe is asked for nothing where a replay would be of no use.
+// The probe is asked for nothing if a replay would not help.
 func TestWhatIsNotReplayed(t *testing.T) {
 	table := process.NewTable("/proc")
 	id, err := table.Identify(os.Getpid())

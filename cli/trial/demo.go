@@ -60,7 +60,7 @@ func newShortage(ctx context.Context, p *command.Program, rescue bool) *shortage
 		guarding.Flusher = src.Flusher(s.sampling.Refresh)
 	}
 	src.CatchUp(s.sampling, time.Second)
-	go func() { _ = s.sampling.Run(ctx) }() // a panic ends in a story that stands still
+	go func() { _ = s.sampling.Run(ctx) }() // after a panic the story stands still
 	return s
 }
 
@@ -75,7 +75,7 @@ func (s *shortage) outcome() *snapshot.Event {
 	return nil
 }
 
-// row returns a program's row; nil where it does not run.
+// row returns a program's row; nil if it does not run.
 func (s *shortage) row(name string) *snapshot.Process {
 	snap := s.sampling.Latest()
 	for i := range snap.Rows {
@@ -216,7 +216,7 @@ func (t *teller) begin(says, left, right string) error {
 	return t.print([]byte(t.words(s.Badge, "SIMULATED") + t.words(s.Dim, " "+says) + "\n" + t.beside(t.words(s.Strong, "$ "+left), t.words(s.Strong, "$ "+right))))
 }
 
-// scene prints what is in the panes now.
+// scene prints the present content of the panes.
 func (t *teller) scene(title, panes string) error {
 	heading := fmt.Sprintf("%3s  %s", quantity.BriefDuration(time.Since(t.began).Truncate(time.Second)), title)
 	return t.print([]byte("\n" + t.words(t.look.Styles.Title, heading) + "\n" + panes))

@@ -37,7 +37,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	}
 	src := sources.OpenWith(p, s, 0)
 	snap := src.GPUs()
-	_, b.devices = src.Driver.Opened() // where it fails, CUDA reports the same error
+	_, b.devices = src.Driver.Opened() // if it fails, CUDA reports the same error
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		b.free[g.UUID] = g.Memory.Free.Or(0)
@@ -76,7 +76,7 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 }
 
 // wantedUUID returns the UUID, or its beginning, of the GPU asked for. An index is
-// NVML's, and CUDA's own only where there is no NVML.
+// NVML's, and CUDA's own only if there is no NVML.
 func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 	index, err := strconv.Atoi(b.wanted)
 	if err != nil {

@@ -52,7 +52,8 @@ func (s *sharing) answer(path string) ([]byte, error) {
 	return []byte("vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"), nil // of /metrics
 }
 
-// uses returns what the server and the training use. Memory comes and goes a moment after the server was asked.
+// uses returns what the server and the training use. The server's memory changes a moment after it
+// was asked.
 func (s *sharing) uses() (server, trains quantity.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 """An inference server keeps the keys and values of prefixes that may be asked again.
 
-Under a selective flush it drops those that no request uses; they are computed anew
+Under a selective flush it drops those that no request uses; they are computed again
 when they are asked for.
 
     vramscope run -- python3 kv_cache.py

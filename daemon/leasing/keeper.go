@@ -138,7 +138,7 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.wanted.Store(&w)
 }
 
-// wanted is what the first claim of the queue waits for.
+// wanted returns what the first claim of the queue waits for.
 type wanted struct {
 	free  map[string]quantity.Bytes
 	count int
@@ -152,7 +152,7 @@ func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
 	return nil, 0
 }
 
-// settle writes down what has changed, and wakes who waits for it. The lock is held.
+// settle writes down what has changed, and wakes the claims that wait. The lock is held.
 func (k *Keeper) settle() error {
 	changed := k.ledger.Changed()
 	var err error
@@ -276,7 +276,7 @@ func (k *Keeper) Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, 
 	return k.change(uid, id, func(le *lease.Lease) { k.ledger.Renew(k.Now(), le, ttl) })
 }
 
-// Release ends a lease. Its processes go on.
+// Release ends a lease. Its processes continue.
 func (k *Keeper) Release(uid uint32, id string) (schema.Lease, error) {
 	return k.change(uid, id, func(le *lease.Lease) { k.ledger.Release(k.Now(), le, "released") })
 }

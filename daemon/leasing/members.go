@@ -88,7 +88,7 @@ func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link,
 			id = m.nameIn(row.ID.Process)
 		}
 		named[p] = id
-		if owners[id] != uid { // whoever names another user's lease is not in it
+		if owners[id] != uid { // a process that names another user's lease does not belong to it
 			named[p] = ""
 		}
 	}

@@ -97,7 +97,7 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	return message
 }
 
-// mostOn returns the process on a device that has most by a figure, nil if none has any.
+// mostOn returns the process on a device with the highest value of a figure, nil if none has any.
 func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Process) quantity.Bytes) (most *snapshot.Process) {
 	largest := quantity.Bytes(0)
 	for i := range snap.Rows {

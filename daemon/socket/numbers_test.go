@@ -82,7 +82,7 @@ func TestEveryFieldHasADecision(t *testing.T) {
 	}
 }
 
-// presence is whether a text is in what others get.
+// presence says whether a text is in what others get.
 func presence(t *testing.T, of any, text string) string {
 	t.Helper()
 	encoded, err := json.Marshal(of)

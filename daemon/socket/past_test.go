@@ -93,7 +93,7 @@ func TestPastIsTheDaemons(t *testing.T) {
 	if got, want := mine.Events(5), theirs.Events(5); len(got) != len(want) || len(got) > 0 && got[0].Message != want[0].Message {
 		t.Errorf("events %+v, want %+v", got, want)
 	}
-	// Graphs are the same to the byte, also where one answer cannot have all points.
+	// Graphs are the same to the byte, even if one answer cannot have all points.
 	row := latest.Rows[0].ID
 	for _, key := range []snapshot.SeriesKey{{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, {Metric: metric.Used, GPUUUID: row.GPUUUID, Row: row}} {
 		for _, c := range []struct {

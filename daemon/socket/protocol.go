@@ -40,7 +40,7 @@ const (
 	cmdSpan     = "span"
 	cmdEvents   = "events"
 	cmdGuard    = "guard"       // the guard's state
-	cmdPause    = "guard_pause" // has the guard do nothing for a while
+	cmdPause    = "guard_pause" // makes the guard do nothing for a while
 	cmdRescue   = "rescue"      // have memory freed for an allocation that has failed
 	cmdRescued  = "rescued"     // what came of it
 	cmdClaim    = "lease_claim"
@@ -76,7 +76,7 @@ type request struct {
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`
 
-	// For leases: a claim has Bytes for each GPU, and PID or Self where it is for a process.
+	// For leases: a claim has Bytes for each GPU, and PID or Self if it is for a process.
 	Lease    string   `json:"lease,omitempty"` // of a claim: one that has waited before
 	Count    int      `json:"count,omitempty"`
 	GPUs     []string `json:"gpus,omitempty"` // that would do; none: all

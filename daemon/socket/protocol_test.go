@@ -90,8 +90,8 @@ func TestEventsHaveALimit(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever a client sends is answered with one line of JSON, which
-// shows nothing to others.
+// FuzzRequest: everything that a client sends is answered with one line of JSON, which shows
+// nothing to others.
 func FuzzRequest(f *testing.F) {
 	for line := range strings.Lines(everything()) {
 		f.Add([]byte(line), true)
@@ -113,7 +113,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever a daemon sends, a monitor takes figures that can be, or none.
+// FuzzAnswer: whatever a daemon sends, a monitor accepts only possible figures.
 func FuzzAnswer(f *testing.F) {
 	b := newBox()
 	s := &Server{options: Options{

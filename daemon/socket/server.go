@@ -24,7 +24,7 @@ type Options struct {
 	Directory string
 	Share     Share
 	Latest    func() *snapshot.Snapshot // nil before the first
-	Answers   func() []probe.Answer     // what the probes answer; nil where none are read
+	Answers   func() []probe.Answer     // returns the probes' answers; nil if none are read
 	History   snapshot.History
 	Status    func() Status // without Proto, PID, UID and View
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil

@@ -24,7 +24,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// TestMain runs the screen itself where a journey asks for it.
+// TestMain runs the screen itself if a journey asks for it.
 func TestMain(m *testing.M) {
 	if play := os.Getenv("VRAMSCOPE_FLEET_PLAY"); play != "" {
 		os.Exit(perform(play))

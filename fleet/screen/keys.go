@@ -16,7 +16,7 @@ type binding struct {
 	names []string // tea.KeyPressMsg.String
 	shown string
 	does  string
-	hint  string // on the keys line, "" where it is not there
+	hint  string // on the keys line, "" if it is not there
 	act   func(*model) tea.Cmd
 }
 

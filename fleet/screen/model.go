@@ -202,8 +202,8 @@ func (m *model) move(by int) {
 	}
 }
 
-// How many lines beyond those in view are asked for, so that a little scrolling asks for nothing;
-// and the limit, beyond which one filters.
+// How many lines beyond the visible ones are asked for, so that scrolling a little asks for
+// nothing; and the limit, beyond which users filter.
 const (
 	spareLines = 20
 	mostLines  = 500

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// opening is a box whose figures are awaited, while the screen goes on.
+// opening is a box whose figures are awaited, while the screen continues.
 type opening struct {
 	name   string
 	began  time.Time

@@ -30,7 +30,7 @@ func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Ad
 	return expandable.of(free-expandablePage, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
 }
 
-// Replay is what PyTorch's allocator does with the requests of a process under some settings.
+// Replay is how PyTorch's allocator serves the requests of a process under some settings.
 type Replay struct {
 	Settings string
 	Reserved quantity.Bytes // at its highest

@@ -36,8 +36,8 @@ const (
 type Measure struct {
 	Rule    Rule
 	Setting string // as its framework spells it; "" for a change of the program
-	Price   string // "" where there is none
-	Source  string // URL of the documentation; "" where it is vramscope's own
+	Price   string // "" if there is none
+	Source  string // URL of the documentation; "" if it is vramscope's own
 }
 
 // Advice is a measure for a process.

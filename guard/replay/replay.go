@@ -100,7 +100,7 @@ func (r *Replay) Summary() Summary {
 	return s
 }
 
-// stays returns how much of what a flush freed is still free.
+// stays returns how much of the freed memory is still free.
 func (r *Replay) stays(w *watched) quantity.Bytes {
 	if l := r.ledgers[w.row]; l != nil {
 		return min(w.freed, l.saved)

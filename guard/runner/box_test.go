@@ -21,7 +21,7 @@ const (
 	uuid = "GPU-0"
 )
 
-// box is a GPU of 80 GiB, on which what a flush frees is free at the next sample.
+// box is a GPU of 80 GiB, on which freed memory is free at the next sample.
 type box struct {
 	*Runner
 	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really; -1: it does not answer

@@ -20,7 +20,7 @@ type Flusher interface {
 
 // Runner runs an engine. Its methods may be called by any goroutine.
 type Runner struct {
-	// Flusher carries out; nil where the engine is never in mode act.
+	// Flusher carries out; nil if the engine is never in mode act.
 	Flusher Flusher
 	// Sample takes a fresh snapshot, which the runner observes too; for rescues.
 	Sample func(context.Context) *snapshot.Snapshot
@@ -31,7 +31,8 @@ type Runner struct {
 	// Failed is called if the audit log cannot be written; may be nil.
 	Failed func(error)
 	Clock  func() time.Time
-	// Wanted is what the first claim of the leases waits for; nil where there are none. It must not wait.
+	// Wanted returns what the first claim of the leases waits for; nil if there are none. It must
+	// not wait.
 	Wanted func() (free map[string]quantity.Bytes, devices int)
 
 	mu     sync.Mutex

@@ -71,7 +71,7 @@ func TestCarryAsksForWhatWasDecided(t *testing.T) {
 	}
 }
 
-// A pause ends also where the newest snapshot is older than the request.
+// A pause ends even if the newest snapshot is older than the request.
 func TestPauseIsEnded(t *testing.T) {
 	r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))
 	r.Observe(&snapshot.Snapshot{Time: time.Now().Add(-time.Second)})

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// endless never ends, and counts what was read of it.
+// endless never ends, and counts the bytes read from it.
 type endless struct{ read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {

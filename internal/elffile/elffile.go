@@ -1,5 +1,5 @@
-// Package elffile reads what vramscope needs of an ELF file: its segments, and the
-// symbols and libraries of its dynamic section.
+// Package elffile reads what vramscope needs from an ELF file: its segments, and the symbols and
+// libraries of its dynamic section.
 //
 //	Open → File ── Segments, Interpreter
 //	         └──── Symbols, Needed

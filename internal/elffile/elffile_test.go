@@ -68,7 +68,7 @@ func file(n int, names string) []byte {
 	return b.Bytes()
 }
 
-// counted counts the bytes that are read of a file, which seems to go on for ever.
+// counted counts the bytes that are read from a file, which seems never to end.
 type counted struct {
 	content []byte
 	read    int
@@ -85,7 +85,7 @@ func (c *counted) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// plain is what debug/elf reads of a file, false where it cannot.
+// plain returns what debug/elf reads from a file, false if it cannot.
 func plain(content []byte, wanted []string) (found map[string]Symbol, needed []string, progs []*elf.Prog, ok bool) {
 	f, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {

@@ -54,7 +54,7 @@ func defaultDriver() Driver {
 	return Driver{Version: "550.163.01", NVMLVersion: "12.550.163.01", CUDAVersion: 12040, Generation: 1}
 }
 
-// H100 returns an NVIDIA H100 80GB HBM3 with nothing on it, as number index of a box.
+// H100 returns an empty NVIDIA H100 80GB HBM3, as number index of a box.
 func H100(index int) GPU {
 	i := uint64(index)
 	return GPU{

@@ -30,7 +30,7 @@ const (
 	V1Only  Variant = "v1"      // the first version of every call and no MIG; the symbols of the others are absent
 )
 
-// ErrNoCompiler is returned where there is no C compiler.
+// ErrNoCompiler is returned if there is no C compiler.
 var ErrNoCompiler = errors.New("no C compiler: install gcc or clang, or set CC")
 
 //go:embed state/*.c state/*.h nvml/*.c nvml/*.h cuda/*.c cuda/*.h cudart/*.c cudart/*.h idle/*.c devices/*.c

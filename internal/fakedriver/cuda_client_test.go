@@ -41,7 +41,7 @@ const (
 	captureImplicit    = "906"
 )
 
-// cudaProgram is testdata/cuda_client.c: a process that allocates.
+// cudaProgram runs testdata/cuda_client.c: a process that allocates.
 type cudaProgram struct {
 	*client
 	cmd  *exec.Cmd
@@ -88,7 +88,7 @@ func (p *cudaProgram) signal(signal syscall.Signal) {
 	}
 }
 
-// script is questions and the answers to them.
+// script sends requests and checks their answers.
 func (p *cudaProgram) script(lines ...string) {
 	p.t.Helper()
 	for i := 0; i+1 < len(lines); i += 2 {

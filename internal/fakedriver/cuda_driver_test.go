@@ -117,7 +117,7 @@ func TestCallsThatFailAndHang(t *testing.T) {
 	first.want("info", "999 0 0")
 	second.want("info", fmt.Sprintf("0 %d %d", box.GPUs[1].Free-contextBytes, box.GPUs[1].Total-box.GPUs[1].Reserved))
 	second.send("ctxsync")
-	first.want("alloc 0 1000", success) // others go on meanwhile
+	first.want("alloc 0 1000", success) // others continue meanwhile
 	box.GPUs[0].Faults, box.GPUs[1].Faults = nil, nil
 	view.write(box)
 	if got := second.answer(); got != success {

@@ -75,7 +75,7 @@ func TestContexts(t *testing.T) {
 	program.want("newcontext 0", success)
 	holds(2 * contextBytes)
 	program.script("alloc 0 2097152", success, "destroycontext", success)
-	holds(contextBytes) // what was allocated in it has gone with it
+	holds(contextBytes) // its allocations have gone with it
 	program.want("release 0", success)
 	holds(contextBytes)
 	program.script("async 1 1000", success, "release 0", success)
@@ -131,7 +131,7 @@ func TestVisibleDevices(t *testing.T) {
 	}
 }
 
-// On a MIG instance a process stands in the instance's list, and in its GPU's.
+// A process on a MIG instance is in the instance's list, and in its GPU's.
 func TestAllocationsOnAnInstance(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.MIG()

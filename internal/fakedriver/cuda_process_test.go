@@ -332,7 +332,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{first.pid(): contextBytes + gib, second.pid(): contextBytes})
 }
 
-// NVML and CUDA in one process: what the one opens must not end what the other has.
+// NVML and CUDA in one process: what one of them opens must not end what the other has.
 func TestBothLibrariesInOneProcess(t *testing.T) {
 	t.Parallel()
 	python := needs.Tool(t, "python3")

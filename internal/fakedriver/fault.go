@@ -45,7 +45,7 @@ func (f *Faults) ReportSize(call string, count uint64) {
 	*f = append(*f, Fault{"size", call, count})
 }
 
-// ReportCount makes SUCCESS of a call come with this count, whatever was written.
+// ReportCount makes a successful call return this count, whatever was written.
 func (f *Faults) ReportCount(call string, count uint64) {
 	*f = append(*f, Fault{"count", call, count})
 }

@@ -53,8 +53,8 @@ func TestVersionedMemory(t *testing.T) {
 	c.want("memory2 0 2", second)
 }
 
-// Callers of the first two versions of this call pass a shorter struct than
-// nvml.h declares; whatever is written behind it is their memory.
+// Callers of the first two versions of this call pass a shorter struct than nvml.h declares; bytes
+// written beyond it would be in other memory of theirs.
 func TestBusIDsKeepToTheStructOfTheirVersion(t *testing.T) {
 	t.Parallel()
 	c := startClient(t, fakedriver.Box(1, 0))
@@ -196,7 +196,7 @@ func TestHangEndsWhenTheStateSaysSo(t *testing.T) {
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("a call that hangs for 30 ms took %v", took)
 	}
-	c.want("memory1 0", "0 …") // the other calls go on
+	c.want("memory1 0", "0 …") // the other calls continue
 
 	c.send("power 0")
 	answered := make(chan string, 1)

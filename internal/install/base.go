@@ -72,8 +72,8 @@ func owner(path string) (uint32, error) {
 	return st.Uid, err
 }
 
-// Possible returns the part of a cache's path that is there. It refuses a cache in which
-// Below could make nothing.
+// Possible returns the existing part of a cache's path. It refuses a cache in which Below could
+// make nothing.
 func Possible(cache string) (string, error) {
 	path, err := Trusted(cache)
 	if err != nil {

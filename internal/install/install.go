@@ -26,7 +26,7 @@ func Unpack(packed []byte) ([]byte, error) {
 	return bounded.First(unpacked, packedMost)
 }
 
-// Directory makes a directory where there is none. It refuses one that is another
+// Directory makes a directory if there is none. It refuses one that is another
 // user's, a link, or can be written by others.
 func Directory(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -71,7 +71,7 @@ func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	writable := info.Mode().Perm() & 0o022
 	if ok && writable == 0o020 && owner.Gid == gid && gid == uid && uid != 0 {
-		// A group with the same number as the user is the user's own: where there are such
+		// A group with the same number as the user is the user's own: if there are such
 		// groups, the usual umask is 002.
 		writable = 0
 	}

@@ -11,7 +11,7 @@ type Caught struct {
 	stack []byte
 }
 
-// Catch takes what recover returned; it is nil where there was no panic. One
+// Catch takes what recover returned; it is nil if there was no panic. One
 // that was caught before keeps its first stack.
 func Catch(value any) *Caught {
 	if value == nil {

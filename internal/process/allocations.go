@@ -44,7 +44,7 @@ type allocated struct {
 const allocationsEvery = 10 * time.Second
 
 // Allocations returns the GPUs that jobs have, as the last search found them. It begins a search
-// where one is due, and waits for it.
+// if one is due, and waits for it.
 func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
 	s := t.slurm
 	s.mu.Lock()

@@ -105,9 +105,9 @@ func jobIn(environment []byte, job Job) Job {
 // errUnread stands for a file that was not needed and not read.
 var errUnread = errors.New("not read")
 
-// effectiveUID returns the user whose rights a process has: the owner of its directory,
-// /proc/PID. The files in it are root's where the process cannot be dumped.
-// Source: task_dump_owner in https://github.com/torvalds/linux/blob/master/fs/proc/base.c
+// effectiveUID returns the user whose rights a process has: the owner of its directory, /proc/PID.
+// The files in it are root's if the process cannot be dumped. Source: task_dump_owner in
+// https://github.com/torvalds/linux/blob/master/fs/proc/base.c
 //
 // The line in /proc/PID/status costs four times as much: the first call may read a thousand.
 func effectiveUID(directory string) quantity.Optional[uint32] {
@@ -183,7 +183,7 @@ func notInHostname(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// Namespace returns the inode of a process's pid namespace, 0 where it may not be read. The
+// Namespace returns the inode of a process's pid namespace, 0 if it may not be read. The
 // process is a pid, or "self".
 func Namespace(root, process string) uint64 {
 	var link [64]byte

@@ -16,7 +16,7 @@ import (
 // distributed job and about limits. All are unknown if the environment may not be read; Distributed
 // is also unknown if the environment is incomplete.
 type Hints struct {
-	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also where it is not set
+	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also if it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
 
 	Rank       quantity.Optional[int]     // its number in a distributed job

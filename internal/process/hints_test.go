@@ -108,7 +108,7 @@ func TestLimitThatWasCut(t *testing.T) {
 	}
 }
 
-// A program that sets its title writes over its environment: what that said is not known.
+// A program that sets its title overwrites its environment, whose former content is unknown.
 func TestWishesOfAnEnvironmentThatIsNotWhole(t *testing.T) {
 	for name, environment := range map[string]string{
 		"empty": "", "cleared": "\x00\x00\x00\x00", "a title": "ray::Worker.step\x00\x00\x00", "its end": "p --lr=1\x00\x00\x00",

@@ -14,7 +14,7 @@ import (
 // Holder is a process that has device files of NVIDIA's driver open.
 type Holder struct {
 	PID    int
-	Minors []int // of GPUs, ascending; none where it has only files that all GPUs share
+	Minors []int // of GPUs, ascending; none if it has only files that all GPUs share
 }
 
 // The bounds of a search.

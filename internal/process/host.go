@@ -42,7 +42,7 @@ func (t *Table) readHost(host *Host) {
 	}
 }
 
-// UserName returns the name of a user; "" where there is none, or while the directory
+// UserName returns the name of a user; "" if there is none, or while the directory
 // service has not answered.
 func (t *Table) UserName(uid uint32) string {
 	if name, _ := t.users.name(uid); name != "" {

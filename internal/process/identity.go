@@ -13,8 +13,8 @@ import (
 // and pid namespace is not.
 type Identity struct {
 	PID       int    // in the namespace of this /proc; the driver's pid
-	StartTime uint64 // clock ticks since boot: field 22 of /proc/PID/stat; 0 where the pid is not in our /proc
-	Namespace uint64 // inode of /proc/PID/ns/pid; 0 where it may not be read
+	StartTime uint64 // clock ticks since boot: field 22 of /proc/PID/stat; 0 if the pid is not in our /proc
+	Namespace uint64 // inode of /proc/PID/ns/pid; 0 if it may not be read
 }
 
 // Key is an identity without the pid namespace, which one of two readers may not know.
@@ -42,8 +42,8 @@ func (id Identity) Whose() string {
 	return "another container's process"
 }
 
-// Same reports whether two identities are of one process. A namespace that could
-// not be read equals any.
+// Same reports whether two identities belong to one process. A namespace that could not be read
+// equals any other.
 func (id Identity) Same(other Identity) bool {
 	if id.PID != other.PID || id.StartTime != other.StartTime {
 		return false

@@ -242,7 +242,7 @@ func isSLUID(name string) bool {
 }
 
 // numberAtStart returns the number of a job, with its index in an array, in "12.server",
-// "12[3].server" or systemd's "12\x5b3\x5d.server"; "" where there is none.
+// "12[3].server" or systemd's "12\x5b3\x5d.server"; "" if there is none.
 func numberAtStart(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	number, index, isArray := strings.Cut(strings.NewReplacer(`\x5b`, "[", `\x5d`, "]").Replace(name), "[")
@@ -256,7 +256,7 @@ func numberAtStart(name string) string {
 	}
 }
 
-// slotName returns the name of an HTCondor slot in "slot1_1@node", "" where there is none.
+// slotName returns the name of an HTCondor slot in "slot1_1@node", "" if there is none.
 func slotName(part string) string {
 	name, _, _ := strings.Cut(part, "@")
 	number, ok := strings.CutPrefix(name, "slot")

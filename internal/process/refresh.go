@@ -92,7 +92,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 // wait takes the facts in when they come. It reports whether the deadline came first.
 func (e *entry) wait(deadline <-chan time.Time) (late bool) {
 	if e.collect(); e.pending == nil {
-		return false // also where the deadline has passed
+		return false // even if the deadline has passed
 	}
 	select {
 	case f := <-e.pending:

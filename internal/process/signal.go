@@ -21,7 +21,7 @@ func refuse(format string, args ...any) error {
 }
 
 // pidfds are the system calls that make a signal safe: an open descriptor stands
-// for one process, also where its pid is reused.
+// for one process, even if its pid is reused.
 type pidfds interface {
 	open(pid int) (fd int, err error)
 	send(fd int, signal syscall.Signal) error

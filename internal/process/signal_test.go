@@ -56,7 +56,7 @@ func TestSignalReachesTheProcess(t *testing.T) {
 	wantRefusal(t, err, "has ended")
 }
 
-// spy stands in for the kernel and records what is sent.
+// spy replaces the kernel and records what is sent.
 type spy struct {
 	openError error
 	sent      []syscall.Signal

@@ -105,7 +105,7 @@ func (s *slurmJobs) number(sluid string, stepd func() string) string {
 }
 
 // named returns a job with the number that has become known since its process was read, so that
-// all processes of a job have its number from the same moment on.
+// all processes of a job have its number from the same moment.
 func (s *slurmJobs) named(job Job) Job {
 	if job.Kind == "slurm" && isSLUID(job.ID) {
 		s.mu.Lock()
@@ -174,7 +174,7 @@ func (t *Table) numberOfStepd(directory string) string {
 		if !strings.HasPrefix(entry.Name(), "step_") || !isRoots(stepd) {
 			continue
 		}
-		pids, _ := ReadLimited(stepd+"/cgroup.procs", commandSize) // "" where it has ended
+		pids, _ := ReadLimited(stepd+"/cgroup.procs", commandSize) // "" if it has ended
 		for pid := range strings.FieldsSeq(string(pids)) {
 			dir := t.root + "/" + pid
 			program, err := os.Readlink(dir + "/exe")

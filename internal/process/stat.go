@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stat is what the Table needs of /proc/PID/stat.
-// Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+// stat holds what the Table needs from /proc/PID/stat. Source:
+// https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 //
 // Every process's stat is read again and again: procfs, which scans all 52 fields with
 // fmt.Fscan, takes 20 µs and 50 allocations; this takes 1 µs and none.

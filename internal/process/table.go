@@ -39,8 +39,8 @@ type Table struct {
 	owner    func(directory string) quantity.Optional[uint32]
 	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
 
-	namespace uint64             // pid namespace of this program; 0 where it is unknown
-	isHidden  func(pid int) bool // isHidden; nil where root is not the kernel's /proc
+	namespace uint64             // pid namespace of this program; 0 if it is unknown
+	isHidden  func(pid int) bool // isHidden; nil if root is not the kernel's /proc
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.

@@ -44,7 +44,7 @@ func Resolve(file string, paths ...*string) {
 	}
 }
 
-// Values reads what a configuration names. The first error stays.
+// Values reads what a configuration names. It keeps the first error.
 type Values struct{ Err error }
 
 // Text returns a text of the configuration or, if a file is named, the text of that file, which is

@@ -49,7 +49,7 @@ func (o Optional[T]) Known() bool { return o.source != Nowhere }
 // Value returns the value and whether it is known.
 func (o Optional[T]) Value() (T, bool) { return o.value, o.source != Nowhere }
 
-// Or returns the value, or fallback where it is unknown.
+// Or returns the value, or fallback if it is unknown.
 func (o Optional[T]) Or(fallback T) T {
 	if o.source == Nowhere {
 		return fallback
@@ -63,7 +63,7 @@ func (o Optional[T]) Source() Source { return o.source }
 // As returns a value as another type of number.
 func As[T, V ~int | ~int64 | ~float64](v Optional[V]) Optional[T] { return From(T(v.value), v.source) }
 
-// MarshalJSON writes the bare value, or null where it is unknown.
+// MarshalJSON writes the bare value, or null if it is unknown.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if o.source == Nowhere {
 		return null, nil

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a process may call itself.
+// hostile lists names that a process may give itself.
 func hostile() []string {
 	return []string{
 		"\x1b[2J\x1b[1;1Hgone", "\x1b]0;title\a", "\x1b]52;c;cm0gLXJm\x1b\\", "\x9b31mred\x9c", "\u009b2J",

@@ -152,7 +152,8 @@ class Replay:
         return {"reserved": cuda.max_memory_reserved(), "allocated": cuda.max_memory_allocated(), "failed": failed, "at": at}
 
     def estimate(self, settings):
-        """Why the replay is no more than that, None if it is exact: then the program's own settings reserve what they did."""
+        """Why the replay is only an estimate, None if it is exact: then the program's own settings
+        reserve what they did."""
         if not self.trace.whole:
             return "it does not begin with the first allocation; what was live before is allocated first, in the order of the addresses"
         if self.trace.released:

@@ -61,7 +61,7 @@ type Result struct {
 	Reserved   quantity.Bytes `json:"reserved_bytes"` // at its highest
 	Allocated  quantity.Bytes `json:"allocated_bytes"`
 	Fragmented quantity.Bytes `json:"fragmented_bytes"` // when most was reserved
-	Failed     *bool          `json:"out_of_memory"`    // null where the GPU's size is not known
+	Failed     *bool          `json:"out_of_memory"`    // null if the GPU's size is not known
 	Smallest   *int           `json:"smallest_gpu_gib"` // that holds it
 }
 
@@ -69,7 +69,7 @@ type Result struct {
 var sizes = []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 80, 96, 141, 192}
 
 // Replay replays the traces in a snapshot under their own settings and others, on a GPU of which PyTorch has memory,
-// 0 where that is not known. outside is what the process needs of a GPU besides.
+// 0 if that is not known. outside is what the process needs of a GPU besides.
 func (p *Python) Replay(ctx context.Context, snapshot []byte, settings []string, memory, outside quantity.Bytes) (doc Document, err error) {
 	packed, err := standIns.ReadFile("runtime-" + runtime.GOARCH + ".so.gz")
 	library, broken := install.Unpack(packed)

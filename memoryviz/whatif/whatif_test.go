@@ -64,7 +64,7 @@ func segment(address, size int) entry {
 		"blocks": []entry{{"state": "active_allocated", "size": size}}}
 }
 
-// python returns one with the stand-in for PyTorch, which links a runtime.
+// python returns an interpreter with the stand-in for PyTorch, which links a runtime.
 func python(t *testing.T, linked string) *Python {
 	t.Helper()
 	needs.Tool(t, "python3")
@@ -103,7 +103,7 @@ func pickled(t *testing.T, value any) []byte {
 	return out
 }
 
-// noted is what the probe has written behind the pickle, of device 2.
+// noted returns what the probe has written after the pickle, for device 2.
 func noted(pickle []byte, emptied ...int) []byte {
 	return fmt.Appendf(pickle, `{"emptied":{"2":%s}}`, strings.ReplaceAll(fmt.Sprint(emptied), " ", ","))
 }
@@ -224,7 +224,7 @@ func TestWhatIsNotReplayed(t *testing.T) {
 	}
 }
 
-// Where not even the first allocation fits, nothing was reserved, and nothing fragmented.
+// If not even the first allocation fits, nothing was reserved, and nothing is fragmented.
 func TestNothingFits(t *testing.T) {
 	p := python(t, "libcudart.so.12")
 	doc, err := p.Replay(t.Context(), pickled(t, memory(history())), []string{}, mib, 0)

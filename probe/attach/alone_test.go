@@ -18,7 +18,7 @@ import (
 
 // TestSimultaneousAttaches: one of four attaches succeeds, and the others say why they do not.
 func TestSimultaneousAttaches(t *testing.T) {
-	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
+	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 if it is not set
 	for version, python := range anyPythons(t) {
 		for round := range max(times, 1) {
 			name := []string{"churn", "threads", "sleeping", "loop"}[round%4]

@@ -141,7 +141,7 @@ func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, err
 }
 
 // startTime is how long a probe that has begun to start may take to answer. Each of
-// its first system calls may wait until C code lets go of the GIL.
+// its first system calls may wait until C code releases the GIL.
 const startTime = time.Minute
 
 // await waits until the probe answers, or returns why it does not.

@@ -30,7 +30,7 @@ func TestGdbWithoutRegistersHarmsNothing(t *testing.T) {
 			if plan.Possible() == refused {
 				t.Errorf("%s: %+v", name, plan.Checks)
 			}
-			plan.Method, plan.Checks = GDB, nil // also where the plan refuses it
+			plan.Method, plan.Checks = GDB, nil // even if the plan refuses it
 			if _, err := a.Enter(t.Context(), &plan); err != nil != refused || refused && !errors.Is(err, errRegisters) {
 				t.Errorf("%s: %v", name, err)
 			}

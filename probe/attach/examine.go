@@ -145,7 +145,7 @@ func (a *Attacher) checkOwner(plan *Plan, state *status) {
 	}
 }
 
-// The capability that allows ptrace where it is restricted.
+// The capability that allows ptrace if it is restricted.
 // Source: https://www.kernel.org/doc/html/latest/admin-guide/LSM/Yama.html
 const capSysPtrace = 19
 

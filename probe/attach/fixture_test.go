@@ -62,7 +62,7 @@ func (f *fixture) of(names ...string) string {
 	return filepath.Join(append([]string{f.proc, "500"}, names...)...)
 }
 
-// compiled builds a library that exports functions and, where it is not 0,
+// compiled builds a library that exports functions and, if it is not 0,
 // Py_Version.
 func (f *fixture) compiled(path string, version uint32, functions ...string) {
 	f.Helper()

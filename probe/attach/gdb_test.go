@@ -110,7 +110,7 @@ func TestBusyProgramsSurviveAttach(t *testing.T) {
 			}
 		}
 	})
-	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 where it is not set
+	times, _ := strconv.Atoi(os.Getenv(rounds)) // 0 if it is not set
 	var stood []time.Duration
 	targets := busy
 	if testing.Short() {

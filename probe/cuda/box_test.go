@@ -140,7 +140,7 @@ func (g *gpu) play(p *Process, from, to time.Duration) {
 	}
 }
 
-// used is this process's memory on the GPU from NVML; 0 if it is not listed.
+// used returns this process's memory on the GPU from NVML; 0 if it is not listed.
 func (g *gpu) used() quantity.Bytes {
 	g.Helper()
 	reading, err := g.nvml.Read(g.devices[g.index])

@@ -187,7 +187,7 @@ func TestHangingFlush(t *testing.T) {
 	r.end()
 }
 
-// freed is what a flush freed on all devices.
+// freed returns what a flush freed on all devices.
 func freed(result probe.FlushResult) quantity.Bytes {
 	var sum quantity.Bytes
 	for _, d := range result.Devices {

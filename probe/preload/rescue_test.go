@@ -23,7 +23,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// rescuer is a daemon of a test's own: what it answers is the test's.
+// rescuer is a daemon in a test: the test decides what it answers.
 type rescuer struct {
 	*box
 	path   string

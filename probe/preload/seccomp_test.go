@@ -140,7 +140,7 @@ func stats(t *testing.T, conn net.Conn) {
 	}
 }
 
-// sealed lets a program go on to its filter and then to its end.
+// sealed lets a program continue to its filter and then to its end.
 func (r *run) sealed(t *testing.T, then func()) string {
 	t.Helper()
 	if _, err := io.WriteString(r.in, "a"); err != nil {

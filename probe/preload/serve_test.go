@@ -170,7 +170,7 @@ func TestTooManyMonitorsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })                     // answered already
-		_, _ = io.WriteString(conn, `{"id":1,"cmd":"hello"}`+"\n") // fails where it is refused
+		_, _ = io.WriteString(conn, `{"id":1,"cmd":"hello"}`+"\n") // fails if it is refused
 		answer := make([]byte, 4096)
 		n, err := conn.Read(answer)
 		if err != nil {

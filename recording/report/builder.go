@@ -15,7 +15,7 @@ import (
 // Question selects what a report covers.
 type Question struct {
 	From, To       time.Time // whole minutes
-	Oldest, Newest time.Time // the samples that there are; zero where that is not known
+	Oldest, Newest time.Time // the samples that there are; zero if that is not known
 	By             string    // one of Groupings
 }
 

@@ -168,7 +168,7 @@ func compared(name, unit string, first, second []float64) (line schema.ReportCom
 func finite(v float64) snapshot.Float { return figure(v, !math.IsNaN(v) && !math.IsInf(v, 0)) }
 
 // quantileT returns the value of Student's t that is exceeded with a probability of level/2
-// (Abramowitz & Stegun, 26.7.5; within 4 % from three degrees of freedom on).
+// (Abramowitz & Stegun, 26.7.5; within 4 % from three degrees of freedom).
 func quantileT(freedom float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(1-level)
 	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z

@@ -30,7 +30,7 @@ type Column struct {
 	Title string
 	Short string // in text, without a blank
 	Name  bool   // words, not figures
-	Wide  bool   // left out where there is little room
+	Wide  bool   // left out if there is little room
 }
 
 // Row is a row of a table; the row of all GPUs is set off.

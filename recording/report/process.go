@@ -12,7 +12,7 @@ import (
 // processSums sums the five-minute rows of a process on a GPU.
 type processSums struct {
 	*recording.ProcessRow
-	command, job string // "" where there is none
+	command, job string // "" if there is none
 	recorded     time.Duration
 	parts
 
@@ -24,7 +24,7 @@ type processSums struct {
 	peak     snapshot.Bytes
 
 	retries, steps counter
-	ooms           Count // unknown where nothing watched for them
+	ooms           Count // unknown if nothing watched for them
 	use            use
 
 	rescued, notRescued int
@@ -49,7 +49,7 @@ func (u *use) document(g *schema.ReportGroup) {
 	}
 }
 
-// useOf returns the use in five minutes, of which a share is in the period.
+// useOf returns the use in five minutes, of which a share lies in the period.
 func useOf(f *recording.Process5Min, share float64) use {
 	scaled := func(count Count, unit float64) snapshot.Float {
 		return figure(float64(count.Or(0))*share/unit, count.Known())

@@ -37,7 +37,7 @@ func TestReplayTakesTheRulesPlace(t *testing.T) {
 	}
 }
 
-// What a process has come to hold is not what a step takes and frees.
+// Memory that a process keeps is not what a step takes and frees.
 func TestCheckpointingFreesWhatAStepTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		allocated []quantity.Bytes

@@ -26,7 +26,7 @@ type Evidence struct {
 	FreeAbout bool           // Free is the driver's at the samples before and after
 	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
 	MPSLimit  snapshot.Bytes // what the process may use, by its environment, if less than the device has
-	Withheld  snapshot.Bytes // the part of Free that CUDA did not have for the process, where it is why the process failed
+	Withheld  snapshot.Bytes // the part of Free that CUDA did not have for the process, if it is why the process failed
 	Capacity  snapshot.Bytes // what processes can use of the device
 	Driver    snapshot.Bytes // what the driver reserves of it
 
@@ -250,7 +250,7 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 func (e *Evidence) estimateFree(history snapshot.History) {
 	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	var sequences [2]uint64
-	near := true // both are of about their moments
+	near := true // both values are close to their moments
 	for i, at := range [...]time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {

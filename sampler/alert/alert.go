@@ -43,7 +43,7 @@ func New(low float64, history snapshot.History) *Evaluator {
 	}
 }
 
-// candidate is what a rule finds in one snapshot.
+// candidate is a rule's finding in one snapshot.
 type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert

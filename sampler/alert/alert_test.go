@@ -256,7 +256,7 @@ func TestFullInHysteresis(t *testing.T) {
 		Severity: snapshot.Urgent, GPU: 0, Row: s.row(0).ID, Since: s.now.Add(-3 * time.Second),
 		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 10.0G now",
 	})
-	for range 5 { // it comes and goes, the alert stands
+	for range 5 { // it appears and disappears, but the alert stays
 		g.FullIn = nil
 		s.ticks(4)
 		g.FullIn = soon

@@ -52,7 +52,7 @@ func (c *candidate) announce(full *snapshot.FullIn) {
 	text := full.Words("–")
 	words := text
 	if c.alert.Instance.MIG {
-		words = c.label + " " + full.Brief() // the GPU line stands for all its instances
+		words = c.label + " " + full.Brief() // the GPU line represents all its instances
 	}
 	c.soon, c.announced = full.Median, full
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text

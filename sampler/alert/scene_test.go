@@ -51,7 +51,7 @@ func (s *scene) gpu(i int) *snapshot.GPU          { return &s.snap.GPUs[i] }
 func (s *scene) row(i int) *snapshot.Process      { return &s.snap.Rows[i] }
 func (s *scene) has(kind snapshot.AlertKind) bool { return s.alert(kind) != nil }
 
-// use sets what process i uses, and its GPU with it.
+// use sets the memory that process i uses, and its GPU's with it.
 func (s *scene) use(i int, used quantity.Bytes) {
 	s.row(i).Used = bytes(used)
 	m := &s.gpu(i).Memory

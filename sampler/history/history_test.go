@@ -11,7 +11,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// A probe can invent GPUs: those that are there stay, of the others the newest.
+// A probe can invent GPUs: present GPUs are kept, and of those that have gone only the newest.
 func TestGPUsThatAreGoneAreForgotten(t *testing.T) {
 	h := New()
 	now := start

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// alerted is for how many seconds before a GPU of 80 GiB was full an alert said so, since a
-// second. The processes are ten hours old; used is what each uses in a second.
+// alerted returns for how many seconds before a GPU of 80 GiB was full an alert said so, counted
+// since a second. The processes are ten hours old; used is what each uses in a second.
 func alerted(t *testing.T, since int, used func(second int) []int64) (seconds int) {
 	t.Helper()
 	const total = 80 << 30
@@ -53,7 +53,7 @@ func TestSmallProcessesThatFillAGPUAreAlerted(t *testing.T) {
 	}
 }
 
-// A rise to where the process was before is no load where others have taken that memory.
+// A rise to where the process was before is no load if others have taken that memory.
 func TestRiseThatNoLongerFitsIsAlerted(t *testing.T) {
 	got := alerted(t, 6000, func(second int) []int64 {
 		first, other := int64(20<<30), int64(4<<30)

@@ -18,7 +18,7 @@ func everySecond(used []float64) *backtest.Series {
 	return s
 }
 
-// leaking is 40 GiB that grow by 32 MiB a second until the GPU is full.
+// leaking returns 40 GiB that grow by 32 MiB a second until the GPU is full.
 func leaking() *backtest.Series {
 	used := make([]float64, 1400)
 	for i := range used {

@@ -134,7 +134,7 @@ func (g *board) settle(seed uint64) {
 	}
 }
 
-// loss is when a GPU falls off the bus, and when it is back.
+// loss says when a GPU falls off the bus, and when it is back.
 type loss struct {
 	at, until time.Duration
 	lost      bool

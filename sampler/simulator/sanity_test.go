@@ -165,7 +165,7 @@ func checkAnswer(t *testing.T, m moment, a probe.Answer) {
 }
 
 // checkOther finds the process's row, as the sampler does, and compares the
-// two sides' figures where they are of the same moment.
+// two sides' figures if they are of the same moment.
 func checkOther(t *testing.T, m moment, a probe.Answer) {
 	t.Helper()
 	device := a.Report.Devices[0]

@@ -22,7 +22,7 @@ type Demand struct {
 	Ever   quantity.Bytes // if its highest peak comes again
 	Hidden bool           // no sample shows that peak: it may come in each step
 	Turns  bool           // it frees and allocates by turns
-	Took   quantity.Bytes // what its allocators take again if it goes on as after the last flush
+	Took   quantity.Bytes // what its allocators take again if the program behaves as after the last flush
 	Peak   quantity.Bytes // the most that it had allocated in the last minutes
 	Seen   time.Duration  // how long it was watched in that time
 	Known  bool

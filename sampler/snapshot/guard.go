@@ -20,10 +20,10 @@ const (
 
 // Guard is the state of this box's guard.
 type Guard struct {
-	Mode      GuardMode // GuardDryRun where it is to act, and cannot
+	Mode      GuardMode // GuardDryRun if it is to act, and cannot
 	Cannot    string    // why it cannot act though it is to; "" else
 	ByDaemon  bool      // it runs in the daemon, not in this program
-	Paused    time.Time // until then it does nothing; zero where it is not paused
+	Paused    time.Time // until then it does nothing; zero if it is not paused
 	Rules     []GuardRule
 	Standings []GuardStanding // of the rows, by GPU and order
 	Decisions []GuardDecision // newest first
@@ -32,7 +32,7 @@ type Guard struct {
 type GuardRule struct {
 	Name    string
 	Off     string    // why it was turned off; "" while it is in force
-	Reached time.Time // since when its condition has held somewhere; zero where it does not
+	Reached time.Time // since when its condition has held somewhere; zero if it does not
 }
 
 // GuardStanding is a row's standing with the guard.
@@ -40,7 +40,7 @@ type GuardStanding struct {
 	Row        RowID
 	Importance int
 	Order      int            // among the rows of its GPU or instance, from 1: the first is flushed first; 0: it is not flushed now
-	Reason     string         // why it is not flushed now; "" where it would be
+	Reason     string         // why it is not flushed now; "" if it would be
 	Frees      quantity.Bytes // what a flush frees
 	Stays      Bytes          // what of that should stay free
 }
@@ -69,7 +69,7 @@ type GuardDecision struct {
 	GPU      int    // index, meaningful where GPUUUID is set
 	GPUUUID  string
 	Instance InstanceID
-	Row      RowID // zero where it is about no process
+	Row      RowID // zero if it is about no process
 	User     string
 	Name     string // of the process, cleaned
 	Level    string // of the flush: "gradual", "selective", "urgent", "sleep"

@@ -80,7 +80,7 @@ type Event struct {
 	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
-	Decision    *GuardDecision // what the guard decided, also about a flush that it did
+	Decision    *GuardDecision // the guard's decision, also about a flush that it did
 	OutOfMemory *OutOfMemory   // set for an out-of-memory event whose failed allocation the probe has seen
 }
 
@@ -101,7 +101,7 @@ type OutOfMemory struct {
 	Reserved    Bytes  `json:"reserved_bytes"`
 	Allocated   Bytes  `json:"allocated_bytes"`
 	LargestFree Bytes  `json:"largest_free_bytes"`
-	API         string `json:"api"`     // the driver's call, where that is known: "cuMemAlloc"
+	API         string `json:"api"`     // the driver's call, if that is known: "cuMemAlloc"
 	Library     string `json:"library"` // whose code made it
 	Config      string `json:"config"`  // the allocator's settings
 

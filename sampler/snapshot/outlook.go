@@ -14,7 +14,7 @@ type Outlook struct {
 	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches the
 	// capacity only at FullIn or later. It is nil without a forecast.
 	Predicted []Prediction
-	FullIn    *FullIn // nil where it is not expected within the farthest horizon
+	FullIn    *FullIn // nil if it is not expected within the farthest horizon
 	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
 }
 

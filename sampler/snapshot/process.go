@@ -68,8 +68,8 @@ type Process struct {
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
-	Probe          *Probe      // nil where there is none
-	Served         *Served     // nil where no server of it is watched
+	Probe          *Probe      // nil if there is none
+	Served         *Served     // nil if no server of it is watched
 
 	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
@@ -150,7 +150,7 @@ type Probe struct {
 	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
 	Skewed           bool          // Other is unknown until both sides have been read again
-	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
+	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" if they are not rejected
 	Claimed          Bytes         // what its allocators hold by its own report only, if its figures are doubted or rejected but fit the GPU
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
 	Capabilities     []string      // "flush", "snapshot"
@@ -167,7 +167,7 @@ type Served struct {
 	Version string           // hostile input, as are Command and Words
 	Command string           // as the monitor shows it
 	Words   string           // "KV cache 12 % in use"
-	Refused string           // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not refused
+	Refused string           // why its figures are unknown: "reports 512T, the driver 13.0G"; "" if they are not refused
 
 	Parts       []ServedPart // "kv_cache", "weights", "graphs", "models"
 	KVCacheUsed Float        // a share, 0 to 1

@@ -252,7 +252,7 @@ type Alert struct {
 	GPU      int // index; of no meaning where GPUUUID is ""
 	GPUUUID  string
 	Instance InstanceID // the instance that it is about, if any
-	Row      RowID      // the process it names, zero where none
+	Row      RowID      // the process it names, zero if none
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"
 	Message  string // the alert line's sentence

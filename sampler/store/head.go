@@ -9,7 +9,7 @@ const blockTicks = blockPlaces
 // and 128 numbers were most of a series' memory in its first hour.
 type head struct {
 	present mask
-	values  [headParts]*part // nil where all of a part are equal:
+	values  [headParts]*part // nil if all of a part are equal:
 	equal   [headParts]int64
 }
 

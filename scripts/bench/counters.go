@@ -31,7 +31,7 @@ func cpuTime(pid int) time.Duration {
 }
 
 // memoryOf returns a process's resident memory and the anonymous part of it, in bytes, and
-// how many threads it has; 0 where it has ended.
+// how many threads it has; 0 if it has ended.
 func memoryOf(pid int) (resident, anonymous int64, threads int) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

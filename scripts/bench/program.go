@@ -14,7 +14,7 @@ import (
 type program struct {
 	name    string
 	command []string
-	peer    bool // watched only where all are
+	peer    bool // watched only if all are
 	bare    bool // a floor: it asks the driver and has no screen
 	once    bool // ends by itself
 	daemon  bool // shows nothing

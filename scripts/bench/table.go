@@ -72,7 +72,7 @@ func milliseconds(d time.Duration) string {
 // The tables stand between these lines of the page.
 const beginTables, endTables = "<!-- bench -->", "<!-- /bench -->"
 
-// write puts the tables into the page, where one is wanted.
+// write puts the tables into the page, if one is wanted.
 func (r *report) write() error {
 	if r.options.page == "" {
 		return nil

@@ -21,7 +21,7 @@ import (
 type measured struct {
 	cpu                    float64 // share of one core
 	rss, anonymous         int64   // bytes, at the end
-	switches, syscalls     float64 // a second; NaN where it cannot be counted
+	switches, syscalls     float64 // a second; NaN if it cannot be counted
 	bytesPerSecond         float64 // to the terminal
 	firstFrame, wholeFrame time.Duration
 	threads                int

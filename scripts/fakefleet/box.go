@@ -24,7 +24,7 @@ var users = [...]string{"alice", "bob", "carol", "dave", "erin", "frank", "gina"
 // job is what a GPU is used for.
 type job struct {
 	program string
-	runtime string // "" where there is no probe
+	runtime string // "" if there is no probe
 	// parts of the capacity at a moment of the job's course, from 0 to 1
 	allocated, fragmented, cached func(course float64) float64
 	utilization                   int

@@ -15,7 +15,7 @@ import (
 )
 
 // TestExamples runs contrib/examples: their caches show with their sizes, a selective
-// flush frees them by the driver's figures, and the program goes on.
+// flush frees them by the driver's figures, and the program continues.
 func TestExamples(t *testing.T) {
 	needs.Tool(t, "python3")
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

@@ -3,7 +3,7 @@
     programs_job.py PROGRAM
 
 Started by programs_test.go under vramscope run. The program trains as the library does; in the middle of a step it
-stands still, `vramscope holds` looks at it from outside, and it goes on, for the end of a step shows what were activations.
+stands still, `vramscope holds` looks at it from outside, and it continues, for the end of a step shows what were activations.
 It prints what torch.cuda.memory_allocated() was then, the answer, and for how long the probe's thread had the processor
 between two of its pauses: no longer can it have held the GIL.
 """

@@ -235,7 +235,7 @@ func rescues(s *shared) {
 	second, third := s.start("train", withRescue), s.start("train", withRescue)
 	s.stopped(idle[10], func() { s.refused("a neighbour that does not answer", second.attempt(15*gib), inTime) })
 	s.notices("has not freed its memory in time")
-	s.notices(fmt.Sprintf("flushed PID %d ", idle[10].pid)) // it goes on
+	s.notices(fmt.Sprintf("flushed PID %d ", idle[10].pid)) // it continues
 	s.stopped(idle[5], func() {
 		time.AfterFunc(500*time.Millisecond, func() { _ = s.daemon.Process.Kill() })
 		s.refused("a daemon that is killed", third.attempt(18*gib), inTime)

@@ -44,7 +44,7 @@ def of_tensorflow():
 
 
 def attempt(allocate, out_of_memory, size):
-    """Allocates once: the error's text, "" where there is none, and how long it took."""
+    """Allocates once: the error's text, "" if there is none, and how long it took."""
     began, text = time.monotonic(), ""
     try:
         live.append(allocate(size))

@@ -124,7 +124,7 @@ def sglang(memory):
                                                    "QueueMetrics", "LoadSnapshot", "_CORE_KEYS"], snapshot)
 
     class Manager:
-        """What the scheduler does: it ends where it is asked for what it is."""
+        """What the scheduler does: it ends if it is asked for what it is."""
 
         paused, released = False, set()
 

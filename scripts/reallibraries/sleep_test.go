@@ -14,7 +14,7 @@ import (
 )
 
 // TestSleep: memory that is unmapped, with its addresses kept, takes none, though
-// PyTorch goes on counting it; and whoever claims memory without that is not believed.
+// PyTorch continues counting it; and whoever claims memory without that is not believed.
 func TestSleep(t *testing.T) {
 	needs.Tool(t, "python3")
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

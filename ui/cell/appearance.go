@@ -16,7 +16,7 @@ type Appearance struct {
 	commands commandCache
 }
 
-// Known returns the style of a figure: dim where it is unknown.
+// Known returns the style of a figure: dim if it is unknown.
 func (a *Appearance) Known(known bool) themes.Style {
 	if known {
 		return a.Styles.Text

@@ -60,7 +60,7 @@ func ASCIIGlyphs() Glyphs {
 	}
 }
 
-// Bytes writes an amount, or the dash where it is unknown.
+// Bytes writes an amount, or the dash if it is unknown.
 func (g *Glyphs) Bytes(amount snapshot.Bytes) string { return string(AppendBytes(nil, amount, g.Dash)) }
 
 // Words cleans a message, which may have been recorded with glyphs that this terminal lacks.

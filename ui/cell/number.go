@@ -12,7 +12,7 @@ import (
 // Each figure has a maximum width, so that columns never shift. The Append functions write
 // into a buffer, because a frame has hundreds of figures.
 
-// AppendBytes writes an amount in at most 5 cells, or the dash where it is unknown.
+// AppendBytes writes an amount in at most 5 cells, or the dash if it is unknown.
 func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	v, ok := amount.Value()
 	if !ok {

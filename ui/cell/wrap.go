@@ -10,7 +10,7 @@ import (
 	"vramscope/themes"
 )
 
-// Wrap breaks clean text into lines, at blanks where it can. The last of at most maxLines
+// Wrap breaks clean text into lines, at blanks if it can. The last of at most maxLines
 // lines is cut.
 func Wrap(s string, cells, maxLines int, ellipsis string) []string {
 	if s == "" || cells <= 0 || maxLines <= 0 {

@@ -113,7 +113,7 @@ func (d Panel) whole(width, height int) []string {
 	return lines
 }
 
-// GraphRows returns how high the graph of the full screen is, 0 where it has none.
+// GraphRows returns how high the graph of the full screen is, 0 if it has none.
 func (d Panel) GraphRows(width, height int) int {
 	if d.process == nil || d.Segments != nil {
 		return 0

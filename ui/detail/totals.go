@@ -88,7 +88,7 @@ func (d Panel) served(width int) []string {
 	return []string{d.text(width, cell.Span{d.Appearance.Styles.Dim, "reported by the server: "}, cell.Span{d.Appearance.Styles.Text, text.Clean(words)})}
 }
 
-// demand returns what the process will need, unknown where it has ended.
+// demand returns what the process will need, unknown if it has ended.
 func (d Panel) demand() snapshot.Demand {
 	if d.ended != nil {
 		return snapshot.Demand{}
@@ -97,7 +97,7 @@ func (d Panel) demand() snapshot.Demand {
 }
 
 // needs returns "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper
-// quantile. It is left out where there is no room for it.
+// quantile. It is left out if there is no room for it.
 func (d Panel) needs(width, room int) []string {
 	demand := d.demand()
 	if !demand.Known || room <= 0 {
@@ -133,7 +133,7 @@ func (d Panel) evictable() string {
 // The forecast stands in this column of the trend's line.
 const outlookColumn = 30
 
-// outlook returns the line of trend and forecast; none where there is neither.
+// outlook returns the line of trend and forecast; none if there is neither.
 func (d Panel) outlook(width int) []string {
 	trend, style := d.trend()
 	ahead := d.ahead()

@@ -108,7 +108,7 @@ func (e Events) why() Why {
 	return w
 }
 
-// NewestIncident returns the newest incident of the list, nil where it has none.
+// NewestIncident returns the newest incident of the list, nil if it has none.
 func (e Events) NewestIncident() *snapshot.Incident {
 	for i := range e.log {
 		if incident, is := snapshot.IncidentOf(e.log[i]); is {

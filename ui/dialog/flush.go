@@ -117,7 +117,7 @@ func (d Flush) Fill(would flush.Result, err error) Flush {
 	return d
 }
 
-// refusal returns why a target cannot be flushed, "" where it can.
+// refusal returns why a target cannot be flushed, "" if it can.
 func (d Flush) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
@@ -125,7 +125,7 @@ func (d Flush) refusal(t *flushTarget) string {
 	return text.Clean(FlushRefusal(&t.row, d.viewer))
 }
 
-// FlushRefusal returns why a process cannot be flushed, "" where it can.
+// FlushRefusal returns why a process cannot be flushed, "" if it can.
 func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }

@@ -27,7 +27,7 @@ type form struct {
 	look    *cell.Appearance
 	title   string
 	lines   [][]cell.Span
-	drop    []int // indices of the lines that are dropped where there is no room, in this order
+	drop    []int // indices of the lines that are dropped if there is no room, in this order
 	choices []choice
 	chosen  int
 	buttons []button

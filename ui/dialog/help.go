@@ -156,7 +156,7 @@ func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
-// entries returns the lines of a group under its heading; none where the group is empty.
+// entries returns the lines of a group under its heading; none if the group is empty.
 func (h Help) entries(of keys.Group) []entry {
 	var list []entry
 	for i := range h.look.Keys.All {

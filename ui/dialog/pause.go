@@ -15,7 +15,7 @@ const PauseTime = 10 * time.Minute
 // Pause asks before the guard is paused, or before a pause is ended.
 type Pause struct {
 	look  *cell.Appearance
-	guard *snapshot.Guard // nil where none runs
+	guard *snapshot.Guard // nil if none runs
 	now   time.Time
 }
 

@@ -1,5 +1,5 @@
 // Package gpupage draws everything known about one GPU or MIG instance: a page that
-// fills the screen above the alert line (i), and scrolls where it does not fit.
+// fills the screen above the alert line (i), and scrolls if it does not fit.
 //
 //	head     name and used memory; it stays while the rest scrolls
 //	graphs   memory with its forecast, utilisation, memory bandwidth

@@ -87,10 +87,10 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	}
 }
 
-// words writes values with their units, or the dash where they are unknown.
+// words writes values with their units, or the dash if they are unknown.
 type words struct{ dash, times string }
 
-// orDash returns a value in words, the dash where it is unknown.
+// orDash returns a value in words, the dash if it is unknown.
 func orDash[T any](w words, v quantity.Optional[T], written func(T) string) string {
 	if value, known := v.Value(); known {
 		return written(value)
@@ -98,7 +98,7 @@ func orDash[T any](w words, v quantity.Optional[T], written func(T) string) stri
 	return w.dash
 }
 
-// mig returns the MIG mode, unknown where the GPU does not answer.
+// mig returns the MIG mode, unknown if the GPU does not answer.
 func (w words) mig(gpu *snapshot.GPU) string {
 	switch {
 	case gpu.State != snapshot.GPUOK:
@@ -120,7 +120,7 @@ func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
 	return w.unit(v, "") + " of " + w.unit(limit, unit)
 }
 
-// pair returns two values, the dash where both are unknown.
+// pair returns two values, the dash if both are unknown.
 func (w words) pair(one, between, other, end string) string {
 	if one == w.dash && other == w.dash {
 		return w.dash

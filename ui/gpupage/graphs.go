@@ -12,7 +12,7 @@ const (
 	sideBySide = 160 // the minimum width for meters beside the memory
 )
 
-// graphRows returns the heights of the memory's graph and of the meters below it; 0 where there
+// graphRows returns the heights of the memory's graph and of the meters below it; 0 if there
 // are none. Graphs take a part of the height, and whatever room the rest leaves.
 func (p *Page) graphRows(target *subject, width, height, room int) (memory, meters int) {
 	if height < graphsFrom {

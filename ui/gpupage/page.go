@@ -30,7 +30,7 @@ type subject struct {
 	window   time.Duration      // of its graphs
 }
 
-// subject finds the GPU and instance in the snapshot; false where they are not there.
+// subject finds the GPU and instance in the snapshot; false if they are not there.
 func (p *Page) subject() (subject, bool) {
 	gpu := p.Snapshot.GPU(p.GPUUUID)
 	if gpu == nil {
@@ -159,7 +159,7 @@ func (p *Page) rule(width int, title string) string {
 	return cell.TitledRule(p.Appearance, width, title, p.Appearance.Styles.Title, nil)
 }
 
-// style returns the style of a figure: a warning, dim where it is unknown, or plain.
+// style returns the style of a figure: a warning, dim if it is unknown, or plain.
 func (p *Page) style(f *figure) themes.Style {
 	switch {
 	case f.warn:

@@ -195,7 +195,7 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// writeFigures writes the figures of the driver, as unknown where the GPU is lost.
+// writeFigures writes the figures of the driver, as unknown if the GPU is lost.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var r snapshot.GPU // nothing known

@@ -20,7 +20,7 @@ type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
 	fills [layerFaded]string   // the textures of the parts, if colours do not distinguish them
-	tops  [][layers]float64    // by column: the top of each layer in rows, 0 where there is none
+	tops  [][layers]float64    // by column: the top of each layer in rows, 0 if there is none
 	ahead []bounds             // by column
 	wide  int                  // columns
 	row   int                  // the row that is written, from the bottom
@@ -30,7 +30,7 @@ type area struct {
 	from  int                  // the label's first column
 }
 
-// bounds are a forecast in rows, 0 where there is none.
+// bounds are a forecast in rows, 0 if there is none.
 type bounds struct{ lower, median, upper float64 }
 
 // The layers, from below: the parts, the parts faded, and the veil above the forecast's median.
@@ -158,7 +158,7 @@ func (a *area) tick(column int, blank bool) string {
 	}
 }
 
-// line returns the median where it runs through the row, "" where it does not. Where the range
+// line returns the median where it runs through the row, "" if it does not. Where the range
 // is narrow, the edge of the parts is the median.
 func (b bounds) line(row int) string {
 	if height := b.median - float64(row); height >= 0 && height < 1 && b.upper-b.median >= 1 {
@@ -248,7 +248,7 @@ func (a *area) behind(column int) themes.Style {
 	return themes.Style{}
 }
 
-// middle returns the layer in the middle of the cell, -1 where there is none.
+// middle returns the layer in the middle of the cell, -1 if there is none.
 func (a *area) middle(column int) int {
 	middle := float64(a.row) + .5
 	return slices.IndexFunc(a.tops[column][:], func(height float64) bool { return height >= middle })

@@ -188,7 +188,7 @@ func TestAreaReachesUsed(t *testing.T) {
 		case at < 0:
 		case height == 0: // the top
 			height = float64(at/len("█")+1) / 8
-		default: // full, also where two parts share the cell
+		default: // full, even if two parts share the cell
 			height++
 		}
 	}

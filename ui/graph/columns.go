@@ -12,7 +12,7 @@ import (
 // curves are the graph's values by column, in bytes; NaN is unknown.
 type curves struct {
 	history, least       []float64     // the maximum and, where an area is drawn, the minimum
-	parts                stack         // empty where no area is drawn
+	parts                stack         // empty if no area is drawn
 	median, lower, upper []float64     // empty without a forecast
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // the future part of the width
@@ -193,7 +193,7 @@ func (c *curves) extremes() (low, high float64) {
 	return low, high
 }
 
-// lowest returns the minimum of the known values, NaN where there are none.
+// lowest returns the minimum of the known values, NaN if there are none.
 func lowest(values []float64) float64 {
 	low := math.NaN()
 	for _, v := range values {

@@ -139,12 +139,12 @@ const (
 
 // binding is an entry of the table.
 type binding struct {
-	key.Binding // its Help is empty where another binding's line covers it
+	key.Binding // its Help is empty if another binding's line covers it
 
 	ID        ID
 	scope     Scope
 	Group     Group
-	First     string  // what it does, where it is among the ten keys that help shows first
+	First     string  // what it does, if it is among the ten keys that help shows first
 	ASCIIKeys string  // replaces Help().Key in ASCII
 	needs     Ability // the abilities that it needs
 	acts      bool    // disabled by --read-only and in the past
@@ -202,7 +202,7 @@ func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	return None
 }
 
-// Needs returns the ability that a key needs in a scope; false where it is not bound.
+// Needs returns the ability that a key needs in a scope; false if it is not bound.
 func (b *Bindings) Needs(name string, where Scope) (Ability, bool) {
 	for _, i := range b.byKey[name] {
 		if b.All[i].scope&where != 0 {

@@ -165,7 +165,7 @@ func (m *Map) blame() {
 	}
 }
 
-// ofFate returns all segments of one fate, nil where there are none.
+// ofFate returns all segments of one fate, nil if there are none.
 func (m *Map) ofFate(f fate) *band {
 	return snapshot.Find(m.byFate, func(b *band) bool { return b.fate == f })
 }

@@ -130,7 +130,7 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
 }
 
-// trend returns the trend in one cell; blank where it is steady.
+// trend returns the trend in one cell; blank if it is steady.
 func (t *Table) trend(p *snapshot.Process) cell.Span {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	return [...]cell.Span{

@@ -18,7 +18,7 @@ type Row struct {
 	Process *snapshot.Process
 	Ended   *snapshot.EndedProcess // nil while it lives
 	depth   int                    // generations under a parent, in the tree
-	old     bool                   // ended long ago: shown only where lines are free
+	old     bool                   // ended long ago: shown only if lines are free
 }
 
 // endedFresh is how long the row of an ended process keeps its place. After that it goes to the

@@ -1,7 +1,7 @@
 package table
 
 // The tree puts children below their parents. Processes that one launcher has started stand
-// together, also where the launcher uses no GPU itself: torchrun, a shell, a step of a batch job.
+// together, even if the launcher uses no GPU itself: torchrun, a shell, a step of a batch job.
 //
 //	train.py --rank 0      one launcher's
 //	└─loader.py            started by rank 0

@@ -9,7 +9,7 @@ import (
 )
 
 // TestLaunchersRowsStandTogether: processes that one launcher started stand
-// together, also where the launcher itself uses no GPU.
+// together, even if the launcher itself uses no GPU.
 func TestLaunchersRowsStandTogether(t *testing.T) {
 	const torchrun, shell = 2962000, 2700001
 	s := snapshottest.DrawnBox()

@@ -75,7 +75,7 @@ func (s *screen) differences(view tea.View, frame Frame) []byte {
 	return s.out
 }
 
-// setModes sets the title and the mouse mode, where they have changed.
+// setModes sets the title and the mouse mode, if they have changed.
 func (s *screen) setModes(view tea.View) {
 	if view.WindowTitle != s.view.WindowTitle {
 		s.out = append(s.out, ansi.SetWindowTitle(view.WindowTitle)...)

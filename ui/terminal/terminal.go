@@ -102,7 +102,7 @@ func (t *terminal) Size() (width, height int) {
 	return 80, 24
 }
 
-// KernelSize returns the size that the kernel knows, false where it knows none.
+// KernelSize returns the size that the kernel knows, false if it knows none.
 func (t *terminal) KernelSize() (width, height int, ok bool) {
 	width, height, err := term.GetSize(t.Output.Fd())
 	ok = err == nil && width > 0 && height > 0

@@ -188,7 +188,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return WITH_DRIVER(cuDeviceCanAccessPeer, can, device, peer);
 }
 
-/* The primary context of another device, made where there is none yet. */
+/* The primary context of another device, made if there is none yet. */
 static cudaError_t peer_context(int peer, CUcontext *context)
 {
 	CUcontext current = NULL;

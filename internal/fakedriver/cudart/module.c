@@ -78,7 +78,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 	return cudaSuccess;
 }
 
-/* A kernel is launched where there is a stream for it. */
+/* A kernel is launched if there is a stream for it. */
 static cudaError_t launch(dim3 grid, dim3 block, cudaStream_t stream)
 {
 	unsigned int flags;
@@ -161,7 +161,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 	return cudaFuncSetAttribute(kernel, attribute, value);
 }
 
-/* As many as threads fit, and at most what the GPU takes. */
+/* As many as there are threads for, but no more than the GPU takes. */
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block,
                                                                    size_t shared, unsigned int flags)
 {

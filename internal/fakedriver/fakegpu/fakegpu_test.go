@@ -26,7 +26,7 @@ import (
 // fakeGPU is scripts/fake-gpu, started from a directory that has nothing to do with it.
 func fakeGPU(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
-	fakedriver.Build(t, fakedriver.Current) // skips where it cannot be built
+	fakedriver.Build(t, fakedriver.Current) // skips if it cannot be built
 	script, err := filepath.Abs("../../../scripts/fake-gpu")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestStatusIsTheCommands(t *testing.T) {
 	}
 }
 
-// The processes are there while the command is, and not for longer.
+// The processes exist while the command does, and not longer.
 func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 	t.Parallel()
 	cmd := fakeGPU(t, "--gpus", "2", "--processes", "3", "--", "sh", "-c", `echo "$VRAMSCOPE_FAKE_STATE"; cat`)

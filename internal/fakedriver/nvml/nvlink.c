@@ -1,6 +1,5 @@
-/*
- * Links to other GPUs. Their state and counters are in the state file; to what they
- * lead is not, and MIG hides them all.
+/* Links to other GPUs. Their state and counters are in the state file, but not what they lead
+ * to; with MIG they are all hidden.
  */
 #include "call.h"
 

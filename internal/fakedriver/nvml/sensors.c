@@ -201,7 +201,7 @@ nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *curren
 	return answer;
 }
 
-/* Counts exist only where ECC is on. */
+/* Counts exist only if ECC is on. */
 static number ecc_count(const struct gpu *gpu, nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter)
 {
 	if (gpu->ecc_mode != NVML_FEATURE_ENABLED)

@@ -25,7 +25,7 @@
 struct ledger;
 
 struct holder {
-	number pid;  /* in this process's pid namespace; as the holder sees itself where it is not in it */
+	number pid;  /* in this process's pid namespace; as the holder sees itself if it is not in it */
 	number used; /* bytes */
 };
 

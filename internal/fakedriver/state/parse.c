@@ -116,7 +116,7 @@ static int parse_pairs(void *record, const struct field *fields, char *rest)
 	return 1;
 }
 
-/* "process C+G pid=1 used=2": the letters are the lists in which the process stands. */
+/* "process C+G pid=1 used=2": the letters name the lists that contain the process. */
 static int parse_process(struct gpu *gpu, char *rest)
 {
 	struct process *process = append(&gpu->processes, &gpu->process_count, sizeof *process);

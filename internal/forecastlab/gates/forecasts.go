@@ -17,7 +17,7 @@ import (
 const minute, tenMinutes = 60, 600
 
 // simplest is the CRPS 60 s ahead of the best simple method, divided by the naive method's, by
-// family, where that is below 1. The method mixes seven experts by exponential weights on their
+// family, if that is below 1. The method mixes seven experts by exponential weights on their
 // discounted losses (Cesa-Bianchi, Lugosi, Prediction, Learning, and Games, 2006), at seeds 30000
 // and following. The program is in commit d3287315.
 var simplest = map[string]float64{"noise": 0.9518, "slow change": 0.24864, "leak": 0.15364, "stairs": 0.62305}

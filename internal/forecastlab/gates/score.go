@@ -33,7 +33,7 @@ func (w *watched) judge(a *alert) verdict {
 	return wrong
 }
 
-// lead returns how many seconds before a fill its first alert was raised; 0 where none was.
+// lead returns how many seconds before a fill its first alert was raised; 0 if none was.
 // Its alerts stand when it comes, or were raised during its growth and were right: the
 // refusal of another process may have cleared them.
 func (w *watched) lead(k int) float64 {

@@ -18,13 +18,13 @@ type alert struct {
 	median, latest float64 // latest 0: open
 }
 
-// fill is that the GPU was out of memory.
+// fill is a moment at which the GPU was out of memory.
 type fill struct {
 	at float64
 	regime.Refusal
 }
 
-// watched is what the monitor said of one GPU, and what happened.
+// watched is what the monitor showed for one GPU, and what happened.
 type watched struct {
 	seconds float64
 	alerts  []alert

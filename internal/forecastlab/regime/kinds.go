@@ -85,7 +85,7 @@ func recorded(r *rand.Rand, p part) []float64 {
 	})
 }
 
-// pauses returns true where a pause ends. The lengths of pauses have a heavy tail (Pareto's).
+// pauses returns true at the end of a pause. The lengths of pauses have a heavy tail (Pareto's).
 func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	next := 0.0
 	return func(t float64) bool {

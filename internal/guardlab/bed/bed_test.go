@@ -22,7 +22,7 @@ func named(t *testing.T, name string) (s story.Story) {
 	return s
 }
 
-// The engine's rescues prevent what would have failed, over the real sampler.
+// The engine's rescues prevent failures, over the real sampler.
 func TestRescuePreventsFailures(t *testing.T) {
 	s := named(t, "idle notebooks beside a training")
 	failed := map[string]int{}

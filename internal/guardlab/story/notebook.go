@@ -38,7 +38,7 @@ func (n notebook) run(j *world.Job) error {
 	}
 }
 
-// calculate runs a cell. Where it fails, what it has taken is freed.
+// calculate runs a cell. If it fails, the memory that it has taken is freed.
 func (n notebook) calculate(j *world.Job, scratch quantity.Bytes) error {
 	var taken held
 	defer func() { taken.free(j) }()
@@ -54,7 +54,7 @@ func (n notebook) calculate(j *world.Job, scratch quantity.Bytes) error {
 	return nil
 }
 
-// survives lets a program go on after an out-of-memory event.
+// survives lets a program continue after an out-of-memory event.
 func survives(err error) error {
 	if errors.Is(err, allocator.ErrOutOfMemory) {
 		return nil

@@ -23,7 +23,7 @@ type Kind string
 const (
 	Winnable   Kind = "winnable"
 	Unwinnable Kind = "unwinnable"
-	Harmless   Kind = "harmless" // nothing fails without a guard: what it does, it does in vain
+	Harmless   Kind = "harmless" // nothing fails without a guard: whatever a guard does is in vain
 )
 
 // Cast is a story with its parameters.

@@ -37,7 +37,7 @@ const (
 	batches = 8 // in an evaluation
 )
 
-// run runs one life of the job. After a failure it goes on from its last checkpoint.
+// run runs one life of the job. After a failure it continues from its last checkpoint.
 func (t training) run(j *world.Job) error {
 	var kept held
 	if err := t.begin(j, &kept); err != nil {

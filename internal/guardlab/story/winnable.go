@@ -66,7 +66,7 @@ func evaluationPeaks(d draw) []world.Spec {
 	return []world.Spec{late(d, mainJob("training", first)), other("second", -100, d.duration(0, time.Minute), second.run)}
 }
 
-// meetingPeaks: both evaluate, and both keep what the last step or evaluation needed.
+// meetingPeaks: both trainings evaluate, and both keep what the last step or evaluation needed.
 func meetingPeaks(d draw) []world.Spec {
 	var w, a, e, w2, a2, e2 float64
 	until(func() bool {

@@ -13,7 +13,7 @@ import (
 // with themselves.
 const sweepSeeds = 6
 
-// sweep returns what the cost of a flush does to the steps of all jobs.
+// sweep returns how the cost of a flush affects the steps of all jobs.
 func sweep(of seeds, length time.Duration) string {
 	of.count = min(of.count, sweepSeeds)
 	var stories []story.Story

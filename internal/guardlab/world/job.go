@@ -23,9 +23,9 @@ type Spec struct {
 	Start      time.Duration
 	Restart    time.Duration // from an out-of-memory event to the next start
 	Pause      time.Duration // from a regular end to the next start
-	// Program runs one life of the job, as a coroutine: in Job.Compute and Job.Idle
-	// the time of the others passes. It returns nil where the work is done, and any
-	// error that the Job's methods have returned.
+	// Program runs one life of the job, as a coroutine: during Job.Compute and Job.Idle time passes
+	// for the others. It returns nil if the work is done, and any error that the Job's methods have
+	// returned.
 	Program func(*Job) error
 }
 

@@ -104,7 +104,7 @@ func (w sources) Answers() []probe.Answer {
 // recordTime is how long a probe's record of a process that has ended is read.
 const recordTime = 5 * time.Second
 
-// record is what a probe leaves of a process that ends.
+// record is what the probe of an ended process leaves behind.
 type record struct {
 	at     time.Duration
 	answer probe.Answer
@@ -160,7 +160,7 @@ func (j *Job) answer() probe.Answer {
 	}
 }
 
-// running returns the process with a pid, nil where there is none.
+// running returns the process with a pid, nil if there is none.
 func (w *World) running(pid int) *Job {
 	for _, j := range w.Jobs {
 		if j.Running() && j.identity.PID == pid {

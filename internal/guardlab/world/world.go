@@ -12,8 +12,8 @@ type Cost struct {
 	PerGiB time.Duration // of memory that is reserved from the driver
 }
 
-// Rescuer is asked for memory where an allocation would fail. It returns how long
-// the asker waited; then the allocation is tried once more.
+// Rescuer is asked for memory if an allocation would fail. It returns how long the asker waited;
+// then the allocation is tried once more.
 type Rescuer func(asker *Job, size quantity.Bytes) (waited time.Duration)
 
 // World is a GPU and its jobs.

@@ -94,7 +94,7 @@ func TestFailureLosesWorkSinceSaveAndStartsAgain(t *testing.T) {
 	}
 }
 
-// A flush costs the one that flushes a standstill, and what it takes again its time.
+// A flush costs the process that flushes a standstill, and taking memory again costs time.
 func TestFlushCostsTime(t *testing.T) {
 	work := func(cost Cost, flushes bool) time.Duration {
 		w := New(1, 24*gib, cost, []Spec{spec("a", pulse(10*gib, 300*time.Millisecond))})

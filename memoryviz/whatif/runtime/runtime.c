@@ -44,7 +44,7 @@ static struct piece **bucket(uint64_t at)
 	return &whatif_pieces[at / PAGE % BUCKETS];
 }
 
-/* Returns an address, 0 where there is no room. */
+/* Returns an address, 0 if there is no room. */
 static uint64_t take(uint64_t size, int memory)
 {
 	if (size > whatif_total * 2)
@@ -175,7 +175,7 @@ EXPORT int cudaMemGetInfo(size_t *unused, size_t *total)
 	return SUCCESS;
 }
 
-/* Streams and events: whatever is asked of them is done. */
+/* Streams and events: every call on them succeeds at once. */
 
 static int make(void **handle)
 {

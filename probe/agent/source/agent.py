@@ -53,7 +53,7 @@ class _Agent:
         for name in ("_ctypes", "_json", "_signal", "_socket", "select"):
             _library(name)
         try:
-            # pthread_exit loads it, and aborts the program where that fails. Python
+            # pthread_exit loads it, and aborts the program if that fails. Python
             # before 3.11 ends every thread with it, before 3.14 those that outlive it.
             _Foreign().open("libgcc_s.so.1")
         except OSError:

@@ -90,7 +90,7 @@ class _Commands:
         self._start_task("flush", connection, number, lambda: memory.flush(request, evictable))
 
     def _still_wanted(self, connection):
-        """Whether the monitor is there and the program goes on. Raises _Filtered."""
+        """Whether the monitor is there and the program continues. Raises _Filtered."""
         self._agent.status.check()
         return connection.sock.fileno() >= 0 and not self._agent.stopping
 

@@ -164,7 +164,7 @@ class _History:
 
 def _pickled(write):
     """Calls write() with PyTorch's snapshot as a pickle, which its C++ makes without the GIL, except for the
-    names of lines. False where this release does not export it. It would import torch._inductor, hundreds of
+    names of lines. False if this release does not export it. It would import torch._inductor, hundreds of
     modules, to look for lines of compiled graphs; an empty module stands in for it where the program has not.
 
     Source: torch/csrc/cuda/memory_snapshot.cpp, _memory_snapshot_pickled (2.0 to 2.15), which returns a

@@ -24,7 +24,7 @@ class _PyTorch(_Runtime):
         self.errors, self.cap = _OutOfMemory(self), _Cap(self, driver)
 
     def initialised(self):
-        """torch.cuda, or None where the program has not begun to use a GPU through it."""
+        """torch.cuda, or None if the program has not begun to use a GPU through it."""
         torch = _module("torch")
         if torch is None or _attribute(torch, "version", "hip"):
             return None
@@ -254,7 +254,7 @@ class _PyTorch(_Runtime):
             collect()
 
     def collect(self):
-        """Collects Python's garbage. Returns how many bytes of tensors that freed, by ordinal, where that is known.
+        """Collects Python's garbage. Returns how many bytes of tensors that freed, by ordinal, if that is known.
 
         Threads in C++ allocate and free without the GIL, and a finalizer lets go of it: it is known where nothing was
         allocated meanwhile, nothing was allocated or freed right before and after, and the program makes no steps.

@@ -60,7 +60,7 @@ class _PyTorchLocks:
         raise _Busy
 
     def free(self):
-        """Whether no lock is held; False where that is unknown. It waits for nothing."""
+        """Whether no lock is held; False if that is unknown. It waits for nothing."""
         return bool(self._locks) and not any(lock.value for lock in self._locks)
 
     def _search(self):

@@ -31,7 +31,7 @@ def _is_private(segment):
 
 def _may_sleep(segment):
     """Whether the segment may be of an allocator that unmaps its memory and keeps its addresses, as
-    vLLM's sleep mode and torch_memory_saver do. PyTorch then goes on counting it."""
+    vLLM's sleep mode and torch_memory_saver do. PyTorch then continues counting it."""
     return _is_private(segment) and not segment.get("is_expandable")
 
 

@@ -2,7 +2,7 @@ class _Steps:
     """The training steps of the program, counted by PyTorch's hook for all optimizers or by itself.
 
     A program may have several optimizers: the slowest one's steps are the program's. One
-    that is gone, or idle while others go on, no longer counts. A set of optimizers counts
+    that is gone, or idle while others continue, no longer counts. A set of optimizers counts
     until one comes or goes, or for a minute:
 
         count = least steps in each earlier set + least steps since this set's begin
@@ -108,7 +108,7 @@ class _Steps:
     # -- The count
 
     def count(self):
-        """The program's steps so far, or None where they are not counted."""
+        """The program's steps so far, or None if they are not counted."""
         if self.own or not self._counted:
             return self.own or None
         now, counted, members = _monotonic(), dict(self._counted), self._set

@@ -174,7 +174,7 @@ def descriptors(chance):
 
 
 def send(chance, sock, content):
-    """Sends what the probe takes, and reads what it answers."""
+    """Sends as much as the probe takes, and reads its answers."""
     made = descriptors(chance) if chance.random() < 0.1 else []
     try:
         if made:

@@ -160,7 +160,7 @@ class Socket(Case):
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
 
     def test_two_probes_at_once(self):
-        # As two modules would be: whoever comes second to the name does not serve.
+        # Two modules would meet like this: the one that comes second to the name does not serve.
         for _ in range(5):
             job = self.job("import torch, threading, vramscope_probe as v; agents = [v._Agent(v._evictable) for _ in range(4)]",
                            "for agent in agents: threading.Thread(target=agent.start, args=(True,)).start()")

@@ -1,4 +1,4 @@
-"""Programs with seccomp filters that kill for whatever the probe does and they do not."""
+"""Programs with seccomp filters that kill for every call that the probe makes and they do not."""
 
 import os
 import platform

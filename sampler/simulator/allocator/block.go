@@ -34,7 +34,7 @@ type Stats struct {
 	PeakAllocated quantity.Bytes // the highest so far
 	PeakReserved  quantity.Bytes
 
-	Small, Large Pool // what it is divided into; empty where it is not
+	Small, Large Pool // what it is divided into; empty if it is not
 }
 
 // Pool is a part of an allocator.

@@ -85,7 +85,7 @@ func curveOf(trend snapshot.Trend, now quantity.Bytes, known bool) (curve, bool)
 	return curve{trend, float64(now) / float64(quantity.GiB), known}, true
 }
 
-// curve finds the curve of a series, false where there is none.
+// curve finds the curve of a series, false if there is none.
 func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	if key.Metric != metric.Used && key.Metric != metric.Allocated {
 		return curve{}, false
