@@ -165,8 +165,8 @@ func keysStatus(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []c
 		add(&s.Dim, inView(t, lay.rows()))
 	}
 	add(&s.Dim, st.pageInView(lk))
-	if (inTable || st.fills()) && st.shown != nil {
-		add(&s.Dim, interval(st.interval()))
+	if (inTable || st.fills()) && st.shown != nil && st.interval() > 0 {
+		add(&s.Dim, quantity.BriefDuration(st.interval()))
 	}
 	style, text := st.liveness(lk)
 	add(style, text)
@@ -246,19 +246,6 @@ func (st *state) interval() time.Duration {
 		return st.chosen
 	}
 	return st.shown.Interval
-}
-
-func interval(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return ""
-	case d%time.Second == 0:
-		return quantity.Duration(d)
-	case d < time.Second:
-		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
-	default:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	}
 }
 
 // inView returns which rows of the table are in view: "1-12/13".

@@ -62,15 +62,13 @@ func (r *backtestReport) horizons(sum *backtest.Summary) *grid {
 	for i := range sum.Horizons {
 		h := &sum.Horizons[i]
 		g.rows = append(g.rows, []string{
-			horizonName(h.Seconds), strconv.Itoa(h.Forecasts), r.figure("%.3f", h.Relative), r.bytes(h.MAE), r.bytes(h.NaiveMAE),
+			brief(time.Duration(h.Seconds * 1e9)), strconv.Itoa(h.Forecasts), r.figure("%.3f", h.Relative), r.bytes(h.MAE), r.bytes(h.NaiveMAE),
 			r.percent(h.In80.Coverage), r.bytes(h.In80.MeanWidth), r.bytes(h.In80.Winkler),
 			r.percent(h.In95.Coverage), r.bytes(h.In95.MeanWidth), r.bytes(h.In95.Winkler),
 		})
 	}
 	return g
 }
-
-func horizonName(seconds float64) string { return brief(time.Duration(seconds * 1e9)) }
 
 func (r *backtestReport) alerts(sum *backtest.Summary) string {
 	a := &sum.Alarms

@@ -52,7 +52,8 @@ func (p *Panel) note(line Line, c columns) note {
 		return note{text: text, alarm: true, style: p.Appearance.Styles.Warning}
 	}
 	for _, rule := range noteOrder {
-		if alert := p.alert(line.GPU, rule.kind); alert != nil {
+		about := func(a *snapshot.Alert) bool { return a.Kind == rule.kind && a.GPUUUID == line.GPU.UUID }
+		if alert := snapshot.Find(p.Snapshot.Alerts, about); alert != nil {
 			n := note{text: p.Appearance.Glyphs.Words(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
 			if alert.Severity == snapshot.Urgent {
 				n.style = p.Appearance.Styles.Alarm
@@ -78,10 +79,6 @@ func (p *Panel) note(line Line, c columns) note {
 		return note{text: fits}
 	}
 	return note{text: p.calmNote(line, c)}
-}
-
-func (p *Panel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
-	return snapshot.Find(p.Snapshot.Alerts, func(a *snapshot.Alert) bool { return a.Kind == kind && a.GPUUUID == gpu.UUID })
 }
 
 func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {

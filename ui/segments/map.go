@@ -169,12 +169,3 @@ func (m *Map) blame() {
 func (m *Map) ofFate(f fate) *band {
 	return snapshot.Find(m.byFate, func(b *band) bool { return b.fate == f })
 }
-
-// bands returns the bands to draw: by size where there is a row for each of them, else by fate.
-func (m *Map) bands(rows int) (list []band, sized bool) {
-	const spare = 3
-	if len(m.bySize)+spare <= rows {
-		return m.bySize, true
-	}
-	return m.byFate, false
-}

@@ -23,12 +23,11 @@ const sizedWidth = 80
 // strips draws the bands, so that they fill the rows of the body.
 func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	left := 1 + fateCells + 1 + countCells + 1 + sizeCells + 2 // the cells before a strip
-	bands, sized := p.Map.bands(body)
-	if width < sizedWidth {
-		bands, sized = p.Map.byFate, false
-	}
+	const spare = 3
+	bands := p.Map.byFate
+	sized := width >= sizedWidth && len(p.Map.bySize)+spare <= body // a row for each size
 	if sized {
-		left += sizeCells + 1
+		bands, left = p.Map.bySize, left+sizeCells+1
 	}
 	named := width-left-1 >= 2*left/3
 	if !named {

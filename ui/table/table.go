@@ -159,7 +159,10 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 			l.Skip(1)
 		}
 		if words != "" && c.id == columnAllocated {
-			last := t.lastPart(i)
+			last := i // the columns that words can replace
+			for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
+				last++
+			}
 			if cells := t.span(i, last); cells >= len("no probe") {
 				l.Left(t.wordStyle(r.Process), words, cells, t.Appearance.Glyphs.Ellipsis)
 				i = last
@@ -168,15 +171,6 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 		}
 		t.writeCell(l, c, r)
 	}
-}
-
-// lastPart returns the last column that words can replace.
-func (t *Table) lastPart(from int) int {
-	last := from
-	for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
-		last++
-	}
-	return last
 }
 
 // span returns the cells from one column to another with the blanks between them.
