@@ -95,9 +95,13 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 // TestOverlaysLeaveGPULinesInSight: an overlay that is longer than the room below them scrolls.
 func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
 	lk := drawnLook(t)
+	var columns []dialog.Column
+	for _, c := range items(table.Columns()) {
+		columns = append(columns, dialog.Column{Item: c})
+	}
 	for _, overlay := range []dialog.Overlay{
 		dialog.NewHelp(lk), allKeys(lk), dialog.NewEvents(lk, &dialog.Screen{}), dialog.NewReport(lk),
-		dialog.NewSetup(lk, dialog.Settings{}, dialog.Choices{Columns: items(table.Columns())}), dialog.NewSortBy(lk, items(table.Columns()), "USED", false),
+		dialog.NewSetup(lk, dialog.Settings{}, dialog.Choices{Columns: columns}), dialog.NewSortBy(lk, items(table.Columns()), "USED", false),
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}} {
 			st := screenOf(snapshottest.DrawnBox(), size[0], size[1])

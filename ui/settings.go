@@ -114,15 +114,9 @@ func (m *model) openSetup() bool {
 		Intervals: intervals(),
 		Windows:   append([]time.Duration{0}, windows()...),
 		Sort:      items(m.table().SortColumns()),
-		Columns:   items(columns[:len(columns)-1]),
 	}
-	for _, c := range columns {
-		if c.Fixed {
-			choices.Fixed = append(choices.Fixed, c.Name)
-		}
-		if c.Off {
-			choices.Off = append(choices.Off, c.Name)
-		}
+	for _, c := range columns[:len(columns)-1] {
+		choices.Columns = append(choices.Columns, dialog.Column{Item: dialog.Item{Name: c.Name, Help: c.Help}, Fixed: c.Fixed, Off: c.Off})
 	}
 	return m.openOverlay(dialog.NewSetup(&m.look, m.settings(), choices))
 }

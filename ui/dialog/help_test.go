@@ -121,7 +121,7 @@ func TestHelpGoldens(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 23}, {120, 39}, {200, 49}, {300, 79}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("meanings %dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				o, _ := NewHelp(uitest.Appearance(t, "", ascii), Section{"COLUMNS", someChoices().Columns}).Press("?", size[0], size[1])
+				o, _ := NewHelp(uitest.Appearance(t, "", ascii), Section{"COLUMNS", someChoices().Sort}).Press("?", size[0], size[1])
 				o, _ = o.Press("?", size[0], size[1])
 				matches(t, o, size[0], size[1])
 			})

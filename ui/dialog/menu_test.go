@@ -13,9 +13,13 @@ import (
 
 func someChoices() Choices {
 	columns := []Item{{"GPU", "index of the GPU"}, {"PID", "process"}, {"USER", "its owner"}, {"USED", "its memory"}, {"ALLOC", "allocated"}, {"JOB", "its job"}}
+	var list []Column
+	for _, item := range columns {
+		list = append(list, Column{Item: item, Fixed: item.Name == "GPU" || item.Name == "PID" || item.Name == "USED"})
+	}
 	return Choices{
 		Intervals: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, Windows: []time.Duration{0, 5 * time.Minute},
-		Sort: columns, Columns: columns, Fixed: []string{"GPU", "PID", "USED"},
+		Sort: columns, Columns: list,
 	}
 }
 
@@ -88,7 +92,7 @@ func TestSetupEnds(t *testing.T) {
 func TestMenusFollowTheCursor(t *testing.T) {
 	lk := uitest.Appearance(t, "mono", false)
 	for name, menu := range map[string]Menu{
-		"setup": setupOf(lk), "sort by": NewSortBy(lk, someChoices().Columns, "USED", true),
+		"setup": setupOf(lk), "sort by": NewSortBy(lk, someChoices().Sort, "USED", true),
 	} {
 		for height := 3; height <= 20; height++ {
 			var o Overlay = menu
@@ -107,11 +111,11 @@ func TestMenusFollowTheCursor(t *testing.T) {
 
 func TestSortByReversesTheSameColumn(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
-	o, out := pressed(NewSortBy(lk, someChoices().Columns, "USED", false), "enter")
+	o, out := pressed(NewSortBy(lk, someChoices().Sort, "USED", false), "enter")
 	if name, reversed := o.(SortBy).Column(); name != "USED" || !reversed || out != Chosen {
 		t.Errorf("Enter on the column in force: %s, %v, %v", name, reversed, out)
 	}
-	o, _ = pressed(NewSortBy(lk, someChoices().Columns, "USED", true), "down", "enter")
+	o, _ = pressed(NewSortBy(lk, someChoices().Sort, "USED", true), "down", "enter")
 	if name, reversed := o.(SortBy).Column(); name != "ALLOC" || reversed {
 		t.Errorf("Enter on the next: %s, %v", name, reversed)
 	}
@@ -125,7 +129,7 @@ func TestMenuGoldens(t *testing.T) {
 				matches(t, setupOf(lk), size[0], size[1])
 			})
 			t.Run(fmt.Sprintf("sortby_%dx%d_ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, NewSortBy(lk, someChoices().Columns, "USED", false), size[0], size[1])
+				matches(t, NewSortBy(lk, someChoices().Sort, "USED", false), size[0], size[1])
 			})
 		}
 	}

@@ -27,8 +27,7 @@ type Settings struct {
 type Choices struct {
 	Intervals, Windows []time.Duration
 	Sort               []Item
-	Columns            []Item   // in their usual order, without the command, which is always last
-	Fixed, Off         []string // columns that are always there, and those that are only if they are chosen
+	Columns            []Column // in their usual order, without the command, which is always last
 }
 
 // Setup changes settings, which take effect at once, and chooses the columns of the table.
@@ -44,13 +43,14 @@ type Setup struct {
 	list
 	settings Settings
 	choices  Choices
-	columns  []shownColumn // in the user's order
+	columns  []Column // in the user's order
 }
 
-// shownColumn is a line of the chooser.
-type shownColumn struct {
+// Column is a line of the chooser.
+type Column struct {
 	Item
-	shown bool
+	Fixed, Off bool // it is always there; it is there only if it is chosen
+	shown      bool
 }
 
 // NewSetup shows the settings in force.
@@ -62,21 +62,21 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 
 // columnsOf returns all columns, the shown ones first: the fixed ones that names lacks, then
 // names. Without names it returns the usual columns in their usual places.
-func (d Setup) columnsOf(names []string) []shownColumn {
-	var first, named, others []shownColumn
+func (d Setup) columnsOf(names []string) []Column {
+	var first, named, others []Column
 	for _, c := range d.choices.Columns {
+		chosen := slices.Contains(names, c.Name)
+		c.shown = chosen || c.Fixed || names == nil && !c.Off
 		switch {
-		case names == nil:
-			first = append(first, shownColumn{c, !slices.Contains(d.choices.Off, c.Name)})
-		case slices.Contains(names, c.Name):
-			named = append(named, shownColumn{c, true})
-		case slices.Contains(d.choices.Fixed, c.Name):
-			first = append(first, shownColumn{c, true})
+		case chosen:
+			named = append(named, c)
+		case c.shown || names == nil:
+			first = append(first, c)
 		default:
-			others = append(others, shownColumn{c, false})
+			others = append(others, c)
 		}
 	}
-	sorted.Stable(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	sorted.Stable(named, func(a, b Column) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
 	return slices.Concat(first, named, others)
 }
 
@@ -86,7 +86,7 @@ func (d Setup) Settings() Settings {
 	s.Columns = nil
 	usual := true
 	for i, c := range d.columns {
-		usual = usual && c.shown != slices.Contains(d.choices.Off, c.Name) && c.Item == d.choices.Columns[i]
+		usual = usual && c.shown != c.Off && c.Item == d.choices.Columns[i].Item
 		if c.shown {
 			s.Columns = append(s.Columns, c.Name)
 		}
@@ -137,7 +137,7 @@ func (d Setup) change(by int) (Overlay, Outcome) {
 		d.rows()[d.at].change(&d.settings, by)
 		return d, Changed
 	}
-	if slices.Contains(d.choices.Fixed, d.columns[i].Name) {
+	if d.columns[i].Fixed {
 		return d, Handled
 	}
 	d.columns = slices.Clone(d.columns)
