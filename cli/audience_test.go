@@ -136,7 +136,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	logged, err := os.ReadFile(filepath.Join(directory, action.LogName))
 	must(err)
 
-	must(render.CSV(&csv, snap))
+	csv.WriteString(render.CSV(snap))
 	exported, said, code := ran(t, "export", filepath.Join(directory, "recordings"), "--format", "csv")
 	if code != command.ExitOK {
 		t.Fatal(said)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"vramscope/cli/render"
 	"vramscope/internal/fakedriver"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/schema"
 )
 
 // conforms validates a document against one of the files in schema/.
@@ -39,17 +39,17 @@ func TestSnapshotsConformToTheSchema(t *testing.T) {
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(),
 		"one sample": snapshottest.OneSample(), "empty": {Driver: snapshot.Driver{State: snapshot.DriverStarting}},
 	} {
-		var out bytes.Buffer
-		if err := render.JSON(&out, snap); err != nil {
+		out, err := schema.Encode(schema.Of(snap))
+		if err != nil {
 			t.Fatal(err)
 		}
-		conforms(t, "once", name, out.Bytes())
+		conforms(t, "once", name, out)
 	}
 }
 
 func TestTheSchemaRefusesOtherDocuments(t *testing.T) {
-	var out bytes.Buffer
-	if err := render.JSON(&out, snapshottest.DrawnBox()); err != nil {
+	out, err := schema.Encode(schema.Of(snapshottest.DrawnBox()))
+	if err != nil {
 		t.Fatal(err)
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "schema", "once.schema.json"))
@@ -59,9 +59,9 @@ func TestTheSchemaRefusesOtherDocuments(t *testing.T) {
 	for was, is := range map[string]string{
 		`"fan_percent": null,`: ``, `"host": "`: `"guest": "`, `"state": "ok"`: `"state": "fine"`, `"mig": false`: `"mig": 0`,
 	} {
-		other := strings.Replace(out.String(), was, is, 1)
+		other := strings.Replace(string(out), was, is, 1)
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(other))
-		if err != nil || other == out.String() {
+		if err != nil || other == string(out) {
 			t.Fatalf("%q is not there: %v", was, err)
 		}
 		if schema.Validate(value) == nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/cli/render"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/schema"
 )
 
 // TestSavedSnapshotIsTheJSONOfOnce: what w writes has the format of once
@@ -18,8 +18,8 @@ import (
 func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state", "vramscope")
 	snap := snapshottest.DrawnBox()
-	var want bytes.Buffer
-	if err := render.JSON(&want, snap); err != nil {
+	want, err := schema.Encode(schema.Of(snap))
+	if err != nil {
 		t.Fatal(err)
 	}
 	path, err := saveSnapshot(directory, snap)
@@ -30,8 +30,8 @@ func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 		t.Errorf("saved as %s", path)
 	}
 	got, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("the file has %d bytes (%v), once --format json %d", len(got), err, want.Len())
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file has %d bytes (%v), once --format json %d", len(got), err, len(want))
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v (%v)", info.Mode(), err)
@@ -56,11 +56,11 @@ func TestSaveKeepsEarlierFilesOfTheSameSecond(t *testing.T) {
 		saved[path] = snap
 	}
 	for path, snap := range saved {
-		var want bytes.Buffer
-		if err := render.JSON(&want, snap); err != nil {
+		want, err := schema.Encode(schema.Of(snap))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want.Bytes()) {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what was saved there (%v)", path, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package past
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,23 +8,23 @@ import (
 	"time"
 
 	"vramscope/cli/command"
-	"vramscope/cli/render"
 	"vramscope/cli/sources"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/schema"
 )
 
 func TestReplayOfASavedSnapshot(t *testing.T) {
 	then := snapshottest.DrawnBox()
 	then.Simulated = true
-	var saved bytes.Buffer
-	if err := render.JSON(&saved, then); err != nil {
+	saved, err := schema.Encode(schema.Of(then))
+	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "saved.json")
-	if err := os.WriteFile(path, saved.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, saved, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := &command.Program{}

@@ -200,11 +200,7 @@ func writeReport(p *command.Program, r *schema.Report, format string, signs rend
 	case "markdown":
 		return p.Print([]byte(render.ReportMarkdown(r)))
 	case "csv":
-		out, err := render.ReportCSV(r)
-		if err != nil {
-			return err
-		}
-		return p.Print([]byte(out))
+		return p.Print([]byte(render.ReportCSV(r)))
 	}
 	return p.PrintAs(format, r, render.Report(r, signs, p.OutputWidth()))
 }

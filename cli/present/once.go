@@ -141,23 +141,16 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 }
 
 func format(p *command.Program, snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
-	var out bytes.Buffer
-	ascii := p.ASCII(s)
-	var err error
-	switch {
+	switch ascii := p.ASCII(s); {
 	case f.line:
-		err = render.StatusLine(&out, snap, ascii)
+		return []byte(render.StatusLine(snap, ascii)), nil
 	case f.format == "json":
-		err = render.JSON(&out, snap)
+		return schema.Encode(schema.Of(snap))
 	case f.format == "csv":
-		err = render.CSV(&out, snap)
+		return []byte(render.CSV(snap)), nil
 	default:
-		err = render.Table(&out, snap, p.OutputWidth(), ascii)
+		return []byte(render.Table(snap, p.OutputWidth(), ascii)), nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("once: %w", err)
-	}
-	return out.Bytes(), nil
 }
 
 func Stream(p *command.Program) *cobra.Command {

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,11 +99,11 @@ func (t *table) users(uuid string, instance snapshot.InstanceID) string {
 	return strings.Join(names, ",")
 }
 
-// StatusLine writes one line for a status bar:
+// StatusLine returns one line for a status bar:
 //
 //	60.8/79.6G 97% 68C                                          one GPU
 //	415/637G  8 GPUs  fullest 3: 72.9/79.6G  ! 6 lost           several
-func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
+func StatusLine(snap *snapshot.Snapshot, ascii bool) string {
 	t := table{snap: snap, signs: SignsFor(ascii)}
 	parts := simulated(snap.Simulated)
 	switch len(snap.GPUs) {
@@ -128,8 +127,7 @@ func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 			parts = append(parts, fmt.Sprintf("! %d full %s", g.Index, brief(g.FullIn.Median)))
 		}
 	}
-	_, err := io.WriteString(w, strings.Join(parts, "  ")+"\n")
-	return err
+	return strings.Join(parts, "  ") + "\n"
 }
 
 // total returns the memory of all GPUs whose memory is known.

@@ -3,8 +3,6 @@ package render
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -14,14 +12,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
-
-func JSON(w io.Writer, snap *snapshot.Snapshot) error {
-	encoded, err := schema.Encode(schema.Of(snap))
-	if err == nil {
-		_, err = w.Write(encoded)
-	}
-	return err
-}
 
 // csvCell is a column's name and its value in a record. The columns are named for JSON fields;
 // those of a GPU have a prefix (docs/json.md).
@@ -67,8 +57,8 @@ func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
 	return cells
 }
 
-// CSV writes a record for each process, and for each GPU without any. Unknown is empty.
-func CSV(w io.Writer, snap *snapshot.Snapshot) error {
+// CSV returns a record for each process, and for each GPU without any. Unknown is empty.
+func CSV(snap *snapshot.Snapshot) string {
 	var titles []string
 	for _, cell := range csvCells(snap, &gpuRow{gpu: &snapshot.GPU{}}) {
 		titles = append(titles, cell.name)
@@ -81,10 +71,9 @@ func CSV(w io.Writer, snap *snapshot.Snapshot) error {
 		}
 		records = append(records, record)
 	}
-	if err := csv.NewWriter(w).WriteAll(records); err != nil {
-		return fmt.Errorf("encode CSV: %w", err)
-	}
-	return nil
+	var out strings.Builder
+	_ = csv.NewWriter(&out).WriteAll(records) // a Builder takes everything
+	return out.String()
 }
 
 // gpuRow is one record: a process with its GPU, or a GPU without processes.

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +29,8 @@ type table struct {
 	signs Signs
 }
 
-// Table writes the table, its lines cut to width unless that is 0.
-func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
+// Table returns the table, its lines cut to width unless that is 0.
+func Table(snap *snapshot.Snapshot, width int, ascii bool) string {
 	t := table{snap: snap, signs: SignsFor(ascii)}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
@@ -49,8 +48,7 @@ func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
 	if warnings := t.warnings(); len(warnings) > 0 {
 		lines = append(append(lines, ""), warnings...)
 	}
-	_, err := io.WriteString(w, cutLines(lines, width, t.signs.Ellipsis))
-	return err
+	return cutLines(lines, width, t.signs.Ellipsis)
 }
 
 // commandLeast is how much of the command a terminal should show.
