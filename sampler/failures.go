@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -63,10 +62,7 @@ func (s *Sampler) noteRise(now time.Time, p *snapshot.Process, count int64) {
 }
 
 func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device, failed *probe.FailedAllocation) {
-	at := time.Unix(0, failed.TimeNS)
-	if at.After(now) { // within the slack of the probe's check
-		at = now
-	}
+	at := quantity.Earlier(time.Unix(0, failed.TimeNS), now) // later is within the slack of the probe's check
 	message := "out of memory: asked for " + failed.Bytes.String()
 	if free, known := failed.Free.Value(); known {
 		message += ", " + free.String() + " free"
@@ -96,20 +92,16 @@ func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
 
 // settingsOf returns the settings of an allocator, from the report or else from the row.
 func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
-	settings := ""
+	all := p.Allocators
 	if d != nil {
-		for i := range d.Allocators {
-			if d.Allocators[i].Kind == kind {
-				settings = d.Allocators[i].Config
-			}
+		all = slices.Concat(d.Allocators, all)
+	}
+	for i := range all {
+		if all[i].Kind == kind && all[i].Config != "" {
+			return all[i].Config
 		}
 	}
-	for i := range p.Allocators {
-		if p.Allocators[i].Kind == kind {
-			settings = cmp.Or(settings, p.Allocators[i].Config)
-		}
-	}
-	return settings
+	return ""
 }
 
 // lastOf returns the newest state of a row, ended or not; nil if it was never seen.

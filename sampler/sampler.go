@@ -218,7 +218,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Time:      now,
 		Interval:  s.Interval(),
 		Simulated: s.options.Simulated,
-		Host:      snapshot.Host(s.options.Processes.Host(now)),
+		Host:      s.options.Processes.Host(now),
 		Driver:    s.driver.state,
 		Rows:      merged.rows,
 		Ended:     s.recentlyEnded(now, merged.ended),

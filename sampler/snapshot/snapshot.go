@@ -55,13 +55,7 @@ type Snapshot struct {
 }
 
 // Host is the machine that the GPUs are in.
-type Host struct {
-	Name        string
-	User        string // who runs vramscope
-	MemoryTotal Bytes
-	MemoryUsed  Bytes
-	Load        Float // one-minute load average
-}
+type Host = process.Host
 
 // DriverState is the state of the driver.
 type DriverState string

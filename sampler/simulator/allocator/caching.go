@@ -200,27 +200,26 @@ func (c *Caching) Segments() []probe.Segment {
 // put makes a free block available. Its wholeness cannot change while it is in a set: its
 // neighbours, if any, are live, and freeing one of them takes it out first.
 func (c *Caching) put(b *Block) {
-	if b.whole() {
-		c.stats.Cached += b.size
-	} else {
-		c.stats.Fragmented += b.size
-		b.segment.pool.Fragmented += b.size
-		if b.segment.fragments++; b.segment.fragments == 1 {
-			c.stats.Stranded++
-		}
-	}
 	b.home.add(b)
+	c.count(b, 1)
 }
 
 func (c *Caching) take(b *Block) {
-	if b.whole() {
-		c.stats.Cached -= b.size
-	} else {
-		c.stats.Fragmented -= b.size
-		b.segment.pool.Fragmented -= b.size
-		if b.segment.fragments--; b.segment.fragments == 0 {
-			c.stats.Stranded--
-		}
-	}
 	b.home.remove(b)
+	c.count(b, -1)
+}
+
+// count adds a free block to the stats, or takes it out (−1).
+func (c *Caching) count(b *Block, sign int) {
+	size := quantity.Bytes(sign) * b.size
+	if b.whole() {
+		c.stats.Cached += size
+		return
+	}
+	c.stats.Fragmented += size
+	b.segment.pool.Fragmented += size
+	stranded := b.segment.fragments > 0
+	if b.segment.fragments += sign; stranded != (b.segment.fragments > 0) {
+		c.stats.Stranded += sign
+	}
 }
