@@ -94,7 +94,7 @@ func TestUncountedPackagesAreNotLinked(t *testing.T) {
 	}
 }
 
-// packageImports are the module's packages with their imports within it, tests
+// packageImports returns the module's packages with their imports within it, tests
 // apart.
 func packageImports(t *testing.T) map[string][]string {
 	t.Helper()

@@ -57,8 +57,8 @@ func openLog(directory string) (*os.File, error) {
 // nextLines is the room, in bytes, that is kept for the next lines.
 const nextLines = 16 << 10
 
-// reserve has the file system keep room behind the end, which a disk that fills later cannot take.
-// Where the file system cannot do that, reserve checks the free space instead.
+// reserve makes the file system keep room after the end, which a disk that fills up later cannot
+// take. If the file system cannot do that, reserve checks the free space instead.
 func reserve(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -120,8 +120,8 @@ func writable(dir int, path string) error {
 // reach returns a path to what a descriptor is open for.
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
-// openDirectory opens a directory. Where it does not exist, openDirectory makes it or, without
-// make, returns errCanBeMade. It follows no symbolic link but root's: see resolve.
+// openDirectory opens a directory. If it does not exist, openDirectory makes it or, without make,
+// returns errCanBeMade. It follows only root's symbolic links: see resolve.
 func openDirectory(path string, make bool) (int, error) {
 	if path == "" {
 		return 0, install.ErrNoHome

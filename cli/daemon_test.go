@@ -74,7 +74,7 @@ func startDaemon(t *testing.T, environ []string, args ...string) *runningDaemon 
 	return d
 }
 
-// command is vramscope with the daemon's directories.
+// command returns a vramscope command with the daemon's directories.
 func (d *runningDaemon) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = d.environ
@@ -96,7 +96,7 @@ func (d *runningDaemon) logged() string {
 // notified reports whether systemd received this message the given number of times.
 func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
-// count is how many notices began with these words.
+// count returns how many notices began with these words.
 func (d *runningDaemon) count(what string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

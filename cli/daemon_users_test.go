@@ -123,7 +123,7 @@ func (u *usersPlace) start(cmd *exec.Cmd) {
 	})
 }
 
-// once is what a user sees.
+// once returns what a user sees.
 func (u *usersPlace) once(name string, uid int) (doc schema.Document, text string) {
 	u.Helper()
 	out, err := u.as(name, uid, "vramscope", "once", "--format", "json").Output()

@@ -80,7 +80,7 @@ func TestFlushOfAProcessThatAnswersLate(t *testing.T) {
 	b.flush(p.cmd.Process.Pid)
 }
 
-// withTerminal is the box's environment on a terminal.
+// withTerminal returns the box's environment on a terminal.
 func (b *probeBox) withTerminal() []string {
 	return append(slices.Clone(b.environ), "TERM=xterm-256color")
 }
@@ -232,8 +232,8 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 	p.end(syscall.SIGTERM, command.ExitOK)
 }
 
-// asked is vramscope flush when it waits for an answer. Where the probe did not
-// answer in time it has refused, and is started again.
+// asked starts vramscope flush, and returns its screen when it waits for an answer. If the probe
+// did not answer in time flush has refused, and is started again.
 func (b *probeBox) asked(t *testing.T, pid string) *screen {
 	t.Helper()
 	for deadline := time.Now().Add(waitLimit); ; {

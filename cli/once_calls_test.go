@@ -76,7 +76,7 @@ func TestOnceAsksForWhatItPrints(t *testing.T) {
 	}
 }
 
-// filesOf are the names under /proc/PID in the output of strace.
+// filesOf returns the names under /proc/PID in the output of strace.
 func filesOf(trace string, pid int) []string {
 	var files []string
 	for _, found := range regexp.MustCompile(`"/proc/`+strconv.Itoa(pid)+`(?:/([^"]*))?"`).FindAllStringSubmatch(trace, -1) {

@@ -161,7 +161,7 @@ func (b *probeBox) used(pid int) (used quantity.Bytes, listed bool) {
 	return 0, false
 }
 
-// reserved is what a report's allocators hold.
+// reserved returns what a report's allocators hold.
 func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 	t.Helper()
 	for _, device := range report.Devices {

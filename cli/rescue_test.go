@@ -65,7 +65,7 @@ func TestRunSaysWhetherThereIsARescue(t *testing.T) {
 	}
 }
 
-// serveGuard is a daemon with this guard, until the function is called.
+// serveGuard serves as a daemon with this guard, until the returned function is called.
 func serveGuard(t *testing.T, directory string, guard socket.Guard) (end func()) {
 	t.Helper()
 	var latest atomic.Pointer[snapshot.Snapshot]

@@ -117,7 +117,7 @@ func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	}
 }
 
-// childOf is a process's only child; a shell may have become it.
+// childOf returns a process's only child; a shell may have become it.
 func childOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")

@@ -145,7 +145,7 @@ sys.stdin.read()
 live.clear()
 `
 
-// pythonWith is a Python that the probe is for and that has these modules.
+// pythonWith returns a Python that the probe is for and that has these modules.
 func pythonWith(t *testing.T, modules string) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")

@@ -84,7 +84,7 @@ func startJob(t *testing.T, environ ...string) *pythonJob {
 	return j
 }
 
-// pipe is a pipe with its writing end first.
+// pipe returns a pipe with its writing end first.
 func pipe() (write, read *os.File, err error) {
 	read, write, err = os.Pipe()
 	return write, read, err

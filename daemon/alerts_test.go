@@ -32,7 +32,7 @@ func newAlerts(t *testing.T, uid uint32, command ...string) (*Alerts, *bytes.Buf
 	return a, log
 }
 
-// alerting is a snapshot with these alerts and rows of users alice (1001) on GPU-a
+// alerting returns a snapshot with these alerts and rows of users alice (1001) on GPU-a
 // and bob (1002) on GPU-a and GPU-b.
 func alerting(alerts ...snapshot.Alert) *snapshot.Snapshot {
 	owned := func(pid int, uid uint32, gpu string) snapshot.Process {

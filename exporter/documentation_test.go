@@ -36,7 +36,7 @@ func TestDocumentationHasEveryMetric(t *testing.T) {
 	}
 }
 
-// documented are all names, a table for each subject.
+// documented returns all names, a table for each subject.
 func documented() string {
 	var b strings.Builder
 	titles := map[metric.Subject]string{0: "The box", metric.GPU: "A GPU", metric.Instance: "A MIG instance", metric.Process: "A process"}

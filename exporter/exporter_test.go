@@ -17,7 +17,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// exporting is an exporter with everything, of a snapshot that was taken a second ago.
+// exporting returns an exporter with everything, of a snapshot that was taken a second ago.
 func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	o := Options{
 		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16,
@@ -31,7 +31,7 @@ func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	return e
 }
 
-// get is a response of the exporter.
+// get returns a response of the exporter.
 func get(t testing.TB, e *Exporter, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -61,7 +61,7 @@ func has(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// eventful is the drawn box with everything that can be exported.
+// eventful returns the drawn box with everything that can be exported.
 func eventful() (*snapshot.Snapshot, []snapshot.Event) {
 	snap := snapshottest.DrawnBox()
 	uuid := snap.GPUs[0].UUID

@@ -21,7 +21,7 @@ import (
 // contrib is the folder with the files for Prometheus, Alertmanager and Grafana.
 var contrib = filepath.Join("..", "contrib", "prometheus")
 
-// python is a Python that has a module.
+// python returns a Python that has a module.
 func python(t *testing.T, module string) string {
 	t.Helper()
 	interpreter := os.Getenv("VRAMSCOPE_PYTHON")

@@ -69,7 +69,7 @@ func servingAt(t *testing.T, at Serving) (address string, logged *log) {
 	return s.Address(), logged
 }
 
-// configFile is a web configuration, in a folder with a certificate.
+// configFile returns a web configuration, in a folder with a certificate.
 func configFile(t *testing.T, content string) string {
 	t.Helper()
 	folder := t.TempDir()

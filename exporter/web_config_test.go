@@ -65,7 +65,7 @@ rate_limit: {interval: 1s, burst: 5}
 	}
 }
 
-// client is one that trusts any server.
+// client returns a client that trusts any server.
 func client(t *testing.T, settings *tls.Config) *http.Client {
 	settings.InsecureSkipVerify = true
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}}

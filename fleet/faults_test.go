@@ -18,7 +18,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// engineAt is a source that asks a server of the test.
+// engineAt returns a source that asks a server of the test.
 func engineAt(t *testing.T, url, httpConfig string) *Prometheus {
 	t.Helper()
 	p, _, err := NewPrometheus(url, httpConfig)

@@ -26,7 +26,7 @@ func clientCertificate(t *testing.T, folder, name string) *x509.Certificate {
 	return needs.Certificate(t, path+".pem", path+".key", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// configFile is a file for --http-config.
+// configFile returns a file for --http-config.
 func configFile(t *testing.T, folder, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, "client.yml")

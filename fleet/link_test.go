@@ -24,7 +24,7 @@ func link(t *testing.T, a, b string) {
 	go carry(other, one)
 }
 
-// tunnel is a network interface, whose packets are read and written here.
+// tunnel returns a network interface, whose packets are read and written here.
 func tunnel(t *testing.T, name string) *os.File {
 	t.Helper()
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

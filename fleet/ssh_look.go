@@ -197,7 +197,7 @@ func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapsh
 	return nil, fmt.Errorf("%s is not among the boxes", text.Clean(box))
 }
 
-// Past implements Source: there is none.
+// Past implements Source: over ssh there is no past.
 func (s *SSH) Past(context.Context, string, time.Time, time.Time) (Past, error) { return nil, nil }
 
 // Settle waits until every box has answered or failed once, or the context ends.

@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// fed is a forecaster that has seen y, a sample every step seconds from noon.
+// fed returns a forecaster that has seen y, a sample every step seconds from noon.
 func fed(y []float64, step float64) *Forecaster {
 	f := New()
 	for i, v := range y {
@@ -115,7 +115,8 @@ func TestClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// The usual time between samples follows them, by no more than itself at a time, and a gap is none.
+// The usual time between samples follows them, but each sample counts as at most twice the usual
+// time apart. Gaps do not count.
 func TestStepFollowsTheSamples(t *testing.T) {
 	for every, want := range map[float64]float64{0.5: 0.5, 1: 1, 4: 4} {
 		f := fed(flat(100, 20*gib), 1)
@@ -137,7 +138,7 @@ func TestStepFollowsTheSamples(t *testing.T) {
 	}
 }
 
-// A gap before the first sample, or one that ends at the newest, is none.
+// A gap before the first sample, or one that ends at the newest, does not count.
 func TestGapIsAfterTheNewestSample(t *testing.T) {
 	y := regime.Leak(regime.Seeded(2))[:300]
 	f := New()

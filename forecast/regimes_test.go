@@ -13,7 +13,7 @@ const (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// at is the forecast at one of the Horizons.
+// at returns the forecast at one of the Horizons.
 func at(f *Forecaster, h time.Duration) (Interval, bool) {
 	for _, in := range f.Forecasts(nil) {
 		if in.Horizon == h {

@@ -74,7 +74,7 @@ func (r *row) id() snapshot.RowID {
 	return snapshot.RowID{Process: process.Identity{PID: r.pid, StartTime: 1, Namespace: 1}, GPUUUID: uuid}
 }
 
-// snapshot is the box a second later.
+// snapshot returns the box a second later.
 func (b *box) snapshot() *snapshot.Snapshot {
 	b.now = b.now.Add(time.Second)
 	s := &snapshot.Snapshot{Time: b.now, Interval: time.Second, Host: snapshot.Host{User: b.host}, Driver: snapshot.Driver{State: snapshot.DriverOK}, Failures: b.failed}
@@ -150,7 +150,7 @@ func (b *box) run(e *Engine, seconds int, change func(second int)) (all []Decisi
 	return all
 }
 
-// of are the decisions of a kind.
+// of returns the decisions of a kind.
 func of(all []Decision, kind snapshot.GuardDecisionKind) (some []Decision) {
 	for _, d := range all {
 		if d.Kind == kind {
@@ -170,7 +170,7 @@ func pids(all []Decision) string {
 
 func percent(p float64) Amount { return Amount{Percent: p} }
 
-// rooms is the rule of the examples: 10 % free, 15 % the goal.
+// rooms returns the rule of the examples: 10 % free, 15 % the goal.
 func rooms(mode Mode, importance ...Importance) Policy {
 	return Policy{Mode: mode, Importance: importance, Rules: []Rule{{
 		Name: "room", When: When{FreeBelow: percent(10), For: 10 * time.Second}, Users: Own, Goal: Amount{Percent: 15},

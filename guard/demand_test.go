@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// demands is a policy that keeps free what programs need, and 5 %.
+// demands returns a policy that keeps free what programs need, and 5 %.
 func demands(users Users) Policy {
 	return Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: 500}, {Command: "low.py", Value: -100}}, Rules: []Rule{{
 		Name: "demand", When: When{Demand: true}, Users: users, Goal: percent(5),

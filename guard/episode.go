@@ -206,8 +206,8 @@ func (ep *episode) restart(now time.Time) {
 	ep.step, ep.done, ep.wouldFree = 0, nil, 0
 }
 
-// next returns the next row to flush at a step, nil if there is none. It passes over the rows
-// of users who wait.
+// next returns the next row to flush at a step, nil if there is none. It skips the rows of users
+// who wait.
 func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range v.snap.GPURows(v.GPUUUID) {

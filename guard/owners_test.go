@@ -10,7 +10,7 @@ import (
 
 var root = Owner{Root: true}
 
-// forAll is rooms for any user's processes.
+// forAll returns rooms for any user's processes.
 func forAll(importance ...Importance) Policy {
 	p := rooms(Act, importance...)
 	p.Rules[0].Users = All

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// serving is a server that is watched, with no requests, and a training that has cached some.
+// serving returns a server that is watched, with no requests, and a training that has cached some.
 func serving(requests int) (server, training *row) {
 	server = &row{command: "VLLM::EngineCore", allocated: 60 * gib, probe: &snapshot.Probe{State: snapshot.ProbeSilent}, served: &snapshot.Served{
 		Process: process.Identity{PID: 90}, Name: "vLLM", Command: "vllm serve m", Requests: quantity.From(requests, quantity.Probe),

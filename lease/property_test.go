@@ -145,7 +145,7 @@ func (c *course) fits(i int) {
 	}
 }
 
-// free is what the driver reports.
+// free returns what the driver reports.
 func (c *course) free(i int) quantity.Bytes {
 	free := c.devices[i].Capacity - c.others[i]
 	for _, used := range c.jobs {
@@ -192,7 +192,7 @@ func (c *course) sample() {
 	c.after()
 }
 
-// pick is a random lease in a state, nil if there is none.
+// pick returns a random lease in a state, nil if there is none.
 func (c *course) pick(state State) *Lease {
 	all := slices.DeleteFunc(slices.Clone(c.Leases()), func(le *Lease) bool { return le.State != state })
 	if len(all) == 0 {

@@ -28,7 +28,7 @@ func read(t *testing.T, name string) *Snapshot {
 	return s
 }
 
-// leaks are the lines of that program which leak in each step.
+// leaks returns the lines of that program which leak in each step.
 func leaks(t *testing.T) (lines []int) {
 	t.Helper()
 	source, err := os.ReadFile("../scripts/reallibraries/leaks_job.py")

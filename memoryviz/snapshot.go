@@ -88,7 +88,7 @@ func Read(source io.Reader) (_ *Snapshot, err error) {
 	return &r.Snapshot, nil
 }
 
-// reader makes a Snapshot. It reads each list of frames once, as many blocks may share it.
+// reader makes a Snapshot. It reads each list of frames once, because many blocks may share it.
 type reader struct {
 	Snapshot
 	left   int // how many values it may still look at: a list that is in many lists would cost more than its file

@@ -132,10 +132,10 @@ func Finite(value Float) Float {
 	return value
 }
 
-// Whole returns a value as the history keeps it: a whole number and, of a noisy
-// metric, the binary digits that the screen shows. A day of the others would take
-// more room than all memory figures, which are kept to the byte. Whoever reports
-// more than 2^62 bytes reports nonsense, of which no digits are kept.
+// Whole returns a value as the history keeps it: a whole number and, of a noisy metric, the binary
+// digits that the screen shows. A day of the others would take more room than all memory figures,
+// which are kept to the byte. A figure of more than 2^62 bytes is nonsense, and its digits are not
+// kept.
 func (m *Metric) Whole(value float64) int64 {
 	v := int64(math.Round(min(max(value, -1<<62), 1<<62)))
 	drop := bits.Len64(uint64(max(v, 0))) - m.Digits

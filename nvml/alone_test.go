@@ -39,7 +39,7 @@ func (b *box) later(library *Library) {
 	}
 }
 
-// now is the time, and what has been added to it.
+// now returns the time, and what has been added to it.
 func (b *box) now() time.Time { return time.Now().Add(time.Duration(b.passed.Load())) }
 
 // alone runs the calling test again in a process of its own, because a process can load only one
@@ -104,7 +104,7 @@ func (b *box) read(library *Library, device Device) Reading {
 	return reading
 }
 
-// boxWithFan is a box of one GPU on which every sensor has a value.
+// boxWithFan returns a box of one GPU on which every sensor has a value.
 func boxWithFan() fakedriver.State {
 	state := fakedriver.Box(1, 3)
 	gpu := &state.GPUs[0]

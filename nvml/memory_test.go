@@ -98,7 +98,7 @@ func TestHostMemoryRefusesBadFiles(t *testing.T) {
 	}
 }
 
-// procWith is a /proc that has only meminfo.
+// procWith returns a /proc that has only meminfo.
 func procWith(t *testing.T, meminfo string) string {
 	t.Helper()
 	proc := t.TempDir()

@@ -16,7 +16,7 @@ import (
 // countVariable names the file in which the fake driver counts its calls.
 const countVariable = "VRAMSCOPE_FAKE_COUNT"
 
-// calls is how many calls the driver has served.
+// calls returns how many calls the driver has served.
 func (b *box) calls() int {
 	b.Helper()
 	raw, err := os.ReadFile(os.Getenv(countVariable))
@@ -136,7 +136,7 @@ func TestNVLinks(t *testing.T) {
 	if !first.Active || last.Active || last.Sent.Known() || last.Replays.Known() {
 		t.Errorf("the first is up and the last is down: %+v, %+v", first, last)
 	}
-	// Under MIG, without the call, and without links there are none.
+	// With MIG, without the call, and without links, no links are reported.
 	for _, fail := range []func(){
 		func() { gpu.Fail("nvmlDeviceGetNvLinkState", fakedriver.NotSupported) },
 		func() { gpu.MIGMode = 1 },

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// BenchmarkRead is one reading of one GPU with eight processes, in steady state.
+// BenchmarkRead measures one reading of one GPU with eight processes, in steady state.
 func BenchmarkRead(b *testing.B) {
 	library := New(Options{LibraryPath: fakedriver.Build(b, fakedriver.Current)})
 	state := filepath.Join(b.TempDir(), "state")
@@ -33,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is the cost before the first reading.
+// BenchmarkOpen measures the cost before the first reading.
 func BenchmarkOpen(b *testing.B) {
 	library := New(Options{LibraryPath: fakedriver.Build(b, fakedriver.Current)})
 	state := filepath.Join(b.TempDir(), "state")

@@ -24,7 +24,7 @@ func driverSamples(triples ...[3]uint64) []byte {
 
 func micros(at time.Time) uint64 { return uint64(at.UnixMicro()) }
 
-// assigned is the utilisation of pids; -1 is unknown.
+// assigned returns the utilisation of pids; -1 is unknown.
 func assigned(u *utilization, whole quantity.Optional[int], pids ...int) []int {
 	list := make([]Process, len(pids))
 	for i, pid := range pids {

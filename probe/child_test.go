@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runChild is a probe process. It prints "ready" and the path of its socket, and
-// ends with SIGTERM or at the end of its input.
+// runChild runs a probe process. It prints "ready" and the path of its socket, and ends with
+// SIGTERM or at the end of its input.
 func runChild(role, directory string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

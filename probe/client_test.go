@@ -87,7 +87,7 @@ func liar(lie func(id uint64) string) func(net.Conn) {
 	}
 }
 
-// oneAllocator is a liar whose report has one allocator.
+// oneAllocator returns a liar whose report has one allocator.
 func oneAllocator(allocator string) func(net.Conn) {
 	return device(`"uuid":"` + testUUID + `","allocators":[{` + allocator + `}]`)
 }

@@ -216,7 +216,7 @@ func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// ownPID is the pid in "/proc/PID/status".
+// ownPID returns the pid in "/proc/PID/status".
 func ownPID(path string) (int, error) { return strconv.Atoi(filepath.Base(filepath.Dir(path))) }
 
 // readableCopy copies the test binary for another user to run.

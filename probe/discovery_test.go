@@ -80,7 +80,7 @@ func TestMonitorReadsAHundredProbes(t *testing.T) {
 	})
 }
 
-// spent is the processor time of this process.
+// spent returns the processor time of this process.
 func spent() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {

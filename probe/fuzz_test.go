@@ -141,7 +141,7 @@ func FuzzSocketNames(f *testing.F) {
 	})
 }
 
-// descriptors are how many this process has open.
+// descriptors returns how many this process has open.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

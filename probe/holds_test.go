@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// holding is a liar that answers holds with these devices, now.
+// holding returns a liar that answers holds with these devices, now.
 func holding(devices string) func(net.Conn) {
 	return liar(func(id uint64) string {
 		return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":%d,"exact":true,"devices":[%s]}`, id, time.Now().UnixNano(), devices)

@@ -30,7 +30,7 @@ func watch(t testing.TB, directory string) *Monitor {
 	return m
 }
 
-// watchWithDeadline is watch with a real monitor's deadline.
+// watchWithDeadline does what watch does, with a real monitor's deadline.
 func watchWithDeadline(t testing.TB, directory string) *Monitor {
 	t.Helper()
 	m := newMonitor(directory)
@@ -76,7 +76,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
-// answerOf is a monitor's answer for a pid, or nil.
+// answerOf returns a monitor's answer for a pid, or nil.
 func answerOf(m *Monitor, pid int) *Answer {
 	for _, a := range m.Answers() {
 		if a.Process.PID == pid {

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// recordsIn is a directory of sockets with a record in it, by name and content, and what
+// recordsIn returns a directory of sockets with a record in it, by name and content, and what
 // reads it.
 func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string) {
 	t.Helper()
@@ -33,7 +33,7 @@ func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string)
 	return NewFinder(process.NewTable("/proc")), dir, file
 }
 
-// gone is a pid that no process has, and its start time: this process's, so that the
+// gone returns a pid that no process has, and its start time: this process's, so that the
 // times of a record can be true.
 func gone(t *testing.T) (pid int, start uint64) {
 	t.Helper()

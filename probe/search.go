@@ -52,7 +52,7 @@ func (m *Monitor) startSearches(ctx context.Context) {
 	}
 }
 
-// search searches for the probes of processes that are due, one after the other.
+// search searches for the probes of the processes that are due, one at a time.
 func (m *Monitor) search(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,7 +61,7 @@ func install(t *testing.T, wheel string) installation {
 	return installation{filepath.Join(root, "bin", "vramscope"), sites[0]}
 }
 
-// on is the environment of a box, with a PYTHONPATH and with libraries that are loaded beside the driver.
+// on returns the environment of a box, with a PYTHONPATH and with libraries that are loaded beside the driver.
 func (i installation) on(t *testing.T, box fakedriver.State, path string, libraries ...string) []string {
 	t.Helper()
 	own, err := os.MkdirTemp("", "wheel-") // short enough for sockets
@@ -89,7 +89,7 @@ func (i installation) suite(t *testing.T, name string, environ []string) {
 	}
 }
 
-// standIns is the path of the packages that imitate PyTorch and others.
+// standIns returns the path of the packages that imitate PyTorch and others.
 func (i installation) standIns(t *testing.T) string {
 	t.Helper()
 	fakes, err := filepath.Abs("../probe/agent/testdata/fake")

@@ -43,9 +43,9 @@ func recordUntilKilled(directory string) {
 	}
 }
 
-// TestKilledWriterLosesTwoSeconds kills writers at random moments. What they leave
-// opens clean and ends at most two seconds before the kill; the next writer goes
-// on from there. With VRAMSCOPE_FULL there are 200 kills.
+// TestKilledWriterLosesTwoSeconds kills writers at random moments. What they leave opens clean and
+// ends at most two seconds before the kill; the next writer continues from there. With
+// VRAMSCOPE_FULL there are 200 kills.
 func TestKilledWriterLosesTwoSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

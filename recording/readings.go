@@ -129,7 +129,7 @@ type walk struct {
 	visit     visitor
 }
 
-// gpu is the key of a GPU, 0 if the day has none.
+// gpu returns the key of a GPU, 0 if the day has none.
 func (w *walk) gpu(uuid string) int64 {
 	for id, known := range w.uuids {
 		if known == uuid {

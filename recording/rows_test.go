@@ -68,7 +68,7 @@ func allocatedSum(t *testing.T, r *Recording, at time.Time, pid int) (s Sum) {
 	return s
 }
 
-// all are the rows that are visited.
+// all returns the rows that are visited.
 func all[T any](t *testing.T, from, to time.Time, each func(from, to time.Time, visit func(*T)) error) (rows []T) {
 	t.Helper()
 	if err := each(from, to, func(row *T) { rows = append(rows, *row) }); err != nil {

@@ -14,8 +14,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The schema of each version. Whoever changes it raises schemaVersion, so that no program reads
-// a database of another version.
+// The schema of each version. A change of the schema must raise schemaVersion, so that no program
+// reads a database of another version.
 var schemas = map[int]string{5: "6a83b5250e9a"}
 
 func TestSchemaHasAVersion(t *testing.T) {

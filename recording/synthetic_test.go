@@ -55,7 +55,7 @@ func (s *synthetic) process(g *snapshot.GPU) snapshot.Process {
 	}
 }
 
-// next is the snapshot of the next second.
+// next returns the snapshot of the next second.
 func (s *synthetic) next() *snapshot.Snapshot {
 	return s.after(time.Second + time.Duration(s.random.IntN(2000))*time.Microsecond)
 }
@@ -108,7 +108,7 @@ func (s *synthetic) after(step time.Duration) *snapshot.Snapshot {
 	return &then
 }
 
-// BenchmarkAppend is the cost of a tick to the goroutine that writes, with a commit
+// BenchmarkAppend measures the cost of a tick to the goroutine that writes, with a commit
 // every two of them and all that follows from 128: sealing, checkpoints.
 func BenchmarkAppend(bench *testing.B) {
 	for _, size := range []struct {

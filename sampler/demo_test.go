@@ -193,7 +193,7 @@ func alertOn(snap *snapshot.Snapshot, kind snapshot.AlertKind, gpu int) *snapsho
 	return &snap.Alerts[i]
 }
 
-// failuresOn is how often an allocator of a GPU's processes has failed.
+// failuresOn returns how often an allocator of a GPU's processes has failed.
 func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 	for i := range snap.Rows {
 		if p := &snap.Rows[i]; p.GPU == gpu && p.Probe != nil {

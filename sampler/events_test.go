@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// logged are the events, oldest first, each as its kind and message.
+// logged returns the events, oldest first, each as its kind and message.
 func logged(s *Sampler) []string {
 	events := s.History().Events(0)
 	lines := make([]string, len(events))

@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// oomEvents are the out-of-memory events, the newest first.
+// oomEvents returns the out-of-memory events, the newest first.
 func oomEvents(s *Sampler) (found []snapshot.Event) {
 	for _, e := range s.history.Events(0) {
 		if e.Kind == snapshot.EventOutOfMemory {

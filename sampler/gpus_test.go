@@ -23,7 +23,7 @@ func (b *box) report(pid int, uuid string, total quantity.Bytes) {
 	})
 }
 
-// withoutDriver is a box on which there is no driver.
+// withoutDriver returns a box on which there is no driver.
 func withoutDriver() *box {
 	b := newBox(0)
 	b.openErr = &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}

@@ -9,7 +9,7 @@ import (
 )
 
 // lookAtVLLM follows the source in vLLM's wheels 0.33.0 (vllm/entrypoints/serve/dev/sleep,
-// vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine goes on to schedule
+// vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine still schedules
 // (https://github.com/vllm-project/vllm/pull/34528): a request meets memory that is not there.
 //
 // It sleeps at level 1: level 2 discards the weights. The default mode would abort requests.

@@ -43,7 +43,7 @@ type watched struct {
 const (
 	watchEvery = 10 * time.Second // between two rounds
 	watchTime  = 2 * time.Second  // for one server
-	watchOld   = 45 * time.Second // from then on an answer is none
+	watchOld   = 45 * time.Second // an answer is valid for this long
 	idleLonger = 10 * time.Minute
 	idleLeast  = quantity.GiB
 )

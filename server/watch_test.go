@@ -18,7 +18,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// watchedBox is a server of a kind that is watched, and a sample with its process.
+// watchedBox returns a server of a kind that is watched, and a sample with its process.
 func watchedBox(t *testing.T, kind string, answer http.HandlerFunc) (*Watcher, func() *snapshot.Snapshot) {
 	t.Helper()
 	web := httptest.NewServer(answer)

@@ -27,7 +27,7 @@ func coloured() []Styles {
 	return []Styles{p.night(), p.day(), p.contrast(true), p.contrast(false), p.okabeIto(true), p.okabeIto(false)}
 }
 
-// colorOf is a style's own colour, nil if it has none.
+// colorOf returns a style's own colour, nil if it has none.
 func colorOf(s Style) color.Color {
 	if c := s.Lipgloss().GetForeground(); c != (lipgloss.NoColor{}) {
 		return c
@@ -164,14 +164,14 @@ func TestOwnersDiffer(t *testing.T) {
 	}
 }
 
-// distance is how different two colours look: their Euclidean distance in CIE L*a*b*.
+// distance returns how different two colours look: their Euclidean distance in CIE L*a*b*.
 func distance(a, b Style) float64 {
 	x, _ := colorful.MakeColor(colorOf(a))
 	y, _ := colorful.MakeColor(colorOf(b))
 	return 100 * x.DistanceLab(y)
 }
 
-// turn is the angle between two hues, in degrees.
+// turn returns the angle between two hues, in degrees.
 func turn(a, b Style) float64 {
 	x, _ := colorful.MakeColor(colorOf(a))
 	y, _ := colorful.MakeColor(colorOf(b))
@@ -334,7 +334,7 @@ func all(s Styles) map[string]Style {
 	}
 }
 
-// open is the sequence that starts a style.
+// open returns the sequence that starts a style.
 func open(s Style) string {
 	if s.drawn == nil {
 		return ""
@@ -342,7 +342,7 @@ func open(s Style) string {
 	return s.open
 }
 
-// luminance is WCAG's relative luminance.
+// luminance returns WCAG's relative luminance.
 // Source: https://www.w3.org/TR/WCAG21/#dfn-relative-luminance
 func luminance(c color.Color) float64 {
 	r, g, b, _ := c.RGBA()
@@ -361,7 +361,7 @@ func contrastOf(a, b color.Color) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// lightnessOf is CIE L*.
+// lightnessOf returns CIE L*.
 func lightnessOf(c color.Color) float64 { return lightnessAt(luminance(c)) }
 
 func lightnessAt(y float64) float64 {

@@ -54,7 +54,7 @@ func drawnPlan() attach.Plan {
 	return plan
 }
 
-// refusedPlan is the one of the other drawing.
+// refusedPlan returns the plan of the other drawing.
 func refusedPlan() attach.Plan {
 	return attach.Plan{
 		Checks: []attach.Check{
@@ -66,7 +66,7 @@ func refusedPlan() attach.Plan {
 	}
 }
 
-// askedToAttach is the drawn box with the dialog about a process open.
+// askedToAttach returns the drawn box with the dialog about a process open.
 func askedToAttach(lk *cell.Appearance, pid, width, height int) (*state, dialog.Attach) {
 	st := screenOf(seenBy("bob"), width, height)
 	d := dialog.NewAttach(lk, st.screen(), snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)

@@ -40,14 +40,14 @@ func (a *attaches) attach(_ context.Context, r attach.Request) (attach.Result, e
 	return attach.Result{Method: attach.GDB, Standstill: 280 * time.Millisecond}, a.err
 }
 
-// times is how often a probe was asked for.
+// times returns how often a probe was asked for.
 func (a *attaches) times() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.attached)
 }
 
-// newAttachModel is a model on the drawn box, seen by bob, with a bound.
+// newAttachModel returns a model on the drawn box, seen by bob, with a bound.
 func newAttachModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) (*flushModel, *attaches) {
 	t.Helper()
 	a := &attaches{plan: drawnPlan(), wait: make(chan struct{})}

@@ -24,7 +24,7 @@ func BenchmarkView200x50(b *testing.B) { benchmarkFrame(b, 200, 50) }
 func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
 func BenchmarkView300x80(b *testing.B) { benchmarkFrame(b, 300, 80) }
 
-// crowded is a screen of a box whose last quarter of an hour has been recorded, each process's
+// crowded returns a screen of a box whose last quarter of an hour has been recorded, each process's
 // memory up and down in two minutes.
 func crowded(gpus, processes, width, height int) *state {
 	s := snapshottest.Crowded(gpus, processes)
@@ -66,7 +66,7 @@ func benchmarkFrame(b *testing.B, width, height int) {
 	}
 }
 
-// BenchmarkViewCrowded is 1,024 and 10,000 processes: the cost of sorting.
+// BenchmarkViewCrowded measures 1,024 and 10,000 processes: the cost of sorting.
 func BenchmarkViewCrowded(b *testing.B) {
 	for _, processes := range []int{64, 625} {
 		b.Run(fmt.Sprintf("16x%d", processes), func(b *testing.B) {

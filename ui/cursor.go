@@ -59,8 +59,8 @@ func (m *model) toTop() {
 	m.st.Cursor = table.Cursor{}
 }
 
-// keepCursor must be called when the rows may have changed. Where the process is no longer
-// listed, the cursor moves to its neighbour.
+// keepCursor must be called when the rows may have changed. If the process is no longer listed, the
+// cursor moves to its neighbour.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {

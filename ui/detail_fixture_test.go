@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// carol is the process of the drawings: a leak that will fill GPU 3.
+// carol returns the process of the drawings: a leak that will fill GPU 3.
 func carol() snapshot.Process {
 	gpu := "GPU-3"
 	return snapshot.Process{
@@ -45,7 +45,7 @@ func carol() snapshot.Process {
 	}
 }
 
-// drawnState is carol's GPU with the cursor on her.
+// drawnState returns carol's GPU with the cursor on her.
 func drawnState() *state {
 	p := carol()
 	gpu := snapshot.GPU{

@@ -95,7 +95,7 @@ func TestHoldersGoldens(t *testing.T) {
 	}
 }
 
-// BenchmarkSegmentMap is a frame of the map of a process with very many
+// BenchmarkSegmentMap measures a frame of the map of a process with very many
 // segments.
 func BenchmarkSegmentMap(b *testing.B) {
 	reported := uitest.CarolsSegments()

@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// fullStats is the drawn box with all stats of the leaking process's probe.
+// fullStats returns the drawn box with all stats of the leaking process's probe.
 func fullStats() *snapshot.Snapshot {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
@@ -60,7 +60,7 @@ func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 	}
 }
 
-// justStarted is the history of a process that has been there for five seconds.
+// justStarted returns the history of a process that has been there for five seconds.
 func justStarted(snapshot.History) snapshot.History {
 	return uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: 5 * time.Second}
 }
@@ -183,8 +183,7 @@ func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 	}
 }
 
-// The detail that has the screen shows the best advice for its process, in one line,
-// and no longer than it holds.
+// The full-screen detail shows the best advice for its process, in one line that fits.
 func TestDetailShowsAdvice(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	m := newTestModel(t, s, nil)

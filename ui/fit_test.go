@@ -65,7 +65,7 @@ func TestFitIsHeadroom(t *testing.T) {
 	}
 }
 
-// verdictsIn are the verdicts by GPU: "GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m".
+// verdictsIn returns the verdicts by GPU: "GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m".
 func verdictsIn(answer string) map[string]string {
 	verdicts := map[string]string{}
 	for group := range strings.SplitSeq(answer[strings.Index(answer, "GPU ")+4:], ";") {

@@ -37,7 +37,7 @@ func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile,
 	return &cell.Appearance{Styles: styles, Glyphs: g, Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
 }
 
-// drawnLook is plain text with the drawings' glyphs.
+// drawnLook returns plain text with the drawings' glyphs.
 func drawnLook(t testing.TB) *cell.Appearance {
 	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
@@ -150,7 +150,7 @@ func (h fakeHistory) Span() (oldest, newest time.Time) {
 
 func (h fakeHistory) Events(int) []snapshot.Event { return nil }
 
-// noon is when the small box begins to live.
+// noon returns when the small box begins to live.
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
 // smallBox returns a box with the given numbers of GPUs and of processes on each, at a second of

@@ -30,7 +30,7 @@ func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	return points
 }
 
-// askedToFlush is the drawn box with the dialog about some of its processes
+// askedToFlush returns the drawn box with the dialog about some of its processes
 // open.
 func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...int) (*state, dialog.Flush) {
 	box := snapshottest.DrawnBox()

@@ -35,7 +35,7 @@ func (f *flushes) flush(ctx context.Context, r flush.Request) (flush.Result, err
 	return f.answer(ctx, r)
 }
 
-// drawnResult is the flush of the drawings.
+// drawnResult returns the flush of the drawings.
 func drawnResult(r flush.Request) flush.Result {
 	return flush.Result{
 		DryRun: r.DryRun, Returnable: gib(11.8), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
@@ -323,7 +323,7 @@ func TestFlushOfAProcessThatExits(t *testing.T) {
 	}
 }
 
-// gib is an amount in GiB.
+// gib returns an amount in GiB.
 func gib(amount float64) quantity.Bytes { return quantity.Bytes(amount * float64(quantity.GiB)) }
 
 func TestFlushMessageFitsTheScreen(t *testing.T) {

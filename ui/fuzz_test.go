@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// hostileTexts are what a process may call itself.
+// hostileTexts returns what a process may call itself.
 func hostileTexts() []string {
 	return []string{
 		"\x1b[2J\x1b[1;1Hgone", "\x1b]0;title\a", "\x1b]52;c;cm0gLXJm\x1b\\", "\x9b31mred\x9c", "\u009b2J",
@@ -65,7 +65,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// messageOf is what Bubble Tea makes of an event of the terminal.
+// messageOf returns what Bubble Tea makes of an event of the terminal.
 func messageOf(event uv.Event) tea.Msg {
 	switch e := event.(type) {
 	case uv.KeyPressEvent:

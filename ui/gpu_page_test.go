@@ -22,7 +22,7 @@ import (
 
 func c[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
 
-// pagedBox is the drawn box with everything known of GPU 3: links down and with errors, a
+// pagedBox returns the drawn box with everything known of GPU 3: links down and with errors, a
 // row to be replaced, Xids, a holder.
 func pagedBox() *snapshot.Snapshot {
 	s := snapshottest.DrawnBox()
@@ -57,7 +57,7 @@ func pagedBox() *snapshot.Snapshot {
 	return s
 }
 
-// pageOf is a screen with the page of a GPU or instance open.
+// pageOf returns a screen with the page of a GPU or instance open.
 func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
 	st := screenOf(s, width, height)
 	st.page = &snapshot.Place{GPUUUID: s.GPUs[gpu].UUID}

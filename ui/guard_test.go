@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// guarded is the drawn box under a guard of that mode.
+// guarded returns the drawn box under a guard of that mode.
 func guarded(mode snapshot.GuardMode) *snapshot.Snapshot {
 	s := snapshottest.DrawnBox()
 	s.Guard = &snapshot.Guard{Mode: mode, Standings: []snapshot.GuardStanding{

@@ -8,7 +8,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// errorOn is an out-of-memory error of the first process of GPU 3 of the small box.
+// errorOn returns an out-of-memory error of the first process of GPU 3 of the small box.
 func errorOn(box *snapshot.Snapshot, at time.Time) snapshot.Event {
 	p := box.Row(box.Rows[3].ID)
 	return snapshot.Event{Time: at, Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID, User: "carol",

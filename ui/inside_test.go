@@ -37,7 +37,7 @@ func (s *segmentAnswers) times() int {
 	return len(s.asked)
 }
 
-// newMapModel is a model on the drawn box with v bound, on the detail of the
+// newMapModel returns a model on the drawn box with v bound, on the detail of the
 // leaking process.
 func newMapModel(t *testing.T) (*flushModel, *segmentAnswers) {
 	t.Helper()
@@ -199,7 +199,7 @@ func TestMapKeysWithoutAMap(t *testing.T) {
 	m.check()
 }
 
-// newHoldersModel is a model on the detail of the leaking process with V bound; each answer waits
+// newHoldersModel returns a model on the detail of the leaking process with V bound; each answer waits
 // for release.
 func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release chan error) {
 	t.Helper()

@@ -47,7 +47,7 @@ func TestStartNavigateFilterQuit(t *testing.T) {
 	m.restored()
 }
 
-// cursorRow is the row of the table that the cursor is on.
+// cursorRow returns the row of the table that the cursor is on.
 func cursorRow(screen string) string {
 	for line := range strings.Lines(screen) {
 		if strings.HasPrefix(line, ">") {
@@ -57,7 +57,7 @@ func cursorRow(screen string) string {
 	return ""
 }
 
-// pidIn is the second word of a row: its pid.
+// pidIn returns the second word of a row: its pid.
 func pidIn(row string) string {
 	words := strings.Fields(strings.TrimPrefix(row, ">"))
 	if len(words) < 2 {

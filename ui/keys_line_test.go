@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// joined is the left part of the bottom line.
+// joined returns the left part of the bottom line.
 func joined(hints []keys.Hint, gap int) string {
 	words := make([]string, len(hints))
 	for i, h := range hints {

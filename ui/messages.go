@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// The messages to Update besides keys and the answers of the terminal.
+// The messages to Update, other than keys and the answers of the terminal.
 type (
 	// snapshotMsg is the newest snapshot.
 	snapshotMsg struct{ snapshot *snapshot.Snapshot }

@@ -22,7 +22,7 @@ type testModel struct {
 	said  []tea.Msg // messages that are not for Update: raw sequences, clipboard
 }
 
-// newTestModel is a model on an 80×24 screen that has seen the first snapshot.
+// newTestModel returns a model on an 80×24 screen that has seen the first snapshot.
 func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options)) *testModel {
 	t.Helper()
 	m := &testModel{t: t, now: noon()}

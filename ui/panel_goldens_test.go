@@ -20,7 +20,7 @@ import (
 // The panels in several sizes, both glyph sets and the states that matter.
 // Each line is checked to be exactly as wide as asked.
 
-// changed is drawnState after a change to carol's row.
+// changed returns drawnState after a change to carol's row.
 func changed(change func(*snapshot.Process)) *state {
 	st := drawnState()
 	change(&st.shown.Rows[0])
@@ -34,7 +34,7 @@ func withoutProbe(p *snapshot.Process) {
 	p.Trend, p.Predicted, p.GrowthPerSecond = snapshot.TrendUnknown, nil, snapshot.Bytes{}
 }
 
-// goneState is carol's process ended.
+// goneState returns carol's process ended.
 func goneState() *state {
 	st := drawnState()
 	st.shown.Ended = []snapshot.EndedProcess{{

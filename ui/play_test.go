@@ -151,7 +151,7 @@ func lose(s *snapshot.Snapshot) {
 	s.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLost, GPU: 2, GPUUUID: g.UUID, Message: "GPU 2 is lost"}}
 }
 
-// boxAt is what the play's box shows at a second of its life.
+// boxAt returns what the play's box shows at a second of its life.
 func boxAt(play string, second int) *snapshot.Snapshot {
 	s := smallBox(4, 3, second)
 	s.Time = noon().Add(time.Duration(second) * tick)

@@ -259,7 +259,7 @@ func (m *monitor) untilText(text string) {
 	m.until(fmt.Sprintf("%q", text), func(s string) bool { return strings.Contains(s, text) })
 }
 
-// foreground is the process group that has the terminal: the program's.
+// foreground returns the process group that has the terminal: the program's.
 func (m *monitor) foreground() int {
 	m.t.Helper()
 	conn, err := m.master.SyscallConn()
@@ -373,7 +373,7 @@ func (m *monitor) rawContains(sequence string) bool {
 	return bytes.Contains(m.raw.Bytes(), []byte(sequence))
 }
 
-// written is how many bytes the terminal has been sent.
+// written returns how many bytes the terminal has been sent.
 func (m *monitor) written() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -383,7 +383,7 @@ func (m *monitor) written() int {
 // running reports whether a process of that id is there and not a zombie.
 func running(pid int) bool { return !strings.Contains("ZX", stateOf(pid)) }
 
-// stateOf is a process's state letter, see proc(5); "" for one that is not there.
+// stateOf returns a process's state letter, see proc(5); "" for one that is not there.
 func stateOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

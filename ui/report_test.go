@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// without is the small box after its driver went away.
+// without returns the small box after its driver went away.
 func without(second int) *snapshot.Snapshot {
 	s := smallBox(2, 2, second)
 	s.Driver.State, s.Driver.Since, s.Driver.RetryAt = snapshot.DriverGone, s.Time, s.Time.Add(30*time.Second)

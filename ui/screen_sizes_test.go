@@ -18,7 +18,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// boxes are states in which the screen has different things on it.
+// boxes returns states in which the screen has different things on it.
 func boxes() map[string]func(width, height int) *state {
 	show := func(box func() *snapshot.Snapshot, change func(st *state)) func(width, height int) *state {
 		return func(width, height int) *state {
@@ -174,7 +174,7 @@ func TestBadgesAreInEverySize(t *testing.T) {
 	}
 }
 
-// withLog is a screen of the drawn box with a log of events.
+// withLog returns a screen of the drawn box with a log of events.
 func withLog(t *testing.T, width, height int) *testModel {
 	t.Helper()
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {

@@ -119,7 +119,7 @@ func (s *session) last() string {
 	return strings.Join(s.played[max(len(s.played)-30, 0):], " ")
 }
 
-// box is one of the boxes, or a variation of it.
+// box returns one of the boxes, or a variation of it.
 func (s *session) box() *snapshot.Snapshot {
 	boxes := []func() *snapshot.Snapshot{
 		snapshottest.DrawnBox, snapshottest.DrawnBox, snapshottest.DayOne, snapshottest.SixteenGPUs, snapshottest.NoDriver,
@@ -234,7 +234,7 @@ func (s *session) likely() []string {
 	}
 }
 
-// event is a random message and its name.
+// event returns a random message and its name.
 func (s *session) event() (string, tea.Msg) {
 	x, y := s.random.IntN(s.st.width+2), s.random.IntN(s.st.height+2)
 	switch n := s.random.IntN(100); {

@@ -202,7 +202,7 @@ func (r *reader) read(screen string, st *state) {
 	}
 }
 
-// graphSubject is the GPU that a graph is about, nil if it is about a process or instance.
+// graphSubject returns the GPU that a graph is about, nil if it is about a process or instance.
 func graphSubject(s *snapshot.Snapshot, st *state, index string) *snapshot.GPU {
 	if st.Focus != nil && st.Focus.Instance.MIG {
 		return nil

@@ -124,7 +124,7 @@ func TestSumOfFlushes(t *testing.T) {
 	}
 }
 
-// drawn is the flush of the drawings.
+// drawn returns the flush of the drawings.
 func drawn() Result {
 	return Result{
 		Returnable: amount(11.8), Took: 84 * time.Millisecond, Step: 1, Steps: 1,

@@ -101,7 +101,7 @@ func (s *standIn) now() time.Time {
 	return s.clock
 }
 
-// sample is what the driver reports.
+// sample returns what the driver reports.
 func (s *standIn) sample(context.Context) *snapshot.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ type Program struct {
 	Unwritten             error // why the last Write failed
 }
 
-// GlobalFlags are what every command takes besides the options.
+// GlobalFlags are the flags that every command takes in addition to the options.
 type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64

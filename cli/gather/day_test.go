@@ -121,7 +121,7 @@ func (a *amounts) add(o amounts) {
 	a.memory, a.peak, a.energy = a.memory+o.memory, max(a.peak, o.peak), a.energy+o.energy
 }
 
-// deviations are how far a group is off, as shares. What is in doubt may be missing. A
+// deviations returns how far a group is off, as shares. What is in doubt may be missing. A
 // joule is the unit of the recording.
 func (a *amounts) deviations(doubt *amounts, g *schema.ReportGroup) map[string]float64 {
 	all := map[string]float64{}

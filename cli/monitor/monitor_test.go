@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// demo is the simulated box, with its sampler after one tick.
+// demo returns the simulated box, with its sampler after one tick.
 func demo(t *testing.T, s config.Settings) (*sources.Set, *sampler.Sampler) {
 	t.Helper()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

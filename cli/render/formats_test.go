@@ -104,7 +104,7 @@ func TestJSONHasItsStableFields(t *testing.T) {
 	}
 }
 
-// hostile is a box with a process whose every text is an attack.
+// hostile returns a box with a process whose every text is an attack.
 func hostile() *snapshot.Snapshot {
 	return hostileWith("\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100))
 }
@@ -131,7 +131,7 @@ func hostileWith(bad string) *snapshot.Snapshot {
 	}
 }
 
-// outputs are all that the commands write about a snapshot whose texts are bad.
+// outputs returns all that the commands write about a snapshot whose texts are bad.
 func outputs(bad string) map[string]func(io.Writer) error {
 	snap := hostileWith(bad)
 	flushed := &flush.Result{Level: flush.Urgent, Reason: bad, Notes: []string{bad}, Returnable: quantity.GiB,

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// BenchmarkTable is the table of 16 GPUs with 10,000 rows, into a pipe and in terminals.
+// BenchmarkTable measures the table of 16 GPUs with 10,000 rows, into a pipe and in terminals.
 func BenchmarkTable(b *testing.B) {
 	snap := snapshottest.Crowded(16, 625)
 	for _, width := range []int{0, 80, 200} {
@@ -21,7 +21,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkJSON is the document of the same box.
+// BenchmarkJSON measures the document of the same box.
 func BenchmarkJSON(b *testing.B) {
 	snap := snapshottest.Crowded(16, 625)
 	b.ReportAllocs()
@@ -30,7 +30,7 @@ func BenchmarkJSON(b *testing.B) {
 	}
 }
 
-// BenchmarkFleetTable is the table of a fleet of 10,000 GPUs.
+// BenchmarkFleetTable measures the table of a fleet of 10,000 GPUs.
 func BenchmarkFleetTable(b *testing.B) {
 	var pic fleet.Picture
 	gpus := snapshottest.Crowded(16, 0).GPUs

@@ -102,8 +102,9 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) 
 	return replays(&doc.Devices[0]), nil
 }
 
-// ReadTrace reads a trace of allocations: a regular file and no link, since root may read it for another user. Where
-// root asks, it must belong to root or to a user whom allowed accepts; nil accepts all.
+// ReadTrace reads a trace of allocations: a regular file and no link, since root may read it for
+// another user. If root asks, it must belong to root or to a user whom allowed accepts; nil accepts
+// all.
 func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

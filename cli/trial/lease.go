@@ -37,7 +37,7 @@ const (
 	sceneTime      = 2 * time.Second
 )
 
-// answer is the simulated server, a vLLM.
+// answer answers for the simulated server, a vLLM.
 func (s *sharing) answer(path string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

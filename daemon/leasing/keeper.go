@@ -144,7 +144,7 @@ type wanted struct {
 	count int
 }
 
-// Wanted is the ledger's, by the newest snapshot. It waits for nothing.
+// Wanted returns what the ledger wants, by the newest snapshot. It does not wait.
 func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
 	if w := k.wanted.Load(); w != nil {
 		return w.free, w.count

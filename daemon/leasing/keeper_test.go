@@ -106,7 +106,7 @@ func (w *world) claim(c lease.Claim, pid int) schema.Lease {
 	return given
 }
 
-// list is the leases in words: "held 20.0G uses 4.00G".
+// list returns the leases in words: "held 20.0G uses 4.00G".
 func (w *world) list() string {
 	var all []string
 	for _, l := range w.Leases(uint32(os.Geteuid())) {

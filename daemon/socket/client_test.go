@@ -55,7 +55,7 @@ func TestAnswersAreLimited(t *testing.T) {
 	}
 }
 
-// answering is a client of a daemon that has sent these lines, and then hung up.
+// answering returns a client of a daemon that has sent these lines, and then hung up.
 func answering(t *testing.T, answers ...string) *Client {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})

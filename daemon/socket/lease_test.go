@@ -23,7 +23,8 @@ import (
 	"vramscope/schema"
 )
 
-// serveLeases is a daemon with a ledger of eight empty GPUs of 80 GiB, which it samples 50 times a second.
+// serveLeases serves as a daemon with a ledger of eight empty GPUs of 80 GiB, which it samples 50
+// times a second.
 func serveLeases(t testing.TB, share Share) (directory string, keeper *leasing.Keeper) {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "vs") // the path of a socket is short

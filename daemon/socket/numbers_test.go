@@ -117,7 +117,7 @@ func compare(whole, shared reflect.Value, path string, decide func(path, decisio
 	}
 }
 
-// eventKinds are the constants of that type.
+// eventKinds returns the constants of snapshot.EventKind.
 func eventKinds(t *testing.T) (kinds []snapshot.EventKind) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../sampler/snapshot/history.go", nil, 0)

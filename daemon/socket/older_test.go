@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// older is what the daemon of commit 9b14e9a9, of 22 November 2026, was asked on a
+// older returns what the daemon of commit 9b14e9a9, of 22 November 2026, was asked on a
 // simulated box of one GPU, and its answers.
 func older(t *testing.T) (requests, answers []string) {
 	t.Helper()

@@ -26,7 +26,7 @@ func (c *counted) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	return c.History.Series(key, from, to, buckets)
 }
 
-// past is a simulated hour, and the same through a socket.
+// past returns a simulated hour, and the same hour read through a socket.
 func past(t *testing.T) (theirs *counted, mine *Past, latest *snapshot.Snapshot) {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)
@@ -164,7 +164,8 @@ func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	}
 }
 
-// spanning is the past of a daemon that answers so, and how often it was asked.
+// spanning returns the past of a daemon that gives these answers, and how often the daemon was
+// asked.
 func spanning(t *testing.T, answers ...string) (p *Past, asked func() int) {
 	t.Helper()
 	client, n := answering(t, answers...), 0

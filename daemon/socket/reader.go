@@ -71,7 +71,7 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	defer func() { _ = client.Close() }() // only asked
 	r.set(client, nil)
 	defer r.guard.Store(nil)
-	var said time.Time // when it last said of itself
+	var said time.Time // when it was last asked about itself
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error
@@ -184,7 +184,7 @@ var errSilent = errors.New("the daemon does not answer")
 // askGuard asks for the guard's state; an error ends the connection.
 func (r *Reader) askGuard(ctx context.Context, client *Client) error {
 	if client.Status().Simulated {
-		return nil // what a simulated box does is of no use to a real one
+		return nil // what a simulated box does says nothing about a real one
 	}
 	g, err := client.Guard(ctx)
 	if err != nil && !refused(err) {

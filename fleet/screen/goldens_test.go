@@ -17,7 +17,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// drawnGPU is a GPU with every figure.
+// drawnGPU returns a GPU with every figure.
 func drawnGPU(box string, index int, used, allocated, fragmented, returnable quantity.Bytes) fleet.Line {
 	l := line(box, index, 0)
 	known := func(gib quantity.Bytes) snapshot.Bytes { return quantity.From(gib*quantity.GiB, quantity.Driver) }
@@ -31,7 +31,7 @@ func drawnGPU(box string, index int, used, allocated, fragmented, returnable qua
 	return l
 }
 
-// drawnFaults are a line of each kind, worst first.
+// drawnFaults returns a line of each kind, worst first.
 func drawnFaults() []fleet.Line {
 	full, down, stopped, lost := drawnGPU("h100-01", 3, 74, 66, 3, 4), line("h100-02", -1, 0), line("h100-03", -1, 0), line("h100-04", 6, 0)
 	hot, unknown, smi, box := drawnGPU("h100-05", 0, 61, 50, 4, 6), line("h100-06", 1, 0), line("node-1", 2, 41), drawnGPU("h100-08", -1, 55, 40, 3, 8)
@@ -58,7 +58,7 @@ func drawnList() []fleet.Line {
 	return lines
 }
 
-// drawnShares are users or jobs.
+// drawnShares returns users or jobs.
 func drawnShares(unit fleet.Unit) []fleet.Line {
 	var lines []fleet.Line
 	for i, user := range []string{"alice", "bob", "carol", ""} {

@@ -173,7 +173,7 @@ func (j *journey) ended() bool {
 	}
 }
 
-// foreground is the process group that the keys go to; the shell's is its pid.
+// foreground returns the process group that the keys go to; the shell's is its pid.
 func (j *journey) foreground() int {
 	group, err := unix.IoctlGetInt(int(j.master.Fd()), unix.TIOCGPGRP)
 	if err != nil {

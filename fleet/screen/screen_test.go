@@ -32,7 +32,7 @@ func (silent) Past(context.Context, string, time.Time, time.Time) (fleet.Past, e
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// shown is a model of a size that shows lines.
+// shown returns a model of a size that shows lines.
 func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
 	t.Helper()
 	now := func() time.Time { return noon }

@@ -54,7 +54,7 @@ func (s *stub) Trend() forecast.Trend {
 	return s.trend(s.n - 1)
 }
 
-// line is a series of n samples.
+// line returns a series of n samples.
 func line(n int, step float64, total int64, level func(i int) float64) *Series {
 	used := make([]float64, n)
 	for i := range used {

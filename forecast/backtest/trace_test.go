@@ -18,7 +18,7 @@ func read(t *testing.T, text string) *Trace {
 	return trace
 }
 
-// bare is samples without the lines they came from.
+// bare returns samples without the lines they came from.
 func bare(s *Series) []Sample {
 	var out []Sample
 	for _, sample := range s.Samples {

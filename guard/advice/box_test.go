@@ -105,7 +105,7 @@ func (b *box) trains(trough, peak quantity.Bytes) {
 	b.past.series[metric.Used] = always(b.p.Used.Or(0))
 }
 
-// of is the first advice of a rule.
+// of returns the first advice of a rule.
 func of(all []Advice, rule Rule) *Advice {
 	for i := range all {
 		if all[i].Rule == rule {

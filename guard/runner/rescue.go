@@ -36,9 +36,9 @@ type giver struct {
 	freed quantity.Bytes
 }
 
-// Rescue flushes less important processes for one whose allocation has failed, and returns
-// when there is room. The returned function takes the outcome of the allocation. If there is
-// no room to be had, Rescue returns a *guard.RescueError at once.
+// Rescue flushes less important processes for one whose allocation has failed, and returns when
+// there is room. The returned function takes the outcome of the allocation. If no room can be made,
+// Rescue returns a *guard.RescueError at once.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	state := r.State()
 	if state.Cannot != "" { // the reason names a path, which others do not read

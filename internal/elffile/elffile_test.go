@@ -18,7 +18,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// file is an ELF file with a loader, one dynamic symbol table of n symbols whose
+// file returns an ELF file with a loader, one dynamic symbol table of n symbols whose
 // name is at the start of names, and a library.
 func file(n int, names string) []byte {
 	const headers, segments, sections = 64, 3, 4

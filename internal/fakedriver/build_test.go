@@ -118,8 +118,8 @@ func TestTheBinaryHasNoFakeDriver(t *testing.T) {
 	}
 }
 
-// importedFrom are the symbols that a program wants of a library, in a version that
-// is named as the library is.
+// importedFrom returns the symbols that a program imports from a library, in the version that is
+// named like the library.
 func importedFrom(t *testing.T, program, library string) map[string]bool {
 	t.Helper()
 	file, err := elf.Open(program)

@@ -103,7 +103,7 @@ func (p *cudaProgram) device(index int) *cudaProgram {
 	return p
 }
 
-// numbers is an answer of numbers, all of them.
+// numbers returns an answer of numbers, all of them.
 func (c *client) numbers(command string) []uint64 {
 	c.t.Helper()
 	var list []uint64
@@ -118,7 +118,7 @@ func (c *client) numbers(command string) []uint64 {
 	return list
 }
 
-// onDriver is what NVML's list of a GPU's compute processes has: bytes by pid.
+// onDriver returns NVML's list of a GPU's compute processes: bytes by pid.
 func onDriver(c *client, gpu int) map[int]uint64 {
 	c.t.Helper()
 	const room = 200

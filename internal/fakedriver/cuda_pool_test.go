@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// poolInfo is a pool's attributes: reserved, its high mark, used, its high mark.
+// poolInfo returns a pool's attributes: reserved, its high mark, used, its high mark.
 func poolInfo(reserved, reservedHigh, used, usedHigh uint64) string {
 	return fmt.Sprintf("0 %d %d %d %d", reserved, reservedHigh, used, usedHigh)
 }

@@ -15,7 +15,7 @@ import (
 
 const contextBytes = 500 * mib // as H100 has it
 
-// startView is NVML's view of a box.
+// startView returns NVML's view of a box.
 func startView(t *testing.T, box fakedriver.State) *client {
 	t.Helper()
 	view := startClient(t, box)
@@ -23,7 +23,7 @@ func startView(t *testing.T, box fakedriver.State) *client {
 	return view
 }
 
-// startBoth is a box, NVML's view of it, and a program that allocates there.
+// startBoth returns a box, NVML's view of it, and a program that allocates there.
 func startBoth(t *testing.T, box fakedriver.State) (*client, *cudaProgram) {
 	t.Helper()
 	view := startView(t, box)

@@ -59,7 +59,7 @@ func layout(t *testing.T, major int, headers string) string {
 
 var runtimeVersion = regexp.MustCompile(`#define CUDART_VERSION\s+(\d+)`)
 
-// findHeaders are directories with NVIDIA's headers, by CUDA's major version.
+// findHeaders returns directories with NVIDIA's headers, by CUDA's major version.
 func findHeaders(t *testing.T) map[int]string {
 	t.Helper()
 	if _, err := fakedriver.CompileRuntime(); errors.Is(err, fakedriver.ErrNoCompiler) {

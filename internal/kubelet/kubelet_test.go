@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is an encoded message of strings and messages, by their numbers.
+// message returns an encoded message of strings and messages, by their numbers.
 func message(fields ...any) string {
 	var b []byte
 	for i := 0; i < len(fields); i += 2 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkTick is a tick over 64 real processes' worth of /proc.
+// BenchmarkTick measures a tick over 64 real processes' worth of /proc.
 func BenchmarkTick(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("no /proc here")
@@ -33,7 +33,7 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstLook is the first call of a one-shot command, for 64 processes.
+// BenchmarkFirstLook measures the first call of a one-shot command, for 64 processes.
 func BenchmarkFirstLook(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("no /proc here")

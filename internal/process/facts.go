@@ -137,8 +137,8 @@ func parseCommand(line []byte) []string {
 }
 
 // podNames returns the name and the namespace of a pod, from files of its container. The host name
-// is the pod's name in Kubernetes. Where the pod is in the host's network and has the host's name,
-// or where the name cannot be read, it returns the start of the uid. Source:
+// is the pod's name in Kubernetes. If the pod is in the host's network and has the host's name, or
+// if the name cannot be read, it returns the start of the uid. Source:
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 func podNames(root, uid, hostname string) (name, namespace string) {
 	name = strings.SplitN(uid, "-", 2)[0]

@@ -49,7 +49,7 @@ func TestHoldersNeedTheDevice(t *testing.T) {
 	}
 }
 
-// BenchmarkHolders is the search among 5,000 processes with 20 files each.
+// BenchmarkHolders measures the search among 5,000 processes with 20 files each.
 func BenchmarkHolders(b *testing.B) {
 	tree := newTree(b)
 	for pid := range 5000 {

@@ -278,8 +278,8 @@ func digits(text string) string {
 	return text
 }
 
-// word returns a step's name: "0", "batch", "extern", "interactive", "0+1" in a heterogeneous
-// job; "" where text is none.
+// word returns a step's name: "0", "batch", "extern", "interactive", "0+1" in a heterogeneous job;
+// "" if text is not a name.
 func word(text string) string {
 	if strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz+") != "" {
 		return ""

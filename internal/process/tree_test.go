@@ -27,7 +27,7 @@ func newTree(t testing.TB) *tree {
 	return tr
 }
 
-// table is a table of the tree. The machine booted at second 0, is called
+// table returns a table of the tree. The machine booted at second 0, is called
 // this-machine, and its directory service has no names.
 func (tr *tree) table() *Table {
 	table := NewTable(tr.root)
@@ -102,7 +102,7 @@ func at(seconds float64) time.Time {
 	return time.Unix(3600, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// infos are the processes that a table finds, by pid.
+// infos returns the processes that a table finds, by pid.
 func infos(table *Table, now time.Time, pids []int) map[int]Info {
 	all := make(map[int]Info)
 	table.Processes(now, pids, func(info *Info) { all[info.Identity.PID] = *info })

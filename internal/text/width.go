@@ -26,8 +26,7 @@ func OneCell(r rune) bool {
 		r >= 0x2500 && r <= 0x25ff && r != 0x25fd && r != 0x25fe || r >= 0x2800 && r <= 0x28ff
 }
 
-// Cut shortens text to a number of cells. Where something is cut off, the text ends in the
-// ellipsis.
+// Cut shortens text to a number of cells. If something is cut off, the text ends in the ellipsis.
 func Cut(s string, cells int, ellipsis string) string {
 	if cells <= 0 {
 		return ""

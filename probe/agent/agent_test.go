@@ -91,7 +91,7 @@ func TestGreenThreads(t *testing.T) {
 	runSuite(t, python, "green_threads.Green", environ)
 }
 
-// suiteEnvironment is what the suites need: testdata/harness.py finds the agent's files by it.
+// suiteEnvironment returns what the suites need: testdata/harness.py finds the agent's files by it.
 func suiteEnvironment(t *testing.T) []string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "agent")

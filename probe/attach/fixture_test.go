@@ -57,7 +57,7 @@ func (f *fixture) link(target string, path ...string) {
 	}
 }
 
-// of is a path below the process's directory in /proc.
+// of returns a path below the process's directory in /proc.
 func (f *fixture) of(names ...string) string {
 	return filepath.Join(append([]string{f.proc, "500"}, names...)...)
 }
@@ -119,7 +119,7 @@ func (f *fixture) runs(path string, command ...string) {
 // everything are the functions of a usable Python.
 var everything = append([]string{"Py_BytesMain", "main"}, pythonNames[:]...)
 
-// newFixture is a Python 3.11.9 that gdb can attach to.
+// newFixture returns a Python 3.11.9 that gdb can attach to.
 func newFixture(t *testing.T) *fixture {
 	f := bareFixture(t)
 	f.compiled("/opt/python3.11", 0x030b09f0, everything...)
@@ -129,7 +129,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// bareFixture is a process without a program.
+// bareFixture returns a process without a program.
 func bareFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, proc: filepath.Join(t.TempDir(), "proc"), root: filepath.Join(t.TempDir(), "root")}
 	f.status = map[string]string{
@@ -180,7 +180,7 @@ func (f *fixture) attacher() *Attacher {
 	return a
 }
 
-// examined is the plan for the fixture's process.
+// examined returns the plan for the fixture's process.
 func (f *fixture) examined() Plan {
 	f.Helper()
 	return f.attacher().Examine(f.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})

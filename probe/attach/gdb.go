@@ -44,8 +44,8 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 	return Check{true, name + " at " + path}
 }
 
-// writesRegisters tries what checkRegisters will do, on a shell that is stopped at its
-// first instruction. Where that cannot be tried, checkRegisters finds out.
+// writesRegisters tries what checkRegisters will do, on a shell that is stopped at its first
+// instruction. If that cannot be tried, checkRegisters finds out.
 func writesRegisters(ctx context.Context, path string, timeout time.Duration) bool {
 	out, _ := output(ctx, timeout, cleanEnvironment(), path, "-nx", "-nh", "-q", "-batch", "-iex", "set auto-load no",
 		"-iex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "starti",

@@ -62,7 +62,7 @@ func TestExamineListsHindrances(t *testing.T) {
 	}
 }
 
-// anyPythons are the Pythons that can be attached to here, by gdb or sys.remote_exec.
+// anyPythons returns the Pythons that can be attached to here, by gdb or sys.remote_exec.
 func anyPythons(t *testing.T) map[string]string {
 	t.Helper()
 	mustTrace(t)

@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
 	t.Skip("no Python here is a shared library")
 }
 
-// sharedLibrary is the shared library of a Python, or "".
+// sharedLibrary returns the shared library of a Python, or "".
 func sharedLibrary(python string) string {
 	out, err := exec.Command(python, "-c", `import os, sysconfig
 print(os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or ""))`).Output()

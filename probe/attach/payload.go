@@ -22,8 +22,8 @@ const (
 	imageName  = "image"    // for gdb
 	// debuggerName is gdb's output.
 	debuggerName = "gdb"
-	// claimName is the right to start the probe. Whoever removes it first, the
-	// process or this program, has it.
+	// claimName is the file that gives the right to start the probe. The process and this program
+	// race to remove it: the one that does has the right.
 	claimName = "claim"
 	// failedName is a symbolic link whose target is the reason: one system call makes
 	// it, which needs no file descriptor.

@@ -120,7 +120,8 @@ def start(socket):
         return "attach would have to import os; start the program with vramscope run"
     code = compile(source, "<vramscope_probe>", "exec")
     probe = type(sys)("vramscope_probe")
-    # All names are there from the start: whoever iterates over all dicts of the process sees none grow.
+    # All names are set at the start: code that iterates over all dicts of the process sees none
+    # grow.
     names = {name: None for name in code.co_names if name not in sys.modules["builtins"].__dict__}
     names.update(__builtins__=__builtins__, __file__="<vramscope_probe>", _itself=probe, _started_by=_started_by, _private=_private)
     probe.__dict__.update(names)

@@ -30,7 +30,7 @@ def __run():
 __run()
 `
 
-// textFile is a file with a text: an argument has room for 128 KiB.
+// textFile returns a file with a text: an argument has room for 128 KiB.
 func textFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text")
@@ -127,7 +127,7 @@ func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
 	}
 }
 
-// listeningPayload is a payload for a process with this XDG_RUNTIME_DIR.
+// listeningPayload returns a payload for a process with this XDG_RUNTIME_DIR.
 func listeningPayload(t *testing.T, runtime string, pid int, start uint64) *payload {
 	t.Helper()
 	socket, err := probe.Place(os.Geteuid(), runtime, pid, start)
@@ -142,7 +142,7 @@ func listeningPayload(t *testing.T, runtime string, pid int, start uint64) *payl
 	return p
 }
 
-// shortDir is a directory whose path leaves room in a socket's address.
+// shortDir returns a directory whose path leaves room in a socket's address.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "vramscope-test-")

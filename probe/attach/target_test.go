@@ -88,7 +88,7 @@ func until(t *testing.T, what string, is func() bool) {
 
 func (p *target) pid() int { return p.cmd.Process.Pid }
 
-// done is the number of steps done.
+// done returns the number of steps done.
 func (p *target) done() uint64 {
 	content, err := os.ReadFile(p.count)
 	if err != nil || len(content) < 8 {
@@ -191,7 +191,7 @@ var pythons = sync.OnceValue(func() map[string]string {
 	return found
 })
 
-// testAttacher is an Attacher that waits for a loaded machine.
+// testAttacher returns an Attacher that waits for a loaded machine.
 func testAttacher() *Attacher {
 	table := process.NewTable("/proc")
 	a := New(Options{Table: table, Finder: probe.NewFinder(table)})

@@ -155,7 +155,7 @@ func (g *gpu) used() quantity.Bytes {
 	return 0
 }
 
-// free is the GPU's free memory from NVML.
+// free returns the GPU's free memory from NVML.
 func (g *gpu) free() quantity.Bytes {
 	g.Helper()
 	reading, err := g.nvml.Read(g.devices[g.index])
@@ -165,10 +165,10 @@ func (g *gpu) free() quantity.Bytes {
 	return reading.Memory.Free.Or(-1)
 }
 
-// context is the size of a context on the fake driver.
+// context returns the size of a context on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
-// stats are the driver's stats of the pool.
+// stats returns the driver's stats of the pool.
 func (g *gpu) stats(p *Process) poolStats {
 	g.Helper()
 	stats, err := p.holding.pool.stats()

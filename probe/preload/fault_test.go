@@ -50,7 +50,7 @@ func TestEachCallFailsOnce(t *testing.T) {
 	}
 }
 
-// calls is how many calls of the driver the program has made.
+// calls returns how many calls of the driver the program has made.
 func (r *run) calls() (count int) {
 	r.Helper()
 	for _, line := range r.out {

@@ -58,7 +58,7 @@ func TestFuzzServer(t *testing.T) {
 	}
 }
 
-// seeds are a target's first inputs.
+// seeds returns a target's first inputs.
 func seeds(t *testing.T, target string) []string {
 	t.Helper()
 	if target == "proc" {
@@ -84,7 +84,7 @@ func seeds(t *testing.T, target string) []string {
 	return append(all, "\x00\x05abc\nx\x05\xffL\x00\x03\n{}")
 }
 
-// conformanceLines are the requests in the vectors.
+// conformanceLines returns the requests in the vectors.
 func conformanceLines(t *testing.T) []string {
 	t.Helper()
 	var lines []string

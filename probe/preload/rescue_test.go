@@ -56,7 +56,7 @@ func newRescuer(t *testing.T, answer func(*rescuer, net.Conn)) *rescuer {
 	return r
 }
 
-// program is what allocates.
+// program returns what allocates.
 func (r *rescuer) program() string {
 	return build(r, "refused", []string{"testdata/refused.c"}, "-DLINKED", "-L", filepath.Dir(r.driver), "-lcuda")
 }

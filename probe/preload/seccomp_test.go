@@ -183,7 +183,7 @@ func (r *run) awaitCall(name string, number int) {
 	})
 }
 
-// ownFilters is what vramscope run would pass on from here.
+// ownFilters returns what vramscope run would pass on from here.
 func ownFilters(t *testing.T) string {
 	t.Helper()
 	count, err := process.SeccompFilters("/proc/self/status")

@@ -141,7 +141,7 @@ func TestFlushesSumWhatStayedFree(t *testing.T) {
 		b.AddEvent(&snapshot.Event{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA, Bytes: freed}, stays)
 	}
 	flush(gib(10), gib(10), gib(4))
-	flush(gib(6), gib(8)) // more than was freed: it shrank besides; and it ended before ten minutes were over
+	flush(gib(6), gib(8)) // more than was freed, because the process also shrank; and it ended before ten minutes had passed
 	flush(snapshot.Bytes{})
 	b.AddEvent(&snapshot.Event{Time: at(2), Kind: snapshot.EventSignal, GPUUUID: gpuA}, Stayed{})
 	got := b.report().Flushes

@@ -134,7 +134,7 @@ func (h *story) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	return points
 }
 
-// asked is a failure of PyTorch's allocator that frees nothing first.
+// asked returns a failure of PyTorch's allocator that frees nothing first.
 func (h *story) asked(n quantity.Bytes) *story {
 	reserved, allocated := h.own(0)
 	h.failure = &snapshot.OutOfMemory{
@@ -158,7 +158,7 @@ func jump(before, after quantity.Bytes, seconds float64) func(float64) quantity.
 	}
 }
 
-// full is a process whose allocator has nothing free.
+// full returns a process whose allocator has nothing free.
 func full(of func(float64) quantity.Bytes) func(float64) (quantity.Bytes, quantity.Bytes) {
 	return func(s float64) (quantity.Bytes, quantity.Bytes) { v := of(s); return v, v }
 }

@@ -165,7 +165,7 @@ func evaluateNonsense(data []byte) [][]snapshot.Alert {
 	return all
 }
 
-// BenchmarkEvaluate is the largest box: 16 GPUs with 64 processes each.
+// BenchmarkEvaluate measures the largest box: 16 GPUs with 64 processes each.
 func BenchmarkEvaluate(b *testing.B) {
 	s := newScene()
 	gpu, row := *s.gpu(0), *s.row(0)

@@ -9,7 +9,7 @@ import (
 
 const gib = 1 << 30
 
-// everySecond is a series of used bytes, of a GPU of 80 GiB.
+// everySecond returns a series of used bytes, of a GPU of 80 GiB.
 func everySecond(used []float64) *backtest.Series {
 	s := &backtest.Series{ID: "a"}
 	for i, v := range used {

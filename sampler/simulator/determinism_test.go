@@ -172,7 +172,7 @@ func (m moment) answer(pid int) (probe.Answer, bool) {
 	return probe.Answer{}, false
 }
 
-// full is how much of a GPU's capacity is used.
+// full returns how much of a GPU's capacity is used.
 func (m moment) full(gpu int) float64 {
 	memory := m.Readings[gpu].Memory
 	return float64(memory.Used.Or(0)) / float64(memory.Total.Or(0)-memory.Reserved.Or(0))

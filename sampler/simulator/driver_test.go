@@ -40,7 +40,7 @@ func TestConcurrentReads(t *testing.T) {
 	readers.Wait()
 }
 
-// BenchmarkSecond is the cost of the demo: one second of the story and the sampler's
+// BenchmarkSecond measures the cost of the demo: one second of the story and the sampler's
 // calls in it.
 func BenchmarkSecond(b *testing.B) {
 	box := open(b, simulator.Options{})
@@ -52,7 +52,7 @@ func BenchmarkSecond(b *testing.B) {
 	}
 }
 
-// BenchmarkPrelude is the cost of ten minutes of prelude, sampled every 4 s.
+// BenchmarkPrelude measures the cost of ten minutes of prelude, sampled every 4 s.
 func BenchmarkPrelude(b *testing.B) {
 	const long = 10 * time.Minute
 	for b.Loop() {
@@ -63,7 +63,7 @@ func BenchmarkPrelude(b *testing.B) {
 	}
 }
 
-// BenchmarkEightHours is the cost of a test over a working day.
+// BenchmarkEightHours measures the cost of a test over a working day.
 func BenchmarkEightHours(b *testing.B) {
 	for b.Loop() {
 		box := open(b, simulator.Options{})

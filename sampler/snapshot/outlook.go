@@ -56,7 +56,7 @@ func (f *FullIn) Until() string {
 	return quantity.Duration(f.Median)
 }
 
-// Brief is "full in 4m10s".
+// Brief returns "full in 4m10s".
 func (f *FullIn) Brief() string {
 	if f.Median <= 0 {
 		return "full"
@@ -64,7 +64,7 @@ func (f *FullIn) Brief() string {
 	return "full in " + f.Until()
 }
 
-// Words are "full in 4m10s (3m–6m)" in at most 22 cells: the bounds are rounded outward to
+// Words returns "full in 4m10s (3m–6m)" in at most 22 cells: the bounds are rounded outward to
 // minutes, and a bound beyond 99 minutes is open ("3m+").
 func (f *FullIn) Words(dash string) string {
 	if f.Median <= 0 {

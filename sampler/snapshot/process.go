@@ -159,8 +159,8 @@ type Probe struct {
 	AllocRetries     quantity.Optional[int64]
 }
 
-// Served is what a watched server reports of itself, with all its processes. It is a claim: where the driver's
-// figures of them are less, it is refused.
+// Served is a watched server's report about itself, with all its processes. It is only a claim: if
+// it exceeds the driver's figures for them, it is refused.
 type Served struct {
 	Process process.Identity // which listens
 	Name    string           // "vLLM"

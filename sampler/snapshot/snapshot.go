@@ -42,8 +42,8 @@ type Snapshot struct {
 	// parts are unknown for this reason.
 	ProbesUnasked int
 
-	// Holders are processes with open files of the driver, but of no GPU, that are in none of the
-	// driver's lists.
+	// Holders are processes that have files of the driver open, but no GPU's, and that are in none
+	// of the driver's lists.
 	Holders []Holder
 	// Forecasting reports whether forecasters observe the rows.
 	Forecasting bool
@@ -146,7 +146,7 @@ type GPU struct {
 type JobAllocation struct {
 	Job   process.Job
 	User  string    // "" while unknown
-	Since time.Time // since when nothing of it runs on the GPU, as far as that was seen
+	Since time.Time // since when nothing of it runs on the GPU, as far as that is known
 }
 
 // Row returns the allocation as a row of the recording: one with PID 0 and without memory.

@@ -13,7 +13,7 @@ import (
 // source makes the values of one series, tick by tick.
 type source func() int64
 
-// stepping is the memory of a process: it changes by multiples of 2 MiB every few
+// stepping returns the memory of a process: it changes by multiples of 2 MiB every few
 // minutes.
 func stepping(random *rand.Rand) source {
 	v := random.Int64N(80 << 30)
@@ -143,7 +143,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkTick8500 is one tick of the largest box, and the slowest of all.
+// BenchmarkTick8500 measures one tick of the largest box, and the slowest of all.
 func BenchmarkTick8500(b *testing.B) {
 	box := newBox(8500, mixed)
 	box.run(4200)

@@ -27,7 +27,7 @@ vramscope_gpu_info{gpu="0",uuid="GPU-bad\"|.*",name="evil \x1b]0;x\x07",instance
 vramscope_gpu_memory_free_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} NaN
 `
 
-// withClock is a box whose clock is off, and stands still or not.
+// withClock returns a box whose clock is off, and stands still or not.
 func withClock(uuid string, at func() float64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s %f\n", metric.ExportTable[metric.LastSample].Name, at())

@@ -22,7 +22,7 @@ import (
 // shippedRules are those that the documentation has an engine load.
 const shippedRules = "../../contrib/prometheus/rules.yml"
 
-// engine is a real Prometheus that scrapes paths of a server, each of them once already.
+// engine returns a real Prometheus that scrapes paths of a server, each of them once already.
 // It can be stopped, and started again.
 func engine(t testing.TB, server string, paths []string, every time.Duration, rules string) (url string, stop, start func()) {
 	t.Helper()
@@ -108,7 +108,7 @@ func TestAThousandBoxes(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstLines is from the start of the screen's client to its first lines of 1,000
+// BenchmarkFirstLines measures from the start of the screen's client to its first lines of 1,000
 // boxes, by the recorded series and without rules (docs/fleet.md).
 func BenchmarkFirstLines(b *testing.B) {
 	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}

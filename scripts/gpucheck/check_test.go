@@ -75,7 +75,7 @@ func (c *check) end() (string, int) {
 // verdict reports whether a run had the expected result.
 type verdict func(printed string, exit int) bool
 
-// agreed is the verdict that no figure differs.
+// agreed returns the verdict that no figure differs.
 func agreed(printed string, exit int) bool {
 	return exit == 0 && strings.Contains(printed, ", 0 differ;")
 }

@@ -58,7 +58,7 @@ func TestRescueOfEachAllocator(t *testing.T) {
 	}
 }
 
-// within is the same GPU for a test whose programs end with it.
+// within returns the same GPU for a test whose programs end with it.
 func (s *shared) within(t *testing.T) *shared {
 	world, part := *s.world, *s
 	world.t, part.T, part.world = t, t, &world

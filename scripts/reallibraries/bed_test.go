@@ -207,7 +207,7 @@ func (s *shared) play(programs map[string]*program, story story) (r played) {
 	return r
 }
 
-// sumOf is how often a pattern occurs, and the sum of the sizes in it, in GiB.
+// sumOf returns how often a pattern occurs, and the sum of the sizes in it, in GiB.
 func sumOf(log, pattern string) (count int, sum float64) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(log, -1) {
 		unit := map[byte]float64{'G': 1, 'M': 1. / 1024}[m[1][len(m[1])-1]]

@@ -83,8 +83,8 @@ func (p *program) ask(into any, arguments ...string) {
 	}
 }
 
-// row is the program's own on a device, with a report: on a busy machine a probe may
-// answer too late.
+// row returns the program's own row on a device, once it has a report: on a busy machine a probe
+// may answer too late.
 func (p *program) row(device int) (shown row) {
 	p.t.Helper()
 	eventually(func() bool {
@@ -94,7 +94,7 @@ func (p *program) row(device int) (shown row) {
 	return shown
 }
 
-// of is the row of a process on a device, empty if it is not there.
+// of returns the row of a process on a device, empty if it is not there.
 func of(rows []row, pid, device int) row {
 	for _, r := range rows {
 		if r.PID == pid && r.GPU == device {
@@ -192,7 +192,7 @@ func compareReport(reported map[string]any, wanted map[string]int64) (wrong []st
 	return wrong
 }
 
-// allocator is the report of the row's allocator of one of these kinds.
+// allocator returns the report of the row's allocator of one of these kinds.
 func (r row) allocator(kinds ...string) map[string]any {
 	for _, a := range r.Allocators {
 		if kind, ok := a["kind"].(string); ok && slices.Contains(kinds, kind) {
@@ -202,7 +202,7 @@ func (r row) allocator(kinds ...string) map[string]any {
 	return nil
 }
 
-// number is a report's figure, nil if it has none.
+// number returns a report's figure, nil if it has none.
 func number(report map[string]any, name string) *int64 {
 	value, ok := report[name].(float64)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 
 var levels = []string{"gradual", "selective", "urgent"}
 
-// flush flushes at each level, with something to free each time: the program holds
-// as much less and the driver has as much more as was predicted and is said.
+// flush flushes at each level, with something to free each time: by the reported and predicted
+// amount, the program then holds less and the driver has more free.
 func (p *program) flush(into *cell, devices []int) {
 	p.t.Helper()
 	for i, level := range levels {

@@ -183,7 +183,7 @@ func (p *program) differences(f framework, device int, own figures, shown row) m
 	return found
 }
 
-// errorsOf is how many errors a row's allocators count, nil if none counts them.
+// errorsOf returns how many errors a row's allocators count, nil if none counts them.
 func errorsOf(shown row) (sum *int64) {
 	for _, a := range shown.Allocators {
 		if count := number(a, "out_of_memory_count"); count != nil {

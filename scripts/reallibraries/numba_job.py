@@ -41,7 +41,7 @@ def two_gpus(cuda):
 
 
 def host(cuda):
-    """Pinned and mapped memory are none of the GPU's, managed memory is not counted."""
+    """Pinned and mapped memory is not the GPU's, and managed memory is not counted."""
     fill(cuda)
     held["host"] = [cuda.pinned_array(32 * MIB), cuda.mapped_array(8 * MIB), cuda.managed_array(16 * MIB)]
 

@@ -59,7 +59,7 @@ type program struct {
 	questions   *int // that vramscope was asked about the job
 }
 
-// releases are the folders of a library's releases that scripts/real-libraries has
+// releases returns the folders of a library's releases that scripts/real-libraries has
 // installed.
 func releases(t *testing.T, library string) []string {
 	t.Helper()

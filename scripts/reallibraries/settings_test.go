@@ -32,8 +32,8 @@ for setting in sys.argv[1:]:
 print("parsed", len(sys.argv) - 1)
 `
 
-// TestAdvisedSettings: PyTorch's parser takes the settings that vramscope advise names,
-// and JAX's and TensorFlow's wheels contain theirs.
+// TestAdvisedSettings: PyTorch's parser accepts the settings that vramscope advise names, and JAX's
+// and TensorFlow's wheels contain theirs.
 func TestAdvisedSettings(t *testing.T) {
 	needs.Tool(t, "python3")
 	var allocator, jax, tensorflow, attributes []string
@@ -79,7 +79,7 @@ func TestAdvisedSettings(t *testing.T) {
 	}
 }
 
-// onFakeDriver is an environment in which a release finds a driver and a CUDA runtime.
+// onFakeDriver returns an environment in which a release finds a driver and a CUDA runtime.
 func onFakeDriver(t *testing.T, site string) []string {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()

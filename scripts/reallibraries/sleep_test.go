@@ -13,8 +13,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestSleep: memory that is unmapped, with its addresses kept, takes none, though
-// PyTorch continues counting it; and whoever claims memory without that is not believed.
+// TestSleep: memory that is unmapped, with its addresses kept, takes no memory, though PyTorch
+// still counts it; a program that claims such memory without unmapping it is not believed.
 func TestSleep(t *testing.T) {
 	needs.Tool(t, "python3")
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -40,8 +40,8 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// shows waits until vramscope shows so many GiB as reserved and as asleep; reserved
-// is -1 where the probe is not believed.
+// shows waits until vramscope shows these GiB as reserved and as asleep; reserved is -1 if the
+// probe is not believed.
 func (p *program) shows(t *testing.T, state string, reserved, asleep int64) {
 	t.Helper()
 	var row schema.Process

@@ -163,8 +163,8 @@ func writeTable(path string, cells []*cell) error {
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 
-// sectionsOf are those of the page that is there, by release: a run of some
-// releases keeps the others.
+// sectionsOf returns the sections of the existing page, by release: a run of some releases keeps
+// the others.
 func sectionsOf(path string) map[string]string {
 	sections := map[string]string{}
 	old, _ := os.ReadFile(path) // there may be none

@@ -66,7 +66,7 @@ def meet():
         return os.getpid()
 
     def figures(device):
-        free = free_memory(device)  # first: it waits for what is pending
+        free = free_memory(device)  # first, because it waits for pending memory
         info = tf.config.experimental.get_memory_info(f"GPU:{device}")
         own = {"allocated_bytes": info["current"], "peak_allocated_bytes": info["peak"], "returnable_bytes": 0}
         if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":

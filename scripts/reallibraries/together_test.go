@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestTogether looks at what only the native probe knows of a program with PyTorch.
+// TestTogether looks at what only the native probe knows about a program with PyTorch.
 func TestTogether(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -47,8 +47,8 @@ func failedAllocations(t *testing.T, p *program) {
 	}
 }
 
-// largestAreOf checks whose allocations the largest are: not the runtime's, through
-// which they go.
+// largestAreOf checks that the largest allocations count for the library, and not for the runtime
+// through which they go.
 func largestAreOf(t *testing.T, p *program, library string) {
 	var largest []any
 	eventually(func() bool {

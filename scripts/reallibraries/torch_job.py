@@ -33,7 +33,7 @@ KEYS = {
 
 
 def figures(torch, device):
-    """What PyTorch and the driver say of a device, with the names of a report."""
+    """What PyTorch and the driver report for a device, with the names of a report."""
     found = {"free": torch.cuda.mem_get_info(device)[0], "beside": torch_ways.beside.get(device, 0),
              "errors": torch_ways.errors.get(device, 0), "workers": torch_ways.workers or None}
     backend = torch.cuda.get_allocator_backend()
@@ -48,7 +48,7 @@ def figures(torch, device):
     segments = on(device, torch.cuda.memory_snapshot())
     if not any(segment["is_expandable"] for segment in segments):  # these PyTorch does not count
         own["segments"] = stats["segment.all.current"]
-        if not own["pending_bytes"]:  # what is free beside pending blocks alone, a flush frees
+        if not own["pending_bytes"]:  # a flush frees memory that is free only beside pending blocks
             own["fragmented_bytes"] = stats["inactive_split_bytes.all.current"]
     if not torch._C._cuda_isHistoryEnabled():  # a probe does not look at blocks then
         found["blocks"] = sums(segments)
@@ -97,7 +97,8 @@ def look(torch, path):
 
 
 def compare_map(torch, path):
-    """Compares the sums over a map with those over PyTorch's blocks. Returns what is cached of each device."""
+    """Compares the sums over a map with those over PyTorch's blocks. Returns the cached bytes of
+    each device."""
     with open(path, encoding="utf-8") as file:
         devices = {device["uuid"].removeprefix("GPU-"): device["segments"] for device in json.load(file)["devices"]}
     cached, whole = [], torch.cuda.memory_snapshot()
@@ -114,7 +115,7 @@ def compare_map(torch, path):
 
 
 def without_looks(part):
-    """Traces without the snapshots, each of which is an event."""
+    """Traces without their snapshot events."""
     if not (isinstance(part, list) and part and isinstance(part[0], list)):
         return part
     return [[event for event in trace if event["action"] != "snapshot"] for trace in part]
@@ -133,7 +134,7 @@ def meet():
     import torch
 
     def begin(way, environment, fork):
-        """Allocates, here or in a child, which answers from then on. Returns who does."""
+        """Allocates, here or in a child, which then answers. Returns which process does."""
         if fork:
             child = os.fork()
             if child:

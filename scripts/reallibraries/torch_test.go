@@ -16,10 +16,10 @@ import (
 type configuration struct {
 	name, way string
 	settings  map[string]string
-	alone     bool  // the settings are read at the import: a program of its own
+	alone     bool  // the settings are read at the import, so the program is a separate one
 	below     bool  // started by another Python program
 	last      bool  // not in a child, so that nothing can follow
-	core      bool  // of what every change is tested with
+	core      bool  // every change is tested with it
 	devices   []int // default: 0
 	cacheless bool  // there is none, or none that can be flushed
 	history   bool
@@ -53,9 +53,9 @@ var torchConfigurations = []configuration{
 	{name: "native", way: "plain", last: true, core: true},
 }
 
-// TestPyTorch compares, for each release, configuration and way of getting a probe
-// in, what vramscope shows with the allocator's own figures and the driver's; and
-// what a flush frees with what was predicted.
+// TestPyTorch compares, for each release, configuration and way of getting a probe in, what
+// vramscope shows with the allocator's own figures and the driver's, and what a flush frees with
+// what was predicted.
 func TestPyTorch(t *testing.T) {
 	needs.Tool(t, "python3")
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

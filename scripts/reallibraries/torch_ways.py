@@ -38,12 +38,12 @@ def two_gpus(torch):
 
 
 def second_gpu(torch):
-    """GPU 1 alone: whoever asks must not make a context on GPU 0."""
+    """Only GPU 1: a question must not make a context on GPU 0."""
     fill(torch, 1)
 
 
 def pool(torch):
-    """A memory pool of the program's own, besides."""
+    """Another memory pool, made by the program."""
     fill(torch)
     own = torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(own):
@@ -76,13 +76,13 @@ def streams(torch):
 
 
 def pinned(torch):
-    """Host memory is none of the GPU's."""
+    """Host memory is not the GPU's."""
     fill(torch)
     held.append([torch.empty(32 * MIB, dtype=torch.uint8, pin_memory=True) for _ in range(3)])
 
 
 def collected(torch):
-    """The allocator collects its own garbage where a limit comes near."""
+    """The allocator collects its own garbage when a limit comes near."""
     total = torch.cuda.mem_get_info()[1]
     torch.cuda.set_per_process_memory_fraction(2048 * MIB / total)
     for size in (100, 150, 200, 250, 300):  # none fits into what the one before left

@@ -60,7 +60,7 @@ def batches():
 
 
 def server():
-    """Weights, and a cache for each request that grows with what is generated."""
+    """Weights, and for each request a cache that grows with the generated text."""
     weights = [torch.empty(4096, 2048, dtype=torch.float16, device=GPU) for _ in range(24)]
     requests = []
     for _ in range(400):
@@ -170,7 +170,8 @@ def llama():
 
 
 def notebook():
-    """Cells that are run again: a model is loaded beside the old one, some of what is not needed any more is freed."""
+    """Cells that are run again: a model is loaded beside the old one, and some unneeded memory is
+    freed."""
     import gc
 
     def load(width):

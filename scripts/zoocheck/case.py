@@ -5,8 +5,8 @@ import importlib
 import pkgutil
 import shutil
 
-# Where a process ends without Python's atexit, nothing removes the probe's socket. The
-# next probe does.
+# If a process ends without Python's atexit, nothing removes the probe's socket. The next probe
+# does.
 ABRUPT = r"^run/vramscope/PID-\d+\.sock$"
 
 # Python 3.12 and newer mention that a program with a probe's thread forks: docs/attach.md.
@@ -37,8 +37,8 @@ class Case:
     until: tuple = (3, 99)       # the last version
     exit: int = 0                # as subprocess has it: -N for a signal
     meetings: int = 1            # how many PID.N there will be
-    # Where vramscope is right to refuse: "run", "attach" or "flush" → a regular expression
-    # for its reason, or (expression, first version, last version).
+    # If vramscope is right to refuse: "run", "attach" or "flush" → a regular expression for its
+    # reason, or (expression, first version, last version).
     refused: dict = dataclasses.field(default_factory=dict)
     # (expression, replacement), applied to every line of output.
     normalise: tuple = ()

@@ -67,7 +67,7 @@ func TestZooCleansUp(t *testing.T) {
 	}
 }
 
-// programs are the processes whose environment names something in a directory of the zoo.
+// programs returns the processes whose environment names something in a directory of the zoo.
 func programs(directory string) []string {
 	var found []string
 	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed

@@ -95,7 +95,7 @@ func TestBarMovesOneCell(t *testing.T) {
 	}
 }
 
-// ends is where each part of a bar ends.
+// ends returns where each part of a bar ends.
 func ends(bar string) [5]int {
 	var at [5]int
 	end := 0

@@ -15,7 +15,7 @@ const (
 	gb  = quantity.GiB
 )
 
-// drawn is plain text with the drawings' glyphs.
+// drawn returns plain text with the drawings' glyphs.
 func drawn(t testing.TB) *Appearance {
 	t.Helper()
 	styles, err := themes.New("mono", true, colorprofile.NoTTY)

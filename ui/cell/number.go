@@ -142,7 +142,7 @@ func CoarseDuration(d time.Duration) string {
 	}
 }
 
-// PerSecond is a rate of growth: "25M/s".
+// PerSecond returns a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
 // Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise

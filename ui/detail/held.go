@@ -92,7 +92,7 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 // noteLines is the most that a note takes.
 const noteLines = 3
 
-// wrapped is prose, over the panel's width.
+// wrapped returns prose, over the panel's width.
 func (d Panel) wrapped(width, maxLines int, style themes.Style, words string) []string {
 	var lines []string
 	for _, line := range cell.Wrap(words, max(width-2, 1), maxLines, d.Appearance.Glyphs.Ellipsis) {

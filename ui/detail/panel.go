@@ -205,7 +205,7 @@ func (d Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts returns what is known about the process besides its memory, the runtime first.
+// facts returns what is known about the process other than its memory, the runtime first.
 func (d Panel) facts(all bool) []string {
 	p := d.process
 	var facts []string

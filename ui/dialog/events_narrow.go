@@ -10,7 +10,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Where the lines have no room for the events, the event under the cursor is shown in full.
+// If the lines have no room for the events, the event under the cursor is shown in full.
 
 // minFramed is the minimum height for a frame and a list. Below it only the event under the
 // cursor is shown, in full.

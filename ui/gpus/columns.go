@@ -176,8 +176,8 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the parts of the bar, as many as fit. Where colours tell
-// the parts apart, free memory needs no name: its dots are like nothing else.
+// WriteLegend names the parts of the bar, as many as fit. If colours distinguish the parts, free
+// memory needs no name: nothing else looks like its dots.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	swatches := lk.Swatches()
 	for _, form := range [...]struct {

@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Where no probe reports what memory is used for, a bar is divided by owner.
+// If no probe reports what memory is used for, a bar is divided by owner.
 
 // unowned stands for memory whose owner is not known.
 const unowned = "?"

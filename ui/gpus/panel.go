@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances stand below their
-// GPU. Where not all lines fit, the lines with an alert stay on top and the others scroll.
+// Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances are below their GPU.
+// If not all lines fit, those with an alert stay on top and the others scroll.
 type Panel struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot

@@ -43,7 +43,7 @@ func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets
 	return c.Series(key, from, to, buckets)
 }
 
-// areaGraph is a GPU of 80 GiB with 60 in use: by one process with a probe that holds 50
+// areaGraph returns a GPU of 80 GiB with 60 in use: by one process with a probe that holds 50
 // of them, and one without.
 func areaGraph(t *testing.T) Graph {
 	g := leakGraph(uitest.Appearance(t, "dark", false), time.Hour, false)
@@ -360,7 +360,7 @@ func TestForecastIsItsPartsUnderAVeil(t *testing.T) {
 	}
 }
 
-// drawnHeight is how high a column is filled with parts, in rows.
+// drawnHeight returns how high a column is filled with parts, in rows.
 func drawnHeight(lines []string, column int, veils string) (height float64) {
 	for _, line := range lines {
 		cells, ground, veil := 0, false, false

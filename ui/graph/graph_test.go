@@ -37,7 +37,7 @@ func TestGraphGoldens(t *testing.T) {
 	})
 }
 
-// body is the plotted part of a rendered graph, without labels and axis.
+// body returns the plotted part of a rendered graph, without labels and axis.
 func body(lines []string) []string {
 	var rows []string
 	for _, l := range lines[1 : len(lines)-2] {
@@ -46,7 +46,7 @@ func body(lines []string) []string {
 	return rows
 }
 
-// curveSpan is the first and last column with history in it.
+// curveSpan returns the first and last column with history in it.
 func curveSpan(rows []string) (first, last int) {
 	first, last = math.MaxInt, -1
 	for _, row := range rows {
@@ -327,7 +327,7 @@ func TestForecastStaysWithItsColumn(t *testing.T) {
 	}
 }
 
-// leakGraph is the graph of the drawings.
+// leakGraph returns the graph of the drawings.
 func leakGraph(lk *cell.Appearance, since time.Duration, forecast bool) Graph {
 	g := Graph{
 		Appearance: lk, At: uitest.DrawnAt, Running: true, Interval: time.Second,

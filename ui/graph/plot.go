@@ -181,7 +181,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		row = after
 	}
 	if under != nil {
-		// asciigraph does not draw the last column: it goes on as the one before.
+		// asciigraph does not draw the last column: it continues the one before it.
 		tail := " "
 		if last == markCapacity {
 			tail = lk.Glyphs.Capacity

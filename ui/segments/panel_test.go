@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// drawn is the panel of the drawings with a map.
+// drawn returns the panel of the drawings with a map.
 func drawn(t testing.TB, theme string, m snapshot.SegmentMap) Panel {
 	return Panel{
 		Appearance: uitest.Appearance(t, theme, false), Now: cell.Moment(uitest.DrawnAt), PyTorch: true,

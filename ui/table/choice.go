@@ -15,7 +15,7 @@ func Columns() []Column {
 	return list
 }
 
-// alwaysThere are the columns, besides the command, that cannot be left out.
+// alwaysThere are the columns, other than the command, that cannot be left out.
 var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
 
 func columnOf(name string) (columnID, bool) {

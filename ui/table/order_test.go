@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// tableOf is the table of a snapshot with everything listed.
+// tableOf returns the table of a snapshot with everything listed.
 func tableOf(s *snapshot.Snapshot) *Table {
 	return &Table{Snapshot: s, Now: s.Time, History: snapshottest.History(s), Parts: s.ProbeSeen, Forecasts: s.Forecasting}
 }

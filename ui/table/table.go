@@ -68,7 +68,7 @@ func (t Table) Render(width, height int) []string {
 	return out
 }
 
-// nothing says why there is no row, the longest wording first.
+// nothing returns why there is no row, the longest wording first.
 func (t *Table) nothing() []string {
 	whose := "no process"
 	if t.Mine {
@@ -118,8 +118,8 @@ func (t *Table) writeTitles(l *cell.Line) {
 	}
 }
 
-// render draws a row: reversed under the cursor, dim where the process has ended, else each
-// figure in its own style.
+// render draws a row: reversed under the cursor, dim if the process has ended, or else each figure
+// in its own style.
 func (t *Table) render(l *cell.Line, r *Row) string {
 	s := &t.Appearance.Styles
 	at := t.Cursor.Active && r.Process.ID == t.Cursor.ID
@@ -182,8 +182,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords replace the figures of parts where the probe is silent or, under the cursor, where
-// there is none.
+// partsWords replace the figures of parts if the probe is silent or, under the cursor, if there is
+// no probe.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {

@@ -12,8 +12,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestEndedTextIsNeverCut: in few cells an ended process has fewer figures, not
-// half of one.
+// TestEndedTextIsNeverCut: in few cells an ended process shows fewer figures, but no part of one.
 func TestEndedTextIsNeverCut(t *testing.T) {
 	ended := uitest.DrawnAt
 	gone := snapshot.EndedProcess{

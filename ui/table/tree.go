@@ -38,7 +38,7 @@ func underParents(rows []Row) {
 			continue
 		}
 		roots = append(roots, i)
-		// Init has not started its children: it has adopted them.
+		// Init did not start its children: it adopted them.
 		if p.Parent > 1 && !ok {
 			started[p.Parent] = append(started[p.Parent], i)
 		}

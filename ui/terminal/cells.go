@@ -11,7 +11,7 @@ import (
 )
 
 type cell struct {
-	glyph rune // continuation at the right half of a wide glyph
+	glyph rune // continuation, at the right half of a wide glyph
 	style styleID
 }
 

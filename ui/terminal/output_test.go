@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// unread is an output whose other end is not read, and that end.
+// unread returns an output whose other end is not read, and that end.
 func unread(t *testing.T, drained func(bool), failed func(error)) (*output, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()

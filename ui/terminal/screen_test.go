@@ -27,7 +27,7 @@ func (s *shown) Write(p []byte) (int, error) {
 	return s.Emulator.Write(p)
 }
 
-// cells is all that is on the screen, with its styles.
+// cells returns all that is on the screen, with its styles.
 func (s *shown) cells() string {
 	var b strings.Builder
 	for y := range s.Height() {
@@ -53,7 +53,7 @@ func (s *shown) cells() string {
 
 var frameStyles = []string{"", "", "", "\x1b[31m", "\x1b[1m", "\x1b[38;5;7m", "\x1b[38;2;1;4;7m", "\x1b[7m", "\x1b[48;5;20m", "\x1b[1;4;38;5;40m"}
 
-// randomFrame is a frame of words in random styles, or one that differs a little.
+// randomFrame returns a frame of words in random styles, or one that differs a little.
 func randomFrame(r *rand.Rand, width, height int, before string) string {
 	lines := strings.Split(before, "\n")
 	if before == "" || r.IntN(20) == 0 {

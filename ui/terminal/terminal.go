@@ -110,8 +110,8 @@ func (t *terminal) KernelSize() (width, height int, ok bool) {
 	return width, height, ok
 }
 
-// Limit limits the part of a screen that is drawn on. It is larger than any screen, but whoever
-// owns the terminal can set any size, and each cell takes memory.
+// Limit limits the part of a screen that is drawn on. It is larger than any screen, but the
+// terminal's owner can set any size, and each cell takes memory.
 func Limit(width, height int) (columns, rows int) { return min(width, 2000), min(height, 1000) }
 
 // Enter saves the title, switches to the alternate screen, asks the questions
@@ -156,9 +156,8 @@ const (
 )
 
 // leave switches all modes off and goes back to the main screen and its title. The keyboard
-// protocol of the main screen belongs to the shell: ours ends before the screen changes. Where
-// nothing was entered leave does nothing, unless it must be sure: what was written may have
-// been dropped.
+// protocol of the main screen belongs to the shell: ours ends before the screen changes. If nothing
+// was entered leave does nothing, unless it must be sure: what was written may have been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return

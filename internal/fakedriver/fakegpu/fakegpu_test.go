@@ -23,7 +23,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// fakeGPU is scripts/fake-gpu, started from a directory that has nothing to do with it.
+// fakeGPU returns a command that runs scripts/fake-gpu in an unrelated directory.
 func fakeGPU(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	fakedriver.Build(t, fakedriver.Current) // skips if it cannot be built

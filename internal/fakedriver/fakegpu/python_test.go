@@ -71,7 +71,7 @@ func TestCUDARTWithoutMounts(t *testing.T) {
 	}
 }
 
-// To the command the machine has /dev/nvidiactl besides what it has, and to no other.
+// The command sees /dev/nvidiactl in addition to what the machine has, and other programs do not.
 func TestCUDARTMakesADevice(t *testing.T) {
 	t.Parallel()
 	if exists("/dev/nvidiactl") {

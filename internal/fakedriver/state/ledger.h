@@ -29,9 +29,8 @@ struct holder {
 	number used; /* bytes */
 };
 
-/*
- * The ledger beside the state file that the environment names, NULL where
- * there is none: with create, it is made, and a failure said on stderr.
+/* The ledger beside the state file that the environment names, NULL if there is none. With
+ * create it is made, and a failure is printed on stderr.
  */
 struct ledger *ledger_open(int create);
 

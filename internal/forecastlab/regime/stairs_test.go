@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rises are the samples at which a series goes up by more than a size.
+// rises returns the samples at which a series goes up by more than a size.
 func rises(y []float64, size float64) []int {
 	var at []int
 	for i := 1; i < len(y); i++ {

@@ -96,7 +96,7 @@ func keptBy(s story.Story, seed uint64) (kept []float64) {
 	return kept
 }
 
-// middle is the median.
+// middle returns the median.
 func middle(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {

@@ -94,7 +94,7 @@ class _OutOfMemory:
             pass  # it would replace the program's error
 
     def _parts(self, ordinal, _):
-        """The allocator's figures, as far as they are to be had without waiting."""
+        """The allocator's figures, as far as they are available without waiting."""
         runtime = self._runtime
         if not runtime.locks.free():
             return {}

@@ -5,7 +5,7 @@ def _within_limits(chosen, large_page):
         every.extend((place, segment, _pieces(segment, large_page)) for segment in segments)
     if sum(len(pieces) for _, _, pieces in every) > _MAP_BLOCKS:
         every = [(place, segment, _joined(pieces)) for place, segment, pieces in every]
-    # The largest segments are kept: they matter most to whoever looks for memory.
+    # The largest segments are kept: they matter most to somebody who looks for memory.
     every.sort(key=lambda one: -one[1].get("total_size", 0))
     kept, left, blocks = [[] for _ in chosen], [0] * len(chosen), 0
     full = False
