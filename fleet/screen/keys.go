@@ -63,8 +63,7 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 		if m.question = nil; name == "y" {
 			return q.yes()
 		}
-		m.say("nothing was run")
-		return nil
+		return m.say("nothing was run")
 	case m.prompt != nil:
 		return m.typed(name, msg.Text)
 	case m.help:
@@ -122,13 +121,11 @@ func (m *model) chosen() *fleet.Line {
 func (m *model) askShell() tea.Cmd {
 	l := m.chosen()
 	if l == nil || l.Box == "" {
-		m.say("there is no box to open")
-		return nil
+		return m.say("there is no box to open")
 	}
 	host, err := fleet.Destination(l.Name())
 	if err != nil {
-		m.say("no ssh: " + err.Error())
-		return nil
+		return m.say("no ssh: " + err.Error())
 	}
 	m.giveUp()
 	m.question = &question{text: "run ssh -t -- " + host + " vramscope?", yes: func() tea.Cmd {
@@ -153,8 +150,7 @@ func (m *model) typed(name, typed string) tea.Cmd {
 	case dialog.Confirmed:
 		f, err := fleet.ParseFilter(next.Value())
 		if err != nil {
-			m.say(err.Error())
-			return nil
+			return m.say(err.Error())
 		}
 		m.prompt, m.message = nil, ""
 		return m.change(func(place *Place) { place.Filter = f })
@@ -179,6 +175,5 @@ func (m *model) nextTheme() tea.Cmd {
 	names := themes.Names()
 	m.Theme = names[(slices.Index(names, m.Theme)+1)%len(names)]
 	m.restyle()
-	m.say("theme " + m.Theme)
-	return nil
+	return m.say("theme " + m.Theme)
 }

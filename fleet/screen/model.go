@@ -79,7 +79,11 @@ func (m *model) restyle() {
 	}
 }
 
-func (m *model) say(s string) { m.message, m.until = s, m.Now().Add(10*time.Second) }
+// say shows what a key has done. There is no more to do.
+func (m *model) say(s string) tea.Cmd {
+	m.message, m.until = s, m.Now().Add(10*time.Second)
+	return nil
+}
 
 func (m *model) Init() tea.Cmd { return nil }
 

@@ -31,13 +31,11 @@ func (m *model) open() tea.Cmd {
 	l := m.chosen()
 	switch {
 	case l == nil:
-		m.say("there is no box to open")
-		return nil
+		return m.say("there is no box to open")
 	case l.Box == "":
 		return m.narrow(l)
 	case l.State == fleet.Down || l.State == fleet.Asking:
-		m.say(text.Clean(l.Name()) + " does not answer: " + text.Clean(l.Why))
-		return nil
+		return m.say(text.Clean(l.Name()) + " does not answer: " + text.Clean(l.Why))
 	}
 	m.giveUp()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,8 +56,7 @@ func (m *model) narrow(l *fleet.Line) tea.Cmd {
 	}
 	filter, err := fleet.ParseFilter(fleet.Filter{term}.String())
 	if err != nil {
-		m.say("these processes have no name to filter by")
-		return nil
+		return m.say("these processes have no name to filter by")
 	}
 	return m.change(func(p *Place) { p.Unit, p.Filter = fleet.GPUs, append(slices.Clone(p.Filter), filter...) })
 }
@@ -71,8 +68,7 @@ func (m *model) opened(msg openedMsg) tea.Cmd {
 	}
 	m.giveUp()
 	if msg.err != nil {
-		m.say(msg.opening.name + ": " + text.Clean(msg.err.Error()))
-		return nil
+		return m.say(msg.opening.name + ": " + text.Clean(msg.err.Error()))
 	}
 	m.outcome.Open = msg.box
 	return m.quit()

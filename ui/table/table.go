@@ -164,7 +164,11 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 				last++
 			}
 			if cells := t.span(i, last); cells >= len("no probe") {
-				l.Left(t.wordStyle(r.Process), words, cells, t.Appearance.Glyphs.Ellipsis)
+				style := t.Appearance.Styles.Dim
+				if p := r.Process.Probe; p != nil && (p.State == snapshot.ProbeSilent || p.Rejected != "") {
+					style = t.Appearance.Styles.Warning
+				}
+				l.Left(style, words, cells, t.Appearance.Glyphs.Ellipsis)
 				i = last
 				continue
 			}
@@ -207,13 +211,6 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 		return "no probe a:attach"
 	}
 	return "no probe"
-}
-
-func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
-	if p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Rejected != "") {
-		return t.Appearance.Styles.Warning
-	}
-	return t.Appearance.Styles.Dim
 }
 
 // writeEnded writes how a process ended, over the widest run of columns that do not identify
