@@ -206,9 +206,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	o := daemon.Options{
 		Directory: directory, Share: share, Sampling: sampling, History: sampling.History(),
 		Log: daemon.NewLog(p.Stderr, p.Getenv), Notify: daemon.NewNotifier(p.Getenv), Now: p.Now, Jobs: new(recording.Jobs).Observe,
-	}
-	if src.Options.Probes != nil {
-		o.Answers = src.Options.Probes.Answers
+		Answers: src.Options.Probes.Answers,
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)

@@ -26,21 +26,19 @@ type frame struct {
 	payload []byte
 }
 
-// appendPayload encodes the values of a block of n places; m marks the places that are present.
+// appendPayload encodes the values of a block; m marks the places that are present.
 // Each column has m.count values, at least one.
-func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []byte, kind byte) {
+func appendPayload(dst []byte, m *mask, columns ...[]int64) (payload []byte, kind byte) {
 	first, count, whole := m.span()
 	switch {
-	case count == n:
+	case count == blockPlaces:
 		kind = presentAll
 	case whole:
 		kind = presentSpan
 		dst = append(dst, byte(first), byte(count))
 	default:
 		kind = presentBitmap
-		for place := 0; place < n; place += 64 {
-			dst = binary.LittleEndian.AppendUint64(dst, m[place>>6])
-		}
+		dst = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, m[0]), m[1])
 	}
 	dst = appendColumn(dst, columns[0])
 	if len(columns) > 1 && allZero(columns[1:]) {
@@ -52,9 +50,9 @@ func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []by
 	return dst, kind
 }
 
-// decode fills m and, with as many values as m has bits, each column. A column has room for n. It
+// decode fills m and, with as many values as m has bits, each column. A column has room for 128. It
 // returns false for a payload that appendPayload never writes.
-func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) {
+func (f *frame) decode(m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}
 	if len(s) == 0 {
@@ -62,21 +60,19 @@ func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) 
 	}
 	switch f.kind & presence {
 	case presentAll:
-		m.fill(0, n)
+		m.fill(0, blockPlaces)
 	case presentSpan:
-		if len(s) < 2 || int(s[0])+int(s[1]) > n {
+		if len(s) < 2 || int(s[0])+int(s[1]) > blockPlaces {
 			return 0, false
 		}
 		m.fill(int(s[0]), int(s[1]))
 		s = s[2:]
 	case presentBitmap:
-		if len(s) < n/8 {
+		if len(s) < blockPlaces/8 {
 			return 0, false
 		}
-		for i := range n / 8 {
-			m[i>>3] |= uint64(s[i]) << (8 * (i & 7))
-		}
-		s = s[n/8:]
+		m[0], m[1] = binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:])
+		s = s[blockPlaces/8:]
 	default:
 		return 0, false
 	}
@@ -131,7 +127,7 @@ func (m *mask) span() (first, count int, whole bool) {
 		first = 64 + bits.TrailingZeros64(m[1])
 	}
 	var same mask
-	if first+count <= blockTicks {
+	if first+count <= blockPlaces {
 		same.fill(first, count)
 	}
 	return first, count, same == *m

@@ -11,6 +11,7 @@ type blocks struct {
 	last  int    // where in data the last frame begins
 }
 
+// blockPlaces is how many ticks or buckets a block covers.
 const blockPlaces = 128
 
 // push appends a block that begins at ordinal start.

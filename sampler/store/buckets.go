@@ -1,8 +1,5 @@
 package store
 
-// blockBuckets is how many buckets a block of the coarse resolution covers.
-const blockBuckets = blockPlaces
-
 // extent is a bucket's summary of its samples.
 type extent struct{ min, max, last int64 }
 
@@ -10,10 +7,10 @@ type extent struct{ min, max, last int64 }
 // suspended machine and a slow interval leave no holes.
 type bucketBlock struct {
 	present mask
-	values  [blockBuckets]extent
+	values  [blockPlaces]extent
 
 	// Buffers of encode and decode.
-	last, low, high [blockBuckets]int64
+	last, low, high [blockPlaces]int64
 }
 
 // fold adds the oldest block of the full resolution to the buckets.
@@ -21,7 +18,7 @@ func (r *Series) fold() {
 	s, oldest := r.store, r.oldest()
 	f := r.full.find(oldest)
 	var m mask
-	if _, ok := f.decode(blockTicks, &m, s.work.values[:]); !ok || m == (mask{}) {
+	if _, ok := f.decode(&m, s.work.values[:]); !ok || m == (mask{}) {
 		return
 	}
 	b := &s.work.buckets
@@ -34,7 +31,7 @@ func (r *Series) fold() {
 	}
 	bucket, end := int64(-1), int64(-1<<63)
 	n := 0
-	for i := range blockTicks {
+	for i := range blockPlaces {
 		if !m.has(i) {
 			continue
 		}
@@ -47,7 +44,7 @@ func (r *Series) fold() {
 		if bucket < s.buckets.first {
 			continue // the full resolution reaches further back than the buckets
 		}
-		if blockStart := bucket &^ (blockBuckets - 1); blockStart != start {
+		if blockStart := bucket &^ (blockPlaces - 1); blockStart != start {
 			if start >= 0 {
 				r.buckets.push(start, b.encode(s.work.payload[:0]))
 			}
@@ -89,12 +86,12 @@ func (b *bucketBlock) encode(work []byte) frame {
 		before = v.last
 		n++
 	}
-	payload, kind := appendPayload(work, &b.present, blockBuckets, b.last[:n], b.low[:n], b.high[:n])
+	payload, kind := appendPayload(work, &b.present, b.last[:n], b.low[:n], b.high[:n])
 	return frame{kind, payload}
 }
 
 func (b *bucketBlock) decode(f frame) bool {
-	count, ok := f.decode(blockBuckets, &b.present, b.last[:], b.low[:], b.high[:])
+	count, ok := f.decode(&b.present, b.last[:], b.low[:], b.high[:])
 	if !ok {
 		b.present = mask{}
 		return false

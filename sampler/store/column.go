@@ -26,7 +26,7 @@ const (
 
 // maxColumn is the largest size of a column of 128 numbers in bytes: packed at full width, its
 // width, its minimum and the first byte.
-const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockTicks*8
+const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockPlaces*8
 
 // appendColumn appends the encoding of 1 to 128 values.
 func appendColumn(dst []byte, values []int64) []byte {

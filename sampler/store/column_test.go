@@ -11,10 +11,10 @@ import (
 const mib = 1 << 20
 
 func TestColumnsRoundTripAndAreSmall(t *testing.T) {
-	steps := make([]int64, blockTicks)
-	slope := make([]int64, blockTicks)
-	noise := make([]int64, blockTicks)
-	extremes := make([]int64, blockTicks)
+	steps := make([]int64, blockPlaces)
+	slope := make([]int64, blockPlaces)
+	noise := make([]int64, blockPlaces)
+	extremes := make([]int64, blockPlaces)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range steps {
 		steps[i] = 40<<30 + int64(i/40)*20*mib
@@ -27,8 +27,8 @@ func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 		values []int64
 		most   int // bytes
 	}{
-		{"flat", slices.Repeat([]int64{70 << 30}, blockTicks), 4},
-		{"zero", make([]int64, blockTicks), 2},
+		{"flat", slices.Repeat([]int64{70 << 30}, blockPlaces), 4},
+		{"zero", make([]int64, blockPlaces), 2},
 		{"one value", []int64{-7}, 2},
 		{"steps", steps, 20},
 		{"slope", slope, 16*6 + 10},
@@ -78,7 +78,7 @@ func FuzzColumnSurvives(f *testing.F) {
 	f.Add([]byte{0, 15, 210, 15, 255, 1, 2, 3, 4, 5, 6, 7, 128, 9})
 	f.Add([]byte{101, 180, 120, 199, 100, 133, 150, 151, 152, 149})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		values := numbers(data, blockTicks)
+		values := numbers(data, blockPlaces)
 		if len(values) == 0 {
 			return
 		}
@@ -102,7 +102,7 @@ func FuzzBlocksOfBucketsSurvive(f *testing.F) {
 		if b.present.count() == 0 {
 			return
 		}
-		values := numbers(data, 3*blockBuckets)
+		values := numbers(data, 3*blockPlaces)
 		for i := range b.values {
 			if b.present.has(i) && len(values) >= 3 {
 				low, high := min(values[0], values[1], values[2]), max(values[0], values[1], values[2])
@@ -125,10 +125,10 @@ func FuzzDecodeTakesAnyBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		c := blocks{data: []byte(s)}
 		var m mask
-		var values [blockTicks]int64
+		var values [blockPlaces]int64
 		var b bucketBlock
 		c.each(0, math.MaxInt64, func(_ int64, f frame) {
-			if n, ok := f.decode(blockTicks, &m, values[:]); ok && n != m.count() {
+			if n, ok := f.decode(&m, values[:]); ok && n != m.count() {
 				t.Errorf("%d values, %d present", n, m.count())
 			}
 			b.decode(f)

@@ -95,10 +95,10 @@ func (c *columns) addSamples(r *Series) {
 	first, end := max(r.oldest(), ticks.after(c.from)), ticks.after(c.to)
 	c.next, c.until = 0, c.end(0)
 	var m mask
-	var values [blockTicks]int64
+	var values [blockPlaces]int64
 	add := func(start int64) {
 		n := 0
-		for i := range blockTicks {
+		for i := range blockPlaces {
 			if !m.has(i) {
 				continue
 			}
@@ -110,7 +110,7 @@ func (c *columns) addSamples(r *Series) {
 		}
 	}
 	r.full.each(first, end, func(start int64, f frame) {
-		if _, ok := f.decode(blockTicks, &m, values[:]); ok {
+		if _, ok := f.decode(&m, values[:]); ok {
 			add(start)
 		}
 	})

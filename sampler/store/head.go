@@ -1,8 +1,5 @@
 package store
 
-// blockTicks is how many ticks a block of the full resolution covers.
-const blockTicks = blockPlaces
-
 // head is the newest block of a series, not compressed.
 //
 // If all values of a part are equal, it keeps one number: most series do not change for minutes,
@@ -17,7 +14,7 @@ type part [partTicks]int64
 
 const (
 	partTicks = 32 // a noisy series has 2½ parts of 4 on average
-	headParts = blockTicks / partTicks
+	headParts = blockPlaces / partTicks
 )
 
 func (h *head) set(i int, v int64) {
@@ -47,7 +44,7 @@ func (h *head) at(i int) int64 {
 }
 
 // collect copies the present values to the front.
-func (h *head) collect(to *[blockTicks]int64) []int64 {
+func (h *head) collect(to *[blockPlaces]int64) []int64 {
 	n := 0
 	for i := range to {
 		if h.present.has(i) {

@@ -18,14 +18,14 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 		"late":     func(i int) (int64, bool) { return int64(i % 2), i > 63 },
 	} {
 		h := new(head)
-		for i := range blockTicks {
+		for i := range blockPlaces {
 			if v, known := values(i); known {
 				if i%5 == 0 {
 					h.set(i, v+1) // replaced
 				}
 				h.set(i, v)
 			}
-			for before := range blockTicks {
+			for before := range blockPlaces {
 				m := h.present
 				v, known := values(before)
 				if known = known && before <= i; m.has(before) != known || known && h.at(before) != v {

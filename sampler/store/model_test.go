@@ -36,7 +36,7 @@ type model struct {
 // when the series begins one.
 func (m *model) cursor(s *modelSeries) int64 {
 	newest := int64(len(m.ticks) - 1)
-	return newest - (newest-s.turn+blockTicks)%blockTicks - m.store.full
+	return newest - (newest-s.turn+blockPlaces)%blockPlaces - m.store.full
 }
 
 func (m *model) bucketBegin(tick int64) int64 {
@@ -179,8 +179,8 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 }
 
 func (m *model) open(random *rand.Rand) {
-	m.store.opened += random.IntN(blockTicks) // any turn
-	turn := int64(m.store.opened % blockTicks)
+	m.store.opened += random.IntN(blockPlaces) // any turn
+	turn := int64(m.store.opened % blockPlaces)
 	m.series = append(m.series, &modelSeries{series: m.store.Open(), turn: turn})
 }
 

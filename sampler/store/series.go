@@ -20,9 +20,9 @@ type Series struct {
 
 // Open makes a series. Earlier ticks are gaps.
 func (s *Store) Open() *Series {
-	turn := s.opened % blockTicks
+	turn := s.opened % blockPlaces
 	s.opened++
-	r := &Series{store: s, start: s.ticks.end() - (s.ticks.end()-int64(turn)+blockTicks)%blockTicks}
+	r := &Series{store: s, start: s.ticks.end() - (s.ticks.end()-int64(turn)+blockPlaces)%blockPlaces}
 	s.turns[turn] = append(s.turns[turn], r)
 	return r
 }
@@ -49,18 +49,18 @@ func (r *Series) Drop() { r.dropped = true }
 // resolution, and drops what is no longer kept.
 func (r *Series) roll() {
 	s := r.store
-	if r.start+blockTicks > s.ticks.end() {
+	if r.start+blockPlaces > s.ticks.end() {
 		return // the block was opened at this tick, or its first tick was never committed
 	}
 	if m := r.head.present; m != (mask{}) {
 		work := &s.work
-		payload, kind := appendPayload(work.payload[:0], &m, blockTicks, r.head.collect(&work.values))
+		payload, kind := appendPayload(work.payload[:0], &m, r.head.collect(&work.values))
 		r.full.push(r.start, frame{kind, payload})
 		work.payload = payload
 		r.head = head{}
 	}
 	r.fold()
-	r.start += blockTicks
+	r.start += blockPlaces
 	r.full.forget(r.oldest())
 	r.buckets.forget(s.buckets.first)
 }
@@ -84,26 +84,26 @@ func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	}
 	var b bucketBlock
 	ok = b.decode(r.buckets.find(bucket))
-	i := int(bucket % blockBuckets)
+	i := int(bucket % blockPlaces)
 	return b.values[i].last, s.wall(s.buckets.at(bucket) + s.width), ok && b.present.has(i)
 }
 
 func (r *Series) sample(tick int64) (int64, bool) {
 	if i := tick - r.start; i >= 0 {
-		ok := i < blockTicks && r.head.present.has(int(i)) // a series that is closed may roll no more
+		ok := i < blockPlaces && r.head.present.has(int(i)) // a series that is closed may roll no more
 		if !ok {
 			return 0, false
 		}
 		return r.head.at(int(i)), true
 	}
-	i := int((tick - r.start) & (blockTicks - 1))
+	i := int((tick - r.start) & (blockPlaces - 1))
 	var m mask
-	var values [blockTicks]int64
+	var values [blockPlaces]int64
 	f := r.full.find(tick)
-	if _, ok := f.decode(blockTicks, &m, values[:]); !ok {
+	if _, ok := f.decode(&m, values[:]); !ok {
 		return 0, false
 	}
-	return values[m.before(i)&(blockTicks-1)], m.has(i)
+	return values[m.before(i)&(blockPlaces-1)], m.has(i)
 }
 
 // before counts the values before place i.

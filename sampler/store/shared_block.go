@@ -1,13 +1,13 @@
 package store
 
 // BlockTicks is how many ticks a Block covers.
-const BlockTicks = blockTicks
+const BlockTicks = blockPlaces
 
 // Block holds a series' samples at up to BlockTicks ticks, for a recording. A tick without a
 // sample is a gap.
 type Block struct {
 	present mask
-	values  [blockTicks]int64
+	values  [blockPlaces]int64
 }
 
 // Set sets the sample at place i.
@@ -31,9 +31,9 @@ func (b *Block) Append(dst []byte) []byte {
 	if b.Count() == 0 {
 		return dst
 	}
-	var values [blockTicks]int64
+	var values [blockPlaces]int64
 	at := len(dst)
-	dst, kind := appendPayload(append(dst, 0), &b.present, blockTicks, b.present.collect(&b.values, &values))
+	dst, kind := appendPayload(append(dst, 0), &b.present, b.present.collect(&b.values, &values))
 	dst[at] = kind
 	return dst
 }
@@ -45,9 +45,9 @@ func (b *Block) Decode(data []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
-	var values [blockTicks]int64
+	var values [blockPlaces]int64
 	f := frame{kind: data[0], payload: data[1:]}
-	if _, ok := f.decode(blockTicks, &b.present, values[:]); !ok {
+	if _, ok := f.decode(&b.present, values[:]); !ok {
 		b.Reset()
 		return false
 	}
@@ -62,8 +62,8 @@ func (b *Block) Decode(data []byte) bool {
 }
 
 // collect copies the present values to the front.
-func (m *mask) collect(from, to *[blockTicks]int64) []int64 {
-	if m.count() == blockTicks {
+func (m *mask) collect(from, to *[blockPlaces]int64) []int64 {
+	if m.count() == blockPlaces {
 		return from[:]
 	}
 	n := 0

@@ -14,16 +14,16 @@ type Store struct {
 	ticks   moments // ticks in full resolution; older ones are in buckets
 	buckets moments // when each bucket that has a tick begins
 	open    bool
-	now     int64                 // of the open or last tick, on the store's own time scale
-	clock   time.Time             // the same moment by the caller's clock
-	started int64                 // of the first tick
-	opened  int                   // series so far
-	turns   [blockTicks][]*Series // those whose blocks begin at a tick: by turns, so that no tick takes long
+	now     int64                  // of the open or last tick, on the store's own time scale
+	clock   time.Time              // the same moment by the caller's clock
+	started int64                  // of the first tick
+	opened  int                    // series so far
+	turns   [blockPlaces][]*Series // those whose blocks begin at a tick: by turns, so that no tick takes long
 	work    scratch
 }
 
 type scratch struct {
-	values  [blockTicks]int64
+	values  [blockPlaces]int64
 	payload []byte
 	buckets bucketBlock
 }
@@ -32,7 +32,7 @@ type scratch struct {
 func New() *Store { return newStore(3600, 15*time.Second, 24*time.Hour) }
 
 func newStore(full int64, width, span time.Duration) *Store {
-	return &Store{full: (full + blockTicks - 1) / blockTicks * blockTicks, width: int64(width), span: int64(span)}
+	return &Store{full: (full + blockPlaces - 1) / blockPlaces * blockPlaces, width: int64(width), span: int64(span)}
 }
 
 // Begin starts a tick at t. It returns false if t is not later than the tick before, or more than
@@ -70,7 +70,7 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	}
 	s.clock = t
 	s.open = true
-	turn := &s.turns[s.ticks.end()%blockTicks]
+	turn := &s.turns[s.ticks.end()%blockPlaces]
 	*turn = slices.DeleteFunc(*turn, func(r *Series) bool {
 		r.roll()
 		return r.dropped || r.closed && len(r.full.data) == 0 && len(r.buckets.data) == 0
@@ -88,7 +88,7 @@ func (s *Store) Commit() {
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
 	}
-	s.ticks.forget(max(s.ticks.end()-s.full-blockTicks, s.ticks.first)) // the next series to roll folds the oldest ones
+	s.ticks.forget(max(s.ticks.end()-s.full-blockPlaces, s.ticks.first)) // the next series to roll folds the oldest ones
 	s.buckets.forget(s.oldestBucket())
 }
 

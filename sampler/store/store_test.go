@@ -180,12 +180,12 @@ func TestCoarseSpanReachesADay(t *testing.T) {
 // A tick of a large box seals and folds few blocks.
 func TestSeriesBeginBlocksByTurns(t *testing.T) {
 	s := newStore(256, 15*time.Second, time.Hour)
-	series := make([]*Series, 4*blockTicks)
+	series := make([]*Series, 4*blockPlaces)
 	for i := range series {
 		series[i] = s.Open()
 	}
 	starts := make([]int64, len(series))
-	for tick := range 5 * blockTicks {
+	for tick := range 5 * blockPlaces {
 		run(t, s, noon.Add(time.Duration(tick)*time.Second), 1, series...)
 		rolled := 0
 		for i, r := range series {
