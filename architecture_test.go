@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestArchitectureShowsEveryImport holds the drawing in docs/architecture.md to the code: every
-// package, by layers, with all our packages that it imports. UPDATE_GOLDEN=1 (make golden) draws it
-// again.
+// TestArchitectureShowsEveryImport checks the drawing in docs/architecture.md against the code:
+// every package, by layers, with all our packages that it imports. UPDATE_GOLDEN=1 (make golden)
+// draws it again.
 func TestArchitectureShowsEveryImport(t *testing.T) {
 	const path, begin, end = "docs/architecture.md", "<!-- imports -->\n```\n", "```\n<!-- /imports -->"
 	text, err := os.ReadFile(path)

@@ -294,7 +294,8 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	}
 }
 
-// TestRefusedPIDIsLogged: even if no process has that PID, or the process is on no GPU.
+// TestRefusedPIDIsLogged: a refusal is logged even if no process has that PID, or the process is on
+// no GPU.
 func TestRefusedPIDIsLogged(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

@@ -287,7 +287,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
-// TestProbeWhoseSocketIsGoneEndsCleanly: even if the socket's directory is gone.
+// TestProbeWhoseSocketIsGoneEndsCleanly: it does so even if the socket's directory is gone.
 func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	t.Parallel()
 	p := newProbeBox(t, 1).start()

@@ -21,7 +21,7 @@ type guardOf struct{ state *snapshot.Guard }
 func (g guardOf) State() *snapshot.Guard          { return g.state }
 func (g guardOf) Pause(time.Time) *snapshot.Guard { return g.state }
 
-// TestRunSaysWhetherThereIsARescue: and it starts the command in every case.
+// TestRunSaysWhetherThereIsARescue: run says it, and starts the command in every case.
 func TestRunSaysWhetherThereIsARescue(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, c := range map[string]struct {

@@ -89,7 +89,7 @@ func TestLockSaysWhoIsThere(t *testing.T) {
 	}
 }
 
-// TestLogLineIsBounded: also if the long text is in several values.
+// TestLogLineIsBounded: a line has a limit even if the long text is in several values.
 func TestLogLineIsBounded(t *testing.T) {
 	out := &bytes.Buffer{}
 	log := slog.New(newHandler(out, true))

@@ -1,5 +1,5 @@
 // Package forecast predicts memory: a median with intervals at each horizon, when a GPU will be
-// full, and the trend of a series (leak, sawtooth…). It works on numbers alone, bytes and times,
+// full, and the trend of a series (leak, sawtooth…). It works only on numbers, bytes and times,
 // without GPUs or processes.
 //
 //	sample ─┬→ records: due forecasts meet what happened ─→ credits, errors ─┐

@@ -104,7 +104,7 @@ func TestClockSetBackIsFollowed(t *testing.T) {
 	}
 }
 
-// A clock that is set back by less than a minute is waited for.
+// If a clock is set back by less than a minute, the forecaster waits until it has caught up.
 func TestClockSetBackALittle(t *testing.T) {
 	for back, want := range map[float64]int{59.999: 100, 60: 101} {
 		f := fed(flat(100, 20*gib), 1)

@@ -85,7 +85,7 @@ func TestProgramThatEndedIsExpectedForAWhile(t *testing.T) {
 	}
 }
 
-// What all together could not free is not asked for.
+// The guard does not ask for memory that all processes together could not free.
 func TestDemandThatCannotBeMetTakesNothing(t *testing.T) {
 	for asked, want := range map[quantity.Bytes]int{5 * gib: 1, 5*gib + 1: 0, 40 * gib: 0} {
 		train := &row{command: "train.py", allocated: 30 * gib}

@@ -45,7 +45,7 @@ func TestDryRunStopsAtTheGoal(t *testing.T) {
 	}
 }
 
-// What frees less than a two-hundredth of a GPU is not worth a flush.
+// A flush that frees less than a two-hundredth of a GPU is not worth it.
 func TestLeastThatIsWorthAFlush(t *testing.T) {
 	worth := minFlushOn(80 * gib)
 	for frees, want := range map[quantity.Bytes]int{worth: 1, worth - 1: 0} {

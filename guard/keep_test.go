@@ -74,7 +74,7 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 	}
 }
 
-// What a program has needed is known after a SIGHUP: it is expected to start again.
+// A program's need is still known after a SIGHUP: it is expected to start again.
 func TestNeedsOverARestart(t *testing.T) {
 	train := &row{command: "train.py", allocated: 30 * gib}
 	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 30 * gib}

@@ -95,7 +95,7 @@ func (c *course) step(second int) {
 	c.box.blind = c.random.IntN(100) == 0
 }
 
-// What must hold whatever happens.
+// These properties must hold whatever happens.
 func TestPropertiesOnGeneratedCourses(t *testing.T) {
 	acts := 0
 	for seed := range uint64(80) {

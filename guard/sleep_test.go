@@ -24,7 +24,8 @@ func sleeps(mode Mode, whom ...string) Policy {
 	return p
 }
 
-// TestServersArePutToSleepLast: after what flushes free, only those that the rule names, and once.
+// TestServersArePutToSleepLast: a server sleeps only after caches were flushed, only if the rule
+// names it, and only once.
 func TestServersArePutToSleepLast(t *testing.T) {
 	server, training := serving(0)
 	b := newBox(server, training)
@@ -43,7 +44,8 @@ func TestServersArePutToSleepLast(t *testing.T) {
 	}
 }
 
-// TestServersAreLeftAwake: those that are or may be busy, protected, another user's or not named.
+// TestServersAreLeftAwake: a server is left awake if it is or may be busy, is protected, is another
+// user's or is not named.
 func TestServersAreLeftAwake(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*row)
@@ -75,8 +77,8 @@ func TestServersAreLeftAwake(t *testing.T) {
 	}
 }
 
-// TestSleepsThatFailBackOff: for 1, 5 and 25 minutes, and three failures in a row turn the rule
-// off.
+// TestSleepsThatFailBackOff: after a failure the guard waits for 1, 5 and 25 minutes, and three
+// failures in a row turn the rule off.
 func TestSleepsThatFailBackOff(t *testing.T) {
 	server, training := serving(0)
 	b, e := newBox(server, training), New(sleeps(Act, "vllm*"), alice)
@@ -140,8 +142,8 @@ func TestServersSleepForADemand(t *testing.T) {
 	}
 }
 
-// TestServersSleepForALease: only for the first claim that waits, and only if that is enough for
-// it.
+// TestServersSleepForALease: a server sleeps only for the first claim that waits, and only if that
+// is enough for it.
 func TestServersSleepForALease(t *testing.T) {
 	rule := sleeps(Act, "vllm*").Rules[0]
 	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}
@@ -208,7 +210,8 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	}
 }
 
-// TestCachesAreFlushedForALease: only if the caches that the rule may flush are enough for it.
+// TestCachesAreFlushedForALease: caches are flushed only if those that the rule may flush are
+// enough for the lease.
 func TestCachesAreFlushedForALease(t *testing.T) {
 	for name, c := range map[string]struct {
 		wants  quantity.Bytes

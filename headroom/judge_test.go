@@ -95,7 +95,7 @@ func TestJudgeForAWhile(t *testing.T) {
 	}
 }
 
-// The low point is on straight lines between the horizons, and no longer ago than asked for.
+// The low point is on straight lines between the horizons, and within the time that was asked for.
 func TestLowPointOfACurve(t *testing.T) {
 	at := func(horizon time.Duration, median quantity.Bytes) snapshot.Prediction {
 		return snapshot.Prediction{Horizon: horizon, Median: median, Lower80: median - 1, Upper80: median + 2}

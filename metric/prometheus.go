@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The exported names. A row of Table has the end of one, such as
-// "memory_used_bytes"; what it is measured of gives the beginning:
+// The exported names. A row of Table has the end of a name, such as "memory_used_bytes"; the
+// beginning depends on what is measured:
 //
 //	vramscope_gpu_memory_used_bytes      of a GPU
 //	vramscope_mig_memory_used_bytes      of a MIG instance

@@ -67,7 +67,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// As on a GB10: MemTotal 127600748 kB, MemAvailable 118566368 kB.
+// The figures are from a GB10: MemTotal 127600748 kB, MemAvailable 118566368 kB.
 func TestHostMemory(t *testing.T) {
 	got := hostMemory(procWith(t, "MemTotal:       127600748 kB\nMemFree:         7000000 kB\nMemAvailable:   118566368 kB\nHugePages_Total:       0\n"))
 	system := func(kib quantity.Bytes) quantity.Optional[quantity.Bytes] {

@@ -39,7 +39,7 @@ const wallClock = 1_000_000_000_000_000
 // add adds count structs of an answer. Values above 100 per cent are dropped: some drivers return
 // uninitialised entries (https://github.com/Syllo/nvtop/issues/110).
 func (u *utilization) add(buffer []byte, count int, now time.Time) {
-	// A timestamp ahead of the clock would silence the driver until then.
+	// After a timestamp ahead of the clock, the driver would report no samples until that time.
 	latest := uint64(max(now.Add(time.Minute).UnixMicro(), 0))
 	for i := range min(count, len(buffer)/utilizationStride) {
 		entry := buffer[i*utilizationStride:]

@@ -84,7 +84,7 @@ func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	}
 }
 
-// What a day that could not be closed has lost is counted as lost.
+// Samples that were lost because a day could not be closed are counted as lost.
 func TestLostAtMidnight(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(3)

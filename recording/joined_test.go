@@ -145,7 +145,7 @@ func (p *daemonPast) Series(key snapshot.SeriesKey, from, to time.Time, buckets 
 	return p.History.Series(key, from, to, buckets)
 }
 
-// What was asked for while the daemon was away is asked for again.
+// Points that were asked for while the daemon was away are asked for again.
 func TestJoinedAsksAgain(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 100 {

@@ -65,7 +65,8 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsHaveTheFiguresOfAt: also after a GPU has disappeared that is still in the description.
+// TestMomentsHaveTheFiguresOfAt: they agree even after a GPU has disappeared that is still in the
+// description.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)
@@ -91,7 +92,8 @@ func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	}
 }
 
-// TestUnknownFiguresStayUnknown: those of a row, and of a GPU that did not answer. None becomes 0.
+// TestUnknownFiguresStayUnknown: the unknown figures of a row, and of a GPU that did not answer, do
+// not become 0.
 func TestUnknownFiguresStayUnknown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	snap := q.next()

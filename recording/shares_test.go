@@ -75,8 +75,8 @@ func TestSharesAddUpToTheGPU(t *testing.T) {
 	}
 }
 
-// TestEnergyThatCannotBeKnownIsAGap: after a gap, after a failed reading, and after the counter
-// went back.
+// TestEnergyThatCannotBeKnownIsAGap: there is a gap after a gap of samples, after a failed reading,
+// and after the counter went back.
 func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	var d divider
 	for i, c := range []struct {
@@ -178,7 +178,7 @@ func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	}
 }
 
-// TestEnergyOfAMinute is known where any of its ticks knew it.
+// TestEnergyOfAMinute: the energy of a minute is known if it is known for any of its ticks.
 func TestEnergyOfAMinute(t *testing.T) {
 	var s gpuSums
 	now := start.UnixNano()

@@ -94,8 +94,8 @@ func TestProblemsOfADay(t *testing.T) {
 	}
 }
 
-// TestConstantsOfAGPU: those with a field of their own are not recorded twice, and unknown ones not
-// at all.
+// TestConstantsOfAGPU: constants with a field of their own are not recorded twice, and unknown ones
+// not at all.
 func TestConstantsOfAGPU(t *testing.T) {
 	g := snapshot.GPU{}
 	g.TemperatureSlowdown, g.PowerLimit = quantity.From(90, quantity.Driver), quantity.From(700.0, quantity.Driver)
@@ -166,8 +166,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestChangesOfAProcessAreRead: what becomes known about a process later, and what its probe says
-// after that.
+// TestChangesOfAProcessAreRead: the recording returns what became known about a process later, and
+// what its probe said after that.
 func TestChangesOfAProcessAreRead(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	before := q.record(1)[0]

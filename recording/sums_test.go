@@ -48,8 +48,8 @@ func TestPartsOfAMinuteAddUp(t *testing.T) {
 	}
 }
 
-// TestSummedIsWhatAWriterSums: for the newest minutes, even if a figure is known for only a part of
-// them.
+// TestSummedIsWhatAWriterSums: both agree on the newest minutes, even if a figure is known for only
+// a part of them.
 func TestSummedIsWhatAWriterSums(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var moments []*snapshot.Snapshot

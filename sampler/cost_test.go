@@ -79,8 +79,8 @@ func BenchmarkThousandSeries(b *testing.B) {
 	}
 }
 
-// TestMemoryOfARow holds what a row takes of the heap after three minutes, snapshot,
-// history and forecasts included: a box with 5,000 processes has as many.
+// TestMemoryOfARow limits what a row takes of the heap after three minutes, including snapshot,
+// history and forecasts: a box with 5,000 processes has that many.
 func TestMemoryOfARow(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -23,7 +23,8 @@ func (e exits) Exit(id process.Identity) (syscall.WaitStatus, bool) {
 // HostMemoryEnded: of 105 how it ended is not known.
 func (e exits) HostMemoryEnded(id process.Identity) bool { return id.PID >= 105 }
 
-// TestKilledProcessIsAnIncident: one that was asked to end, or that vramscope signalled, is not.
+// TestKilledProcessIsAnIncident: a process that was asked to end, or that vramscope signalled, is
+// not an incident.
 func TestKilledProcessIsAnIncident(t *testing.T) {
 	b := newBox(8)
 	s := b.sampler()

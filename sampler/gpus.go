@@ -118,7 +118,7 @@ const (
 )
 
 // nameDevice notes that a probe names a device, and its size. It reports whether the device can
-// have a row: it may not be in this box, or be one too many.
+// have a row: it may not be in this box, or exceed the limit.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {

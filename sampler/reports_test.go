@@ -278,8 +278,8 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// TestSizesOfCachesAreBounded: by the memory that their process uses, and has allocated, on all
-// GPUs.
+// TestSizesOfCachesAreBounded: the limits are the memory that their process uses, and that it has
+// allocated, on all GPUs.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes
@@ -295,8 +295,8 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCachesAreBoundInTheFirstTick: even if another probe has just added a row that the driver does
-// not list.
+// TestCachesAreBoundInTheFirstTick: they are, even if another probe has just added a row that the
+// driver does not list.
 func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	b := newBox(1)
 	b.processes[99] = info(99, 900)

@@ -59,7 +59,7 @@ func (f files) resolve(t *testing.T, file string, o *object) (string, *object) {
 	return file, o
 }
 
-// compare holds an object of a schema file to the fields of a type.
+// compare checks an object of a schema file against the fields of a type.
 func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Type) {
 	t.Helper()
 	for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {

@@ -25,7 +25,7 @@ type Entry struct {
 	Address         string        // "host:port"; "": where it listens
 	KeyFile, KeyEnv string        // where its key is
 	Release, Resume string        // paths, of the kind Paths
-	Watch           bool          // it is asked for what it holds, every ten seconds
+	Watch           bool          // it is asked every ten seconds what it holds
 	Hold            time.Duration // for which a lease holds its room while it sleeps; 0: none does
 }
 

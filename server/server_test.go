@@ -98,8 +98,8 @@ func atoi(digits string) (n int) {
 	return n
 }
 
-// TestServersAreFoundAboveTheirProcesses: by the command line and the port, even if a child holds
-// the memory.
+// TestServersAreFoundAboveTheirProcesses: they are found by the command line and the port, even if
+// a child holds the memory.
 func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 	f := &Finder{Table: process.NewTable("/proc")}
 	for name, c := range map[string]struct {

@@ -130,7 +130,8 @@ func TestAnAbsentQueueIsUnknown(t *testing.T) {
 	}
 }
 
-// TestServersThatHangCostASampleNothing: and only one question is open at a time.
+// TestServersThatHangCostASampleNothing: no sample waits for them, and only one question is open at
+// a time.
 func TestServersThatHangCostASampleNothing(t *testing.T) {
 	var inFlight, most atomic.Int32
 	release := make(chan struct{})

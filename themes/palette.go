@@ -108,7 +108,7 @@ func (p palette) night() Styles {
 	return s
 }
 
-// day returns the theme for light grounds, from white to Solarized's base3.
+// day returns the theme for light backgrounds, from white to Solarized's base3.
 func (p palette) day() Styles {
 	s := p.plain(false)
 	s.Dim, s.Header, s.Rule = p.color("#57606a", 241), p.color("#57606a", 241), p.color("#67707a", 242)

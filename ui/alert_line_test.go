@@ -51,8 +51,7 @@ func TestAdviceNamesOnlyAvailableKeys(t *testing.T) {
 	}
 }
 
-// TestAlertLineShowsTheFirstThatApplies: in this order the message, the past, the driver, the
-// alert, a hint, the legend.
+// TestAlertLineShowsTheFirstThatApplies: the order is message, past, driver, alert, hint, legend.
 func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 	lk := drawnLook(t)
 	st := screenOf(snapshottest.DrawnBox(), 80, 24)

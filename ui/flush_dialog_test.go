@@ -185,8 +185,8 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 	}
 }
 
-// TestFlushShowsTheSizesOfCaches: as far as the program reports them, and each process's caches
-// only once.
+// TestFlushShowsTheSizesOfCaches: it shows them if the program reports them, and each process's
+// caches only once.
 func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 	cache := func(name string, gigabytes float64) snapshot.Evictable {
 		return snapshot.Evictable{Name: name, Bytes: uitest.Known(gigabytes)}

@@ -68,7 +68,7 @@ func newFlushModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) *flu
 	return m
 }
 
-// key presses a key a while after the one before.
+// key presses keys, each a while after the previous one.
 func (m *flushModel) key(names ...string) {
 	m.t.Helper()
 	for _, name := range names {

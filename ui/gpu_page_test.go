@@ -187,7 +187,7 @@ func TestMouseOnTheGPUPage(t *testing.T) {
 	}
 }
 
-// What a page shows may be gone from the next snapshot.
+// The GPU of a page may be missing from the next snapshot.
 func TestGPUPageOfAGPUThatIsNotThere(t *testing.T) {
 	box := pagedBox()
 	m := newTestModel(t, box, nil)

@@ -89,7 +89,7 @@ func TestGuardInTheDetail(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheGuardIsInWords: also for a guard that acts.
+// TestOrderOfTheGuardIsInWords: a guard that acts has the order in words, too.
 func TestOrderOfTheGuardIsInWords(t *testing.T) {
 	for order, want := range map[int]string{1: "first", 3: "third", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 102: "102nd", 113: "113th"} {
 		s := guarded(snapshot.GuardAct)

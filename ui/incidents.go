@@ -190,7 +190,7 @@ func (st *state) headlines() []snapshot.Alert {
 	})
 }
 
-// alertIncident is an unread incident among the alerts of the alert line.
+// alertIncident marks an unread incident among the alerts of the alert line.
 const alertIncident snapshot.AlertKind = "incident"
 
 // incidentSentence returns what happened, to whom and why: "GPU 3 OUT OF MEMORY 23:48", "

@@ -128,8 +128,8 @@ func TestReplayExplainsTheNewestIncident(t *testing.T) {
 	m.shows("VERDICT")
 }
 
-// TestKilledProcessIsOnTheAlertLine: with its name and its signal, once for all its GPUs; W shows
-// it among the events.
+// TestKilledProcessIsOnTheAlertLine: the line has its name and its signal, once for all its GPUs; W
+// shows it among the events.
 func TestKilledProcessIsOnTheAlertLine(t *testing.T) {
 	history := &uitest.CurveHistory{Now: noon().Add(time.Hour), Since: time.Hour, Every: time.Minute, Curve: func(time.Duration) float64 { return 5 }}
 	m := newTestModel(t, smallBox(4, 1, 0), func(o *Options) { o.History = history })

@@ -137,7 +137,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-// What makes the sampler fail is said after the screen is gone.
+// If the sampler fails, the error is printed after the screen has closed.
 func TestFailureIsReported(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "failure", 80, 24)

@@ -164,7 +164,7 @@ func TestStopFromOutside(t *testing.T) {
 	m.restored()
 }
 
-// Where no shell could continue the program Ctrl+Z must not hang it.
+// If no shell could continue the program, Ctrl+Z must not hang it.
 func TestSuspendWithoutAShell(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "moving", 80, 24) // it leads its session

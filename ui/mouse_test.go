@@ -18,7 +18,7 @@ import (
 
 func withMouse(o *Options) { o.Mouse = true }
 
-// TestClickDoesNotConfirm: not even a click on the key that does.
+// TestClickDoesNotConfirm: even a click on the key that confirms does nothing.
 func TestClickDoesNotConfirm(t *testing.T) {
 	sent := false
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
@@ -61,8 +61,8 @@ func TestWheelScrollsWhatIsUnderIt(t *testing.T) {
 	}
 }
 
-// TestMatchesAreMarked: in every theme, also in the cursor's row, and if the matching text is not
-// visible.
+// TestMatchesAreMarked: matches are marked in every theme, also in the cursor's row, and if the
+// matching text is not visible.
 func TestMatchesAreMarked(t *testing.T) {
 	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind", "terminal", "mono"} {
 		for _, glyphs := range []cell.Glyphs{cell.UnicodeGlyphs(), cell.ASCIIGlyphs()} {

@@ -190,7 +190,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 	m.shows("full in 9m-11m: restart it - soon")
 }
 
-// TestEscEndsAScreenThatWasOpenedFromAnother: but only once there is nothing left to clear.
+// TestEscEndsAScreenThatWasOpenedFromAnother: it does so only once there is nothing left to clear.
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })

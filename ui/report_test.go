@@ -49,7 +49,7 @@ func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	}
 }
 
-// TestSaveWritesWhatIsShown: also if that is the past. A failure is reported.
+// TestSaveWritesWhatIsShown: it writes the past if that is shown, and reports a failure.
 func TestSaveWritesWhatIsShown(t *testing.T) {
 	var saved []time.Time
 	failure := error(nil)

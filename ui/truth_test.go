@@ -138,7 +138,7 @@ var (
 	sums      = regexp.MustCompile(`^ (\S+) of (\S+) used   (\S+) free(?:   .*)?   (\S+) reserved`)
 )
 
-// read reads a frame of what the state shows.
+// read reads a frame, and compares it with what the state shows.
 func (r *reader) read(screen string, st *state) {
 	r.faults = nil
 	r.frames++

@@ -57,8 +57,8 @@ func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
 	}
 }
 
-// TestUnattributedMemoryIsNoted: as in containers, where the driver lists no process. A difference
-// from the driver's rounding gets no line.
+// TestUnattributedMemoryIsNoted: in containers, for example, the driver lists no process. A
+// difference from the driver's rounding gets no line.
 func TestUnattributedMemoryIsNoted(t *testing.T) {
 	snap := snapshottest.OneSample()
 	snap.GPUs[0].Unattributed = quantity.From(3*quantity.GiB, quantity.Driver)

@@ -295,7 +295,7 @@ func TestTroublesAreEvents(t *testing.T) {
 	}
 }
 
-// TestOthersSeeNoCommands: and they cannot end a lease that is not theirs.
+// TestOthersSeeNoCommands: other users see no commands, and cannot end a lease that is not theirs.
 func TestOthersSeeNoCommands(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -361,7 +361,8 @@ func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	look(12346, "PID "+pids[1]+" (me) has 40.0G")
 }
 
-// TestInstancesAreDevices: and a device whose use is not known has one lease.
+// TestInstancesAreDevices: an instance counts as a device, and a device whose use is not known has
+// one lease.
 func TestInstancesAreDevices(t *testing.T) {
 	w := newWorld(t)
 	w.apply(snapshottest.DrawnBox())

@@ -30,8 +30,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestAnswersAreLimited: by their number of members before they are decoded, and by the number of
-// items in each list.
+// TestAnswersAreLimited: the number of members is limited before an answer is decoded, and so is
+// the number of items in each list.
 func TestAnswersAreLimited(t *testing.T) {
 	list := func(name, item string, n int) string {
 		return `{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]}"

@@ -56,7 +56,7 @@ func (r *request) checkLease() error {
 	return nil
 }
 
-// ask returns a claim's request as the ledger takes it.
+// ask converts a claim's request for the ledger.
 func (s *Server) ask(c *client, r *request) (ask lease.Ask, err error) {
 	ask = lease.Ask{Wait: time.Duration(r.WaitNS), Ticket: r.Lease, Claim: lease.Claim{
 		Need: quantity.Bytes(r.Bytes), Count: r.Count, Among: r.GPUs, Length: time.Duration(r.LengthNS), TTL: time.Duration(r.TTLNS),

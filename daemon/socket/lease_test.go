@@ -182,8 +182,8 @@ func TestLimitsOfAClaim(t *testing.T) {
 	}
 }
 
-// TestWaitsForLeasesAreLimited: to 1,024 in all, and to 128 for each user other than root and the
-// daemon's own.
+// TestWaitsForLeasesAreLimited: there may be 1,024 in all, and 128 for each user other than root
+// and the daemon's own.
 func TestWaitsForLeasesAreLimited(t *testing.T) {
 	for _, c := range []struct {
 		alices, bobs int
@@ -225,8 +225,8 @@ func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	}
 }
 
-// TestClaimForNoProcessEnds: after ten minutes, or after the claim's own time. A claim for a
-// process needs a daemon that can identify it.
+// TestClaimForNoProcessEnds: it ends after ten minutes, or after the claim's own time. A claim for
+// a process needs a daemon that can identify it.
 func TestClaimForNoProcessEnds(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, time.Second: time.Second} {
 		if ask, err := new(Server).ask(&client{uid: alice}, &request{TTLNS: int64(ttl)}); err != nil || ask.TTL != want || ask.UID != alice {

@@ -79,7 +79,7 @@ func (a *asked) Events(limit int) []snapshot.Event {
 	return nil
 }
 
-// TestEventsHaveALimit: also for a client that asks for all.
+// TestEventsHaveALimit: the limit also applies to a client that asks for all.
 func TestEventsHaveALimit(t *testing.T) {
 	for limit, want := range map[int]int{0: maxEvents, -1: maxEvents, 1: 1, maxEvents: maxEvents, maxEvents + 1: maxEvents} {
 		history := &asked{}
@@ -161,7 +161,7 @@ func TestSeriesRequestNamesItsSeries(t *testing.T) {
 	}
 }
 
-// TestEventOfNoProcessNamesNone: such as an event of a GPU.
+// TestEventOfNoProcessNamesNone: an event of a GPU, for example, names no process.
 func TestEventOfNoProcessNamesNone(t *testing.T) {
 	for _, row := range []snapshot.RowID{{}, {Process: process.Identity{PID: 1, StartTime: 2}, GPUUUID: "GPU-1"}} {
 		e := eventOf(&snapshot.Event{Kind: snapshot.EventXID, GPUUUID: "GPU-1", Row: row})

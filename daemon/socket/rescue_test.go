@@ -146,7 +146,8 @@ func TestRescueThatIsNotReported(t *testing.T) {
 	}
 }
 
-// TestRescueIsRefused: for the rescuer's reason, and if the request is impossible.
+// TestRescueIsRefused: a rescue is refused for the rescuer's reason, or because the request is
+// impossible.
 func TestRescueIsRefused(t *testing.T) {
 	c := converse(t, &fakeRescuer{err: &guard.RescueError{Code: guard.RescueBusy, Reason: "one is under way"}})
 	c.expect(rescueRequest, `{"id":1,"ok":false,"error":{"code":"busy","message":"one is under way"}}`)

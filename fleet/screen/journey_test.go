@@ -187,7 +187,7 @@ func (j *journey) cooked() bool {
 	return err == nil && *now == *j.before
 }
 
-// TestEveryEndRestoresTheTerminal: whatever ends or stops the screen.
+// TestEveryEndRestoresTheTerminal: the terminal is restored, whatever ends or stops the screen.
 func TestEveryEndRestoresTheTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		play string

@@ -238,7 +238,7 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsReportedOnce: not for each file and each try.
+// TestFullDiskIsReportedOnce: it is not reported again for each file and each try.
 func TestFullDiskIsReportedOnce(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -296,7 +296,7 @@ func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 	}
 }
 
-// What fails while a dump is written is reported at its end.
+// An error while a dump is written is reported at its end.
 func TestDumpReportsAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/dev/full", filepath.Join(dir, "forecasts.csv")); err != nil {

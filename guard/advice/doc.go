@@ -1,7 +1,7 @@
-// Package advice finds which setting or change would bring a process, or its neighbours, GPU
-// memory: how much, at what price, and by which documentation. There is one set of rules, for
-// `vramscope advise`, the detail of a process and the explanation of an out-of-memory event
-// (recording/why). It is pure: its clock is Snapshot.Time.
+// Package advice finds which setting or change would save a process, or its neighbours, GPU memory:
+// how much, at what price, and by which documentation. There is one set of rules, for `vramscope
+// advise`, the detail of a process and the explanation of an out-of-memory event (recording/why).
+// It is pure: its clock is Snapshot.Time.
 //
 //	Snapshot ────┐
 //	History ─────┼─ Of ──→ facts ──→ rules ──→ best, at most three

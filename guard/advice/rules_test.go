@@ -360,8 +360,8 @@ func TestStepsEndLeavesTheStartOut(t *testing.T) {
 	}
 }
 
-// What real programs lacked when they ran out of memory, and whether the replay with expandable
-// segments continued.
+// The cases are real programs that ran out of memory: what they lacked, and whether the replay with
+// expandable segments continued.
 func TestFragmentedBringsWhatTheReplayDoes(t *testing.T) {
 	for _, c := range []struct {
 		program                 string

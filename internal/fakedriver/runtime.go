@@ -32,9 +32,8 @@ func CompileStandIns(folders ...string) (string, error) {
 	return standin.Make(compiler, cache, folders...)
 }
 
-// CompileDevices compiles a program that becomes a command to which the machine has
-// /dev/nvidiactl, where the kernel permits it. Its arguments are the command's path
-// and the command.
+// CompileDevices compiles a program that becomes a command which sees /dev/nvidiactl, if the kernel
+// permits it. Its arguments are the command's path and the command.
 func CompileDevices() (string, error) {
 	return compile(product{name: "with-devices", flags: []string{"-Wall"}, sources: []string{"devices"}})
 }

@@ -73,8 +73,8 @@ func (t *Table) slurmJob(job Job, cgroups string) Job {
 	return job
 }
 
-// slurmDirectory returns the path of a job's cgroup in the hierarchy of cgroup v2, "" where it
-// has none there.
+// slurmDirectory returns the path of a job's cgroup in the hierarchy of cgroup v2, "" if it has
+// none there.
 func slurmDirectory(id, cgroups string) string {
 	for line := range strings.Lines(cgroups) {
 		cgroup, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")

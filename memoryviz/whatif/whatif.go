@@ -68,8 +68,9 @@ type Result struct {
 // sizes are those of common GPUs, in GiB. On a card with ECC a sixteenth of it cannot be used.
 var sizes = []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 80, 96, 141, 192}
 
-// Replay replays the traces in a snapshot under their own settings and others, on a GPU of which PyTorch has memory,
-// 0 if that is not known. outside is what the process needs of a GPU besides.
+// Replay replays the traces in a snapshot under their own settings and others, on a GPU of which
+// PyTorch has memory bytes, 0 if that is not known. outside is what else the process needs of a
+// GPU.
 func (p *Python) Replay(ctx context.Context, snapshot []byte, settings []string, memory, outside quantity.Bytes) (doc Document, err error) {
 	packed, err := standIns.ReadFile("runtime-" + runtime.GOARCH + ".so.gz")
 	library, broken := install.Unpack(packed)

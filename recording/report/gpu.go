@@ -163,8 +163,8 @@ type idleRun struct {
 	pending time.Duration
 }
 
-// add takes a stretch of time and returns how much newly counts as idle holding: nothing until
-// the run is longer than idleLonger, then all of it at once. A gap ends a run.
+// add takes a stretch of time and returns how much newly counts as idle holding: nothing until the
+// run is longer than idleLonger, then the whole run at once. A gap ends a run.
 func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turned time.Duration) {
 	was := r.pending
 	if !t.Equal(r.next) {

@@ -58,7 +58,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 func (b *Builder) period() schema.ReportPeriod {
 	from, to := b.question.bounds()
 	length := to.Sub(from)
-	// A tick counts for the time before it, which may be in the minute before.
+	// A tick counts for the time before it, which may lie in the previous minute.
 	recorded := min(b.recordedTime(), length)
 	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }

@@ -73,7 +73,7 @@ func (m *Monitor) Trend() forecast.Trend {
 	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
 
-// Alarm reports whether the alert that the GPU will be full stands.
+// Alarm reports whether the alert that the GPU will be full is raised at present.
 func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }

@@ -36,8 +36,8 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 	}
 }
 
-// TestMemoryOfASeries holds what a series takes after 20 minutes, in
-// the heap: a monitor has four to eight of them for each process.
+// TestMemoryOfASeries limits what a series takes after 20 minutes, in the heap: a monitor has four
+// to eight of them for each process.
 func TestMemoryOfASeries(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -201,7 +201,7 @@ func TestAreaReachesUsed(t *testing.T) {
 	}
 }
 
-// TestForecastTakesAtMostFortyPercent: of any window.
+// TestForecastTakesAtMostFortyPercent: it takes no more of any window.
 func TestForecastTakesAtMostFortyPercent(t *testing.T) {
 	for _, window := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour} {
 		g := leakGraph(uitest.Appearance(t, "", false), 3*time.Hour, true)

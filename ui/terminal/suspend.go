@@ -18,10 +18,9 @@ import (
 // suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
 // is closed, and the process group stops until the shell continues it.
 //
-// Bubble Tea runs it with its own hold on the terminal released. Its built-in
-// suspension waits for SIGCONT without end, but where no shell could continue
-// the program (it leads its session, as under `docker run` or `tmux new`) the
-// kernel ignores the stop, and the program would wait for ever.
+// Bubble Tea runs it with its own hold on the terminal released. Its built-in suspension waits for
+// SIGCONT without end, but if no shell could continue the program (it leads its session, as under
+// `docker run` or `tmux new`) the kernel ignores the stop, and the program would wait for ever.
 type suspension struct{ *Program }
 
 // Driver is the part of a sampler that is closed while the program is stopped. Its methods may

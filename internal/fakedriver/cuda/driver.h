@@ -1,4 +1,4 @@
-/*
+/* 
  * A CUDA driver without a GPU: memory is counted, addresses are assigned,
  * and work on streams is done when it is submitted. Nothing computes.
  *
@@ -8,8 +8,8 @@
  *                        │
  *                  arena.c ── device_take ──→ ../state/ledger.c ──→ libnvidia-ml, other processes
  *
- * One mutex guards all that a process has. A forked child has none of it:
- * every call answers CUDA_ERROR_NOT_INITIALIZED there, as the real one's do.
+ * One mutex guards everything that a process has. A forked child has nothing: every call returns
+ * CUDA_ERROR_NOT_INITIALIZED there, as with the real driver.
  */
 #ifndef VRAMSCOPE_FAKE_CUDA_DRIVER_H
 #define VRAMSCOPE_FAKE_CUDA_DRIVER_H

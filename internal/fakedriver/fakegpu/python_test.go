@@ -37,7 +37,7 @@ func TestCUDARTIsFound(t *testing.T) {
 		t.Errorf("the state has %q", version)
 	}
 
-	// NVIDIA's own would be loaded in its place.
+	// NVIDIA's own runtime would be loaded instead.
 	folder := filepath.Join(site, "nvidia", "cuda_runtime", "lib")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)

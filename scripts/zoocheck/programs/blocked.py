@@ -1,4 +1,4 @@
-"""All signals that matter are blocked: SIGSEGV and SIGTRAP a debugger unblocks (docs/attach.md)."""
+"""All signals that matter are blocked: a debugger unblocks SIGSEGV and SIGTRAP (docs/attach.md)."""
 
 import signal
 
