@@ -15,8 +15,7 @@ import (
 
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
-		m.say("there is no GPU")
-		return false
+		return m.say("there is no GPU")
 	}
 	m.st.onGPUs = !m.st.onGPUs
 	if m.st.onGPUs && m.st.Focus == nil {

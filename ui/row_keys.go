@@ -8,23 +8,23 @@ import (
 
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/graph"
 )
 
 func (m *model) pin() bool {
 	switch p := m.atCursor(); {
 	case m.st.pinned != nil:
 		m.st.pinned = nil
-		m.say("graph follows")
+		return m.say("graph follows")
 	case p != nil:
-		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
-		m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
+		m.st.pinned = new(graph.UsedBy(p.ID))
+		return m.say("graph stays on PID " + strconv.Itoa(p.ID.Process.PID))
 	case m.st.Focus != nil:
 		m.st.pinned = &snapshot.SeriesKey{Metric: metric.Used, GPUUUID: m.st.Focus.GPUUUID, Instance: m.st.Focus.Instance}
-		m.say("graph stays on this GPU")
+		return m.say("graph stays on this GPU")
 	default:
-		m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
+		return m.say("P pins the graph to the row of the cursor, or to the GPU in focus")
 	}
-	return true
 }
 
 // copyPID copies the PID to the clipboard of the terminal, also over SSH.

@@ -83,17 +83,11 @@ func (m *model) graphRows() int {
 }
 
 func (m *model) graphStyle() bool {
-	switch {
-	case !m.look.Areas():
-		m.say("this theme and terminal have lines alone")
-	case m.st.lines:
-		m.st.lines = false
-		m.say("graph style area")
-	default:
-		m.st.lines = true
-		m.say("graph style lines")
+	if !m.look.Areas() {
+		return m.say("this theme and terminal have lines alone")
 	}
-	return true
+	m.st.lines = !m.st.lines
+	return m.say("graph style " + map[bool]string{true: "lines", false: "area"}[m.st.lines])
 }
 
 // settings returns the settings in force.

@@ -130,13 +130,12 @@ func (m *model) edit(next dialog.Prompt) {
 func (m *model) findNext(step int) bool {
 	switch {
 	case m.st.find == "":
-		m.say("nothing to find: press / and type a text")
+		return m.say("nothing to find: press / and type a text")
 	case m.find(step, step):
-		m.say(m.found())
+		return m.say(m.found())
 	default:
-		m.say("no row contains " + m.st.find)
+		return m.say("no row contains " + m.st.find)
 	}
-	return true
 }
 
 // found returns "2 of 5 rows contain train": which match the cursor is on.
