@@ -93,10 +93,7 @@ func (s *SSH) Run(ctx context.Context) {
 				if s.now().Sub(began) > mostPause {
 					pause = firstPause // it held for a while
 				}
-				select {
-				case <-time.After(pause):
-				case <-ctx.Done():
-				}
+				bounded.Sleep(ctx, pause)
 			}
 		})
 	}

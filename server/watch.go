@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -64,10 +65,7 @@ func (w *Watcher) Run(ctx context.Context) {
 		if first {
 			close(w.answered)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchEvery):
-		}
+		bounded.Sleep(ctx, watchEvery)
 	}
 }
 
@@ -154,10 +152,7 @@ func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
 	default: // another sample's came meanwhile
 	}
 	if w.First > 0 {
-		select {
-		case <-w.answered:
-		case <-time.After(w.First):
-		}
+		bounded.Ended(w.answered, w.First)
 		w.First = 0
 	}
 	w.mu.Lock()

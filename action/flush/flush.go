@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
@@ -33,7 +34,7 @@ type Flusher struct {
 	// about the result. May be nil.
 	Hold func(context.Context, *server.Server, *Result, time.Duration) []string
 
-	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
+	sleep func(context.Context, time.Duration) // in tests; nil: bounded.Sleep
 }
 
 const (
@@ -94,7 +95,9 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	switch {
 	case f.Note == nil:
 	case flushed:
-		f.Note(f.event(r, &result, before))
+		event := action.NewEvent(f.Clock(), before, snapshot.EventFlush, r.Process, r.Devices...)
+		event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
+		f.Note(event)
 	case !action.Refused(err):
 		f.Note(action.NewFailure(f.Clock(), before, "flush", r.Process, err, r.Devices...))
 	}
@@ -114,12 +117,6 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 		return nil
 	}
 	return &process.Refusal{Reason: reason}
-}
-
-func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
-	event := action.NewEvent(f.Clock(), snap, snapshot.EventFlush, r.Process, r.Devices...)
-	event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
-	return event
 }
 
 // flush makes the steps and compares with the driver.
@@ -214,12 +211,9 @@ func (r *Result) add(answer *probe.FlushResult) {
 }
 
 func (f *Flusher) pause(ctx context.Context, d time.Duration) {
+	sleep := bounded.Sleep
 	if f.sleep != nil {
-		f.sleep(ctx, d)
-		return
+		sleep = f.sleep
 	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
+	sleep(ctx, d)
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
@@ -86,10 +87,7 @@ func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, reques
 		return result, err
 	}
 	took := simulatedFlushTime + simulatedGiBTime*time.Duration(flushed.FreedBytes/quantity.MiB)/1024
-	select {
-	case <-time.After(took):
-	case <-ctx.Done():
-	}
+	bounded.Sleep(ctx, took)
 	result.Milliseconds = float64(took) / float64(time.Millisecond)
 	result.Devices = []probe.Flushed{flushed}
 	return result, nil

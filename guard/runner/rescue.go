@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/guard"
+	"vramscope/internal/bounded"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -81,7 +82,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		if free < ask.Bytes+slack || ctx.Err() != nil {
 			break
 		}
-		r.pause(ctx) // the driver's answer may have missed the sample
+		bounded.Sleep(ctx, settlePause) // the driver's answer may have missed the sample
 		r.Sample(ctx)
 		free = r.freeOn(device)
 	}
@@ -207,7 +208,7 @@ func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until
 			return r.engine.Rescue(r.latest, ask, tried...)
 		}
 		r.mu.Unlock()
-		r.pause(ctx)
+		bounded.Sleep(ctx, settlePause)
 		r.Sample(ctx)
 	}
 }
@@ -217,20 +218,13 @@ func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until
 func (r *Runner) await(ctx context.Context, device string, needed, expected quantity.Bytes) quantity.Bytes {
 	free := r.freeOn(device)
 	for free < needed && expected >= needed {
-		if r.pause(ctx); ctx.Err() != nil {
+		if bounded.Sleep(ctx, settlePause); ctx.Err() != nil {
 			return free
 		}
 		r.Sample(ctx)
 		free = r.freeOn(device)
 	}
 	return free
-}
-
-func (r *Runner) pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(settlePause):
-	}
 }
 
 // freeOn returns how much is free on a GPU or instance by the newest snapshot, 0 if unknown.

@@ -1,9 +1,18 @@
 package bounded
 
 import (
+	"context"
 	"sync"
 	"time"
 )
+
+// Sleep sleeps until the context ends, at most for d.
+func Sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
 
 // Wait waits for goroutines, and reports whether they ended within the timeout.
 func Wait(running *sync.WaitGroup, timeout time.Duration) bool {
