@@ -89,7 +89,6 @@ func (r *reading) run() (Reading, error) {
 	r.result.Memory = r.readMemory()
 	r.result.Time = r.options.Now()
 	r.readLoad()
-	r.readPower()
 	r.readThrottle()
 	r.readDetails()
 	r.readInstances()

@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// readLoad reads how busy and how hot the GPU is, and its clocks.
+// readLoad reads how busy and how hot the GPU is, its clocks, and the power that it draws.
 func (r *reading) readLoad() {
 	if !r.result.MIGEnabled { // under MIG there is no utilisation of the whole GPU
 		if rates, ok := ask(r, symUtilization, r.handle.GetUtilizationRates); ok {
@@ -28,6 +28,9 @@ func (r *reading) readLoad() {
 		r.result.Temperature = intFigure(uint32(answer.Temperature), highestTemperature)
 	}
 	r.result.SMClock = r.clock(symClock, r.handle.GetClockInfo, gonvml.CLOCK_SM)
+	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
+		r.result.Power = watts(milliwatts)
+	}
 }
 
 // readUnlisted reads the changing metrics that no table of GPUs shows.
@@ -50,13 +53,6 @@ func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.
 		return intFigure(megahertz, highestClock)
 	}
 	return metric.Int{}
-}
-
-// readPower reads the power that is drawn.
-func (r *reading) readPower() {
-	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
-		r.result.Power = watts(milliwatts)
-	}
 }
 
 // readThrottle reads the reasons for lowered clocks. Release 535 renamed the call;

@@ -45,7 +45,8 @@ func Own(bases iter.Seq[string]) (string, error) {
 		if first == "" {
 			first = base
 		}
-		if owner, err := owner(existing(base)); err == nil && (owner == uint32(os.Geteuid()) || owner == 0) {
+		var st unix.Stat_t
+		if unix.Stat(existing(base), &st) == nil && (st.Uid == uint32(os.Geteuid()) || st.Uid == 0) {
 			return base, nil
 		}
 	}
@@ -64,12 +65,6 @@ func existing(path string) string {
 		path = filepath.Dir(path)
 	}
 	return path
-}
-
-func owner(path string) (uint32, error) {
-	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	return st.Uid, err
 }
 
 // Possible returns the existing part of a cache's path. It refuses a cache in which Below could

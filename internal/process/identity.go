@@ -109,11 +109,6 @@ type Host struct {
 // ticksPerSecond is USER_HZ, 100 on every Linux architecture that has an NVIDIA driver.
 const ticksPerSecond = 100
 
-// Started converts a start time from clock ticks to wall-clock time.
-func Started(boot time.Time, ticks uint64) time.Time {
-	return boot.Add(SinceBoot(ticks))
-}
-
 // SinceBoot converts a start time from clock ticks.
 func SinceBoot(ticks uint64) time.Duration {
 	return time.Duration(ticks) * (time.Second / ticksPerSecond)

@@ -47,7 +47,7 @@ func FuzzStat(f *testing.F) {
 		if err != nil {
 			return
 		}
-		bytes, started := s.resident*int64(os.Getpagesize()), Started(time.Unix(0, 0), s.start)
+		bytes, started := s.resident*int64(os.Getpagesize()), time.Unix(0, 0).Add(SinceBoot(s.start))
 		if s.parent < 0 || s.resident < 0 || bytes < s.resident || started.Before(time.Unix(0, 0)) {
 			t.Errorf("%q: %+v: %d bytes, started %v", line, s, bytes, started)
 		}

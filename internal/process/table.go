@@ -210,7 +210,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	if e == nil || e.info.Identity.StartTime != s.start {
 		e = &entry{statPath: path}
 		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid))}
-		e.info.Started = Started(t.bootAt, s.start)
+		e.info.Started = t.bootAt.Add(SinceBoot(s.start))
 		t.entries[pid] = e
 	}
 	if e.info.Name != string(s.comm) {

@@ -51,7 +51,9 @@ func (u *users) ask(uid uint32) <-chan struct{} {
 	defer u.mu.Unlock()
 	if !u.loaded {
 		u.loaded = true
-		u.load()
+		if content, err := ReadLimited(u.passwd, passwdSize); err == nil { // there may be none
+			parsePasswd(string(content), u.names)
+		}
 	}
 	if answered, ok := u.asked[uid]; ok {
 		return answered
@@ -88,14 +90,6 @@ func (u *users) resolve(uid uint32, answered chan struct{}) {
 		return
 	}
 	u.names[uid], u.unsure[uid] = number, err != nil && !errors.As(err, &none)
-}
-
-// load reads the password file, if there is one.
-func (u *users) load() {
-	content, err := ReadLimited(u.passwd, passwdSize)
-	if err == nil {
-		parsePasswd(string(content), u.names)
-	}
 }
 
 // passwdSize is how much is read of the password file: a hundred thousand users.

@@ -59,10 +59,8 @@ func Source() []byte {
 }
 
 // Library returns the part of the probe that provides C modules without an import.
-func Library() []byte { return part("library.py") }
-
-func part(name string) []byte {
-	content, _ := parts.ReadFile("source/" + name) // embedded
+func Library() []byte {
+	content, _ := parts.ReadFile("source/library.py") // embedded
 	return content
 }
 

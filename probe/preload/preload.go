@@ -80,18 +80,14 @@ func preloadable(path string) error {
 	return nil
 }
 
+// runnable refuses a directory whose filesystem does not allow execution (noexec). If that is unknown
+// it returns nil, and the loader reports a failure.
 func runnable(directory string) error {
-	if !executable(directory) {
+	var fs unix.Statfs_t
+	if unix.Statfs(directory, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
 		return fmt.Errorf("%s is on a filesystem that is mounted noexec: nothing can be preloaded from there", directory)
 	}
 	return nil
-}
-
-// executable reports whether a file's filesystem allows execution (no noexec). If that is unknown
-// it returns true, and the loader reports a failure.
-func executable(path string) bool {
-	var fs unix.Statfs_t
-	return unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0
 }
 
 func put(directory string, mode fs.FileMode) (string, error) {

@@ -45,7 +45,7 @@ func (b *Box) info(t *task) process.Info {
 		User:     r.user.name,
 		Name:     r.comm,
 		Command:  r.command,
-		Started:  process.Started(b.epoch.Add(-uptime), t.identity.StartTime),
+		Started:  b.epoch.Add(process.SinceBoot(t.identity.StartTime) - uptime),
 		Job:      t.job,
 		CPU:      quantity.From(b.cpu(t), quantity.System),
 		Memory:   quantity.From(b.resident(t), quantity.System),
