@@ -178,7 +178,7 @@ func (p *probing) stats(client *probe.Client) probe.Report {
 	var report probe.Report
 	var err error
 	if !eventually(func() bool {
-		report, err = client.Stats(p.box.Context())
+		report, err = client.Stats(p.box.Context(), false)
 		return err == nil
 	}) {
 		p.box.Fatalf("the probe does not answer: %v", err)

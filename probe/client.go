@@ -67,9 +67,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 
 // Stats asks for the allocators' stats. After ErrLate, the next call waits for
 // the outstanding answer.
-func (c *Client) Stats(ctx context.Context) (Report, error) { return c.stats(ctx, false) }
-
-func (c *Client) stats(ctx context.Context, fresh bool) (Report, error) {
+func (c *Client) Stats(ctx context.Context, fresh bool) (Report, error) {
 	var line statsLine
 	if err := c.ask(ctx, c.deadline, &request{Cmd: cmdStats, Fresh: fresh}, &line, line.check); err != nil {
 		return Report{}, err

@@ -280,16 +280,16 @@ func TestLateAnswerIsReadNext(t *testing.T) {
 	client := dial(t, start(t, p))
 	client.deadline = 50 * time.Millisecond
 	for range 2 {
-		if _, err := client.Stats(soon(t)); !errors.Is(err, ErrLate) {
+		if _, err := client.Stats(soon(t), false); !errors.Is(err, ErrLate) {
 			t.Fatalf("got %v", err)
 		}
 	}
 	close(release)
 	client.deadline = testTimeout
-	if report, err := client.Stats(soon(t)); err != nil || report.TimeNS != 1 {
+	if report, err := client.Stats(soon(t), false); err != nil || report.TimeNS != 1 {
 		t.Errorf("the late answer: %+v, %v", report, err)
 	}
-	if report, err := client.Stats(soon(t)); err != nil || report.TimeNS != 2 {
+	if report, err := client.Stats(soon(t), false); err != nil || report.TimeNS != 2 {
 		t.Errorf("the next: %+v, %v", report, err)
 	}
 }

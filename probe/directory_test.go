@@ -170,7 +170,7 @@ func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	spare.close()
 	t.Cleanup(func() { _ = os.Remove(spare.path) }) // if no probe serves there
 	for _, everyone := range []bool{false, true} {
-		m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+		m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, nil)
 		m.everyone = everyone
 		if m.findOthers(); m.others[spare.path] != uid {
 			t.Errorf("everyone %v: %s is not among %v", everyone, spare.path, m.others)
@@ -196,7 +196,7 @@ func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, newPool()) }()
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, nil)
 	watched := make(chan struct{})
 	go func() { m.Run(ctx); close(watched) }()
 	found := false

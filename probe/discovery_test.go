@@ -94,7 +94,7 @@ func spent() time.Duration {
 func BenchmarkMonitorOfAHundredProbes(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "vramscope")
 	defer killAll(spawnMany(b, dir, 100))
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{dir}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{dir})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -160,7 +160,7 @@ func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(path) })
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{t.TempDir()})
 	m.everyone = true
 	m.findOthers()
 	if uid, counted := m.others[path]; counted {
@@ -192,7 +192,7 @@ func TestOneDirectoryForEachUser(t *testing.T) {
 	if err := os.Chown(path, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{t.TempDir()})
 	m.everyone = true
 	if m.findOthers(); m.others[path] != 0 {
 		t.Errorf("%s counts as user %d's", path, m.others[path])

@@ -175,7 +175,7 @@ func TestOtherUsersProcessIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = client.Close() }()
-		if _, err := client.Stats(soon(t)); err != nil {
+		if _, err := client.Stats(soon(t), false); err != nil {
 			t.Error(err)
 		}
 	})

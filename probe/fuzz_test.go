@@ -69,7 +69,7 @@ func FuzzClientInput(f *testing.F) {
 		if hello, err := client.Hello(ctx); err == nil && (!sameMajor(hello.Proto) || len(hello.Runtimes) > maxRuntimes) {
 			t.Errorf("accepted %+v", hello)
 		}
-		if report, err := client.Stats(ctx); err == nil {
+		if report, err := client.Stats(ctx, false); err == nil {
 			if err := report.check(); err != nil {
 				t.Errorf("accepted although %v", err)
 			}

@@ -54,12 +54,6 @@ type Monitor struct {
 	othersAt   time.Time
 }
 
-// MonitorOptions configure a Monitor. The zero value selects the defaults.
-type MonitorOptions struct {
-	Clock       func() time.Time // nil: time.Now
-	Directories []string         // scanned for sockets; nil: this user's, and for root everybody's
-}
-
 const (
 	defaultInterval     = time.Second
 	defaultScanInterval = time.Second
@@ -77,14 +71,15 @@ const (
 	joinTime = 500 * time.Millisecond
 )
 
-// NewMonitor makes a Monitor; Run starts it.
-func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
+// NewMonitor makes a Monitor; Run starts it. A nil clock is time.Now. It scans the directories for sockets; without
+// any this user's, and for root everybody's.
+func NewMonitor(finder *Finder, clock func() time.Time, directories []string) *Monitor {
 	m := &Monitor{
 		finder:       finder,
-		clock:        options.Clock,
+		clock:        clock,
 		interval:     defaultInterval,
 		scanInterval: defaultScanInterval,
-		own:          options.Directories,
+		own:          directories,
 		wake:         make(chan struct{}, 1),
 		panics:       make(chan error, 1),
 		dirty:        true,

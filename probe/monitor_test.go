@@ -47,7 +47,7 @@ func slowFinder() *Finder {
 }
 
 func newMonitor(directory string) *Monitor {
-	m := NewMonitor(slowFinder(), MonitorOptions{Directories: []string{directory}})
+	m := NewMonitor(slowFinder(), nil, []string{directory})
 	m.interval, m.scanInterval = 20*time.Millisecond, 20*time.Millisecond
 	return m
 }

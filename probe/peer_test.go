@@ -44,7 +44,7 @@ func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	if err := os.Rename(runtime, filepath.Join(base, "away")); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, nil)
 	m.interval = 20 * time.Millisecond
 	run(t, m)
 	m.Listed("GPU-1", []int{c.pid()})
@@ -83,7 +83,7 @@ func TestLateProbeInAContainer(t *testing.T) {
 	if err := os.Rename(runtime, away); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, nil)
 	m.listed["GPU-1"] = []int{c.pid()}
 	a := m.attemptOn(target{pid: c.pid()})
 	search := func() {

@@ -27,7 +27,7 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 	if err != nil || hello.Proto != Version || hello.PID != os.Getpid() || hello.Runtimes[0].Name != "Pool" {
 		t.Fatalf("hello: %+v, %v", hello, err)
 	}
-	report, err := client.Stats(soon(t))
+	report, err := client.Stats(soon(t), false)
 	if err != nil || report.Devices[0].Allocators[0].Cached.Or(0) != 4*quantity.GiB || report.TimeNS == 0 {
 		t.Fatalf("stats: %+v, %v", report, err)
 	}

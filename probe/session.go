@@ -115,7 +115,7 @@ func (s *session) ask(ctx context.Context, next *Answer) error {
 			return err
 		}
 	}
-	report, err := s.client.stats(ctx, len(s.fresh) > 0)
+	report, err := s.client.Stats(ctx, len(s.fresh) > 0)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func TestCheckKeepsTheNewestFailures(t *testing.T) {
 // TestSettleWaitsForAllListed: there are more processes than are searched at a time, and no scans
 // except those that the monitor starts itself.
 func TestSettleWaitsForAllListed(t *testing.T) {
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{filepath.Join(t.TempDir(), "vramscope")}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{filepath.Join(t.TempDir(), "vramscope")})
 	m.scanInterval = time.Hour
 	var pids []int
 	for i := range 5 * maxSearches {
@@ -154,7 +154,7 @@ func TestSettleWaitsForAllListed(t *testing.T) {
 // TestUnaskedCountsProcessesOnce: a process may be known by its pid, by its socket
 // and by its connection.
 func TestUnaskedCountsProcessesOnce(t *testing.T) {
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{t.TempDir()})
 	id := process.Identity{PID: os.Getpid(), StartTime: 1}
 	m.attemptOn(target{directory: "/d"}).left = []string{"7-1.sock", "8-1.sock", socketName(id.PID, 1)}
 	m.listed["GPU-0"] = []int{7, id.PID}
@@ -174,7 +174,7 @@ func TestUnaskedCountsProcessesOnce(t *testing.T) {
 
 // TestAskScans: a monitor whose caller asks needs no timer of its own.
 func TestAskScans(t *testing.T) {
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{t.TempDir()})
 	m.scanInterval = time.Hour
 	run(t, m)
 	m.Settle(soon(t))

@@ -26,7 +26,7 @@ func TestSegmentsAreRead(t *testing.T) {
 	if len(found.Devices) != 1 || !reflect.DeepEqual(found.Devices[0], want) {
 		t.Errorf("the map is %+v", found)
 	}
-	if _, err := client.Stats(soon(t)); err != nil {
+	if _, err := client.Stats(soon(t), false); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }

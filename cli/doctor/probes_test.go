@@ -37,7 +37,7 @@ func TestATakenDirectoryIsExplained(t *testing.T) {
 			}
 			want = taken + " belongs to user 65534, not to user 0"
 		}
-		monitor := probe.NewMonitor(probe.NewFinder(table), probe.MonitorOptions{Directories: []string{taken}})
+		monitor := probe.NewMonitor(probe.NewFinder(table), nil, []string{taken})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); monitor.Run(ctx) }()

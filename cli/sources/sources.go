@@ -72,7 +72,7 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) *Set {
 	} else {
 		out.Library = nvml.New(nvml.Options{LibraryPath: s.Library})
 		out.Table = process.NewTable("/proc")
-		out.Probes = probe.NewMonitor(probe.NewFinder(out.Table), probe.MonitorOptions{Clock: p.Now, Directories: p.ProbeDirectories})
+		out.Probes = probe.NewMonitor(probe.NewFinder(out.Table), p.Now, p.ProbeDirectories)
 		out.Driver = &driverSource{DeviceReader: out.Library, probes: out.Probes}
 		out.Options.Processes, out.Options.Clock = out.Table, p.Now
 		out.Daemon = socket.NewReader(out.Probes, p.Daemons(), p.Now)
@@ -209,5 +209,5 @@ func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.
 
 // Attacher attaches probes, and logs that.
 func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
-	return &attach.Attacher{Way: way.New(way.Options{Table: table, Finder: probe.NewFinder(table)}), Log: log, Clock: time.Now}
+	return &attach.Attacher{Way: way.New(table, probe.NewFinder(table)), Log: log, Clock: time.Now}
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/probe"
 )
@@ -31,21 +31,17 @@ const (
 // defaultTimeout limits the search for a usable thread, and then the wait for the probe to answer.
 const defaultTimeout = 10 * time.Second
 
-type Options struct {
-	Proc   string // "": /proc
-	Table  *process.Table
-	Finder *probe.Finder // finds the process's probe
-	Gdb    string        // the program; "": gdb on PATH
-}
-
 // Attacher puts probes into processes of its own user.
 type Attacher struct {
-	options Options
-	uid     uint32
-	now     func() time.Time
-	pause   func(context.Context, time.Duration)
+	table  *process.Table
+	finder *probe.Finder // finds the process's probe
+	uid    uint32
+	now    func() time.Time
+	pause  func(context.Context, time.Duration)
 
+	proc       string
 	cgroups    string // the mount point of cgroups
+	gdb        string // the program, or its path
 	timeout    time.Duration
 	answerTime time.Duration // the timeout for gdb, and for the process's own interpreter
 
@@ -54,10 +50,9 @@ type Attacher struct {
 }
 
 // New returns an Attacher for the user that runs this program.
-func New(options Options) *Attacher {
-	options.Proc = cmp.Or(options.Proc, "/proc")
+func New(table *process.Table, finder *probe.Finder) *Attacher {
 	return &Attacher{
-		options: options, uid: uint32(os.Geteuid()), now: time.Now, pause: sleep, cgroups: "/sys/fs/cgroup",
+		table: table, finder: finder, uid: uint32(os.Geteuid()), now: time.Now, pause: bounded.Sleep, proc: "/proc", cgroups: "/sys/fs/cgroup", gdb: "gdb",
 		timeout: defaultTimeout, answerTime: answerTime, gdbChecks: make(map[string]Check),
 	}
 }
@@ -81,7 +76,7 @@ func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	case err == nil, errors.As(err, &refusal):
 		return result, err
 	case errors.Is(err, errExited):
-	case !a.options.Table.Alive(plan.Process):
+	case !a.table.Alive(plan.Process):
 		err = errExited // the other failures follow from it
 	}
 	return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
@@ -93,7 +88,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 		return err
 	}
 	defer func() { _ = place.Close() }() // only locked
-	own, err := readStatus(ctx, a.options.Proc, "self")
+	own, err := readStatus(ctx, a.proc, "self")
 	if err != nil {
 		return err
 	}
@@ -114,7 +109,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	if err == nil {
 		result.Hello, err = a.await(ctx, plan, load)
 	}
-	if err != nil && !a.options.Table.Alive(plan.Process) {
+	if err != nil && !a.table.Alive(plan.Process) {
 		err = a.exited(ctx, plan, load)
 	}
 	return err
@@ -123,7 +118,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 // lock keeps every other attach of this user out of a process, until the file is closed or this
 // program ends. Other users cannot open the file, so they cannot hold the lock.
 func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
-	file, err := os.Open(filepath.Join(a.options.Proc, strconv.Itoa(id.PID), "maps"))
+	file, err := os.Open(filepath.Join(a.proc, strconv.Itoa(id.PID), "maps"))
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +142,7 @@ const startTime = time.Minute
 // await waits until the probe answers, or returns why it does not.
 func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.Hello, error) {
 	deadline, begun := a.now().Add(a.timeout), false
-	g := greeting{finder: a.options.Finder, pid: plan.Process.PID}
+	g := greeting{finder: a.finder, pid: plan.Process.PID}
 	defer g.close()
 	for {
 		if reason := load.failure(); reason != "" {
@@ -157,7 +152,7 @@ func (a *Attacher) await(ctx context.Context, plan *Plan, load *payload) (probe.
 		switch {
 		case failed == nil:
 			return hello, nil
-		case !a.options.Table.Alive(plan.Process):
+		case !a.table.Alive(plan.Process):
 			return probe.Hello{}, errExited
 		case ctx.Err() != nil && load.withdraw():
 			return probe.Hello{}, &givenUp{"; nothing will happen later", ctx.Err()}
@@ -198,7 +193,7 @@ func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 }
 
 func (a *Attacher) greet(ctx context.Context, id process.Identity) error {
-	g := greeting{finder: a.options.Finder, pid: id.PID}
+	g := greeting{finder: a.finder, pid: id.PID}
 	defer g.close()
 	_, err := g.hello(ctx)
 	return err
@@ -234,13 +229,6 @@ func (g *greeting) close() {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // firstLines returns the beginning of an untrusted text, on one line.
 func firstLines(text string) string {
 	const limit = 300
@@ -268,7 +256,7 @@ func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error 
 // collected the exit status.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {
-	content, err := readProc(ctx, 4<<10, filepath.Join(a.options.Proc, strconv.Itoa(pid)), "stat")
+	content, err := readProc(ctx, 4<<10, filepath.Join(a.proc, strconv.Itoa(pid)), "stat")
 	fields := strings.Fields(content[strings.LastIndexByte(content, ')')+1:])
 	const exitCode = 52 - 3 // from the state on
 	if err != nil || len(fields) <= exitCode || fields[0] != "Z" {

@@ -12,7 +12,7 @@ import (
 // those of a service with a private /tmp do.
 func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 	reason := a.apart(info)
-	if dir := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)); reason == "" && !a.shares("mnt", dir) {
+	if dir := filepath.Join(a.proc, strconv.Itoa(info.Identity.PID)); reason == "" && !a.shares("mnt", dir) {
 		plan.root = filepath.Join(dir, "root")
 	}
 	switch {
@@ -30,7 +30,7 @@ const cannotTell = "whether it is in this container is unknown"
 // apart returns how the process's namespaces or root directory differ from this
 // program's, "" if they do not. Different mounts below the same root directory do not count.
 func (a *Attacher) apart(info *process.Info) string {
-	its, ours := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.options.Proc, "self")
+	its, ours := filepath.Join(a.proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.proc, "self")
 	if _, err := os.Readlink(filepath.Join(its, "ns", "mnt")); err != nil {
 		return cannotTell
 	}
@@ -54,6 +54,6 @@ func (a *Attacher) apart(info *process.Info) string {
 // namespace of a kind.
 func (a *Attacher) shares(kind, dir string) bool {
 	its, err := os.Readlink(filepath.Join(dir, "ns", kind))
-	ours, failed := os.Readlink(filepath.Join(a.options.Proc, "self", "ns", kind))
+	ours, failed := os.Readlink(filepath.Join(a.proc, "self", "ns", kind))
 	return err == nil && failed == nil && its == ours
 }

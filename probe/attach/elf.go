@@ -11,16 +11,11 @@ import (
 
 // program is an ELF file mapped into a process, with the addresses of its symbols there.
 type program struct {
-	path    string // in the process's own mount namespace
-	symbols map[string]symbol
-	text    []mapping // its code
-	bias    uint64    // address in the process − address in the file
+	path    string                    // in the process's own mount namespace
+	symbols map[string]elffile.Symbol // at their addresses in the process
+	text    []mapping                 // its code
+	bias    uint64                    // address in the process − address in the file
 	file    *elffile.File
-}
-
-type symbol struct {
-	address uint64 // in the process
-	data    bool   // a variable, not a function
 }
 
 var (
@@ -35,7 +30,7 @@ func openProgram(at, path string, maps []mapping) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{path: path, file: file, symbols: make(map[string]symbol)}
+	p := &program{path: path, file: file, symbols: make(map[string]elffile.Symbol)}
 	if err := p.read(maps); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
@@ -77,7 +72,8 @@ func (p *program) read(maps []mapping) error {
 		return err
 	}
 	for name, s := range symbols {
-		p.symbols[name] = symbol{address: p.bias + s.Value, data: s.Data}
+		s.Value += p.bias
+		p.symbols[name] = s
 	}
 	return nil
 }
@@ -87,14 +83,14 @@ const pageSize = 4096
 
 // function returns a function's address, 0 if the file does not export it.
 func (p *program) function(name string) uint64 {
-	if s := p.symbols[name]; !s.data {
-		return s.address
+	if s := p.symbols[name]; !s.Data {
+		return s.Value
 	}
 	return 0
 }
 
 // has reports whether the file exports a name.
-func (p *program) has(name string) bool { return p.symbols[name].address != 0 }
+func (p *program) has(name string) bool { return p.symbols[name].Value != 0 }
 
 // bytesAt returns the file's bytes for an address in the process.
 func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
@@ -108,10 +104,10 @@ func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
 // number returns the initial value of an eight-byte variable, as the file has it.
 func (p *program) number(name string) (uint64, bool) {
 	s := p.symbols[name]
-	if !s.data || s.address == 0 {
+	if !s.Data || s.Value == 0 {
 		return 0, false
 	}
-	content, err := p.bytesAt(s.address, 8)
+	content, err := p.bytesAt(s.Value, 8)
 	if err != nil {
 		return 0, false
 	}

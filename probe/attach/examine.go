@@ -23,7 +23,7 @@ import (
 // nothing and opens none of its files, so that root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}
-	info, err := a.options.Table.Look(id.PID)
+	info, err := a.table.Look(id.PID)
 	switch {
 	case id.Foreign():
 		plan.fail(id.Whose())
@@ -37,7 +37,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	}
 	plan.Process, plan.User, plan.Command, plan.Instead = info.Identity, info.User, info.Command, instead(info.Command)
 	pid := strconv.Itoa(id.PID)
-	state, err := readStatus(ctx, a.options.Proc, pid)
+	state, err := readStatus(ctx, a.proc, pid)
 	if err != nil {
 		plan.fail("it cannot be read: " + firstLines(err.Error()))
 		return plan
@@ -76,11 +76,11 @@ func (p *Plan) allows() bool {
 // checkPython finds the interpreter. It adds a check only if there is none.
 func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.Info, ours bool) (*python, []mapping) {
 	pid := strconv.Itoa(info.Identity.PID)
-	executable, err := os.Readlink(filepath.Join(a.options.Proc, pid, "exe"))
+	executable, err := os.Readlink(filepath.Join(a.proc, pid, "exe"))
 	executable = strings.TrimSuffix(executable, " (deleted)")
 	var maps []mapping
 	if err == nil {
-		content, failed := readProc(ctx, mapsSize, a.options.Proc, pid, "maps")
+		content, failed := readProc(ctx, mapsSize, a.proc, pid, "maps")
 		err, maps = failed, parseMaps(content)
 	}
 	switch {
@@ -136,8 +136,8 @@ func (a *Attacher) checkOwner(plan *Plan, state *status) {
 	owner := state.uids[1]
 	switch {
 	case owner != a.uid:
-		name := cmp.Or(a.options.Table.UserName(owner), strconv.FormatUint(uint64(owner), 10))
-		plan.fail(fmt.Sprintf("another user's process (%s); you are %s", name, a.options.Table.Host(time.Time{}).User))
+		name := cmp.Or(a.table.UserName(owner), strconv.FormatUint(uint64(owner), 10))
+		plan.fail(fmt.Sprintf("another user's process (%s); you are %s", name, a.table.Host(time.Time{}).User))
 	case state.uids[0] != owner || state.uids[2] != owner:
 		plan.fail("it has changed its user: the kernel does not allow tracing it")
 	default:
@@ -151,12 +151,12 @@ const capSysPtrace = 19
 
 // checkTracing checks the kernel's rules for ptrace, on which both methods depend.
 func (a *Attacher) checkTracing(ctx context.Context, plan *Plan) {
-	content, err := readProc(ctx, 64, a.options.Proc, "sys/kernel/yama/ptrace_scope")
+	content, err := readProc(ctx, 64, a.proc, "sys/kernel/yama/ptrace_scope")
 	if err != nil {
 		plan.pass("ptrace allowed (no Yama)")
 		return
 	}
-	self, err := readStatus(ctx, a.options.Proc, "self")
+	self, err := readStatus(ctx, a.proc, "self")
 	capable := err == nil && a.uid == 0 && self.caps>>capSysPtrace&1 == 1
 	switch scope := strings.TrimSpace(content); {
 	case scope == "0":
@@ -177,7 +177,7 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 		plan.pass("no other tracer")
 		return
 	}
-	name, err := readProc(ctx, 64, a.options.Proc, strconv.Itoa(state.tracer), "comm")
+	name, err := readProc(ctx, 64, a.proc, strconv.Itoa(state.tracer), "comm")
 	if err != nil {
 		name = "a process"
 	}
@@ -220,7 +220,7 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 }
 
 func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
-	if a.options.Finder == nil {
+	if a.finder == nil {
 		return
 	}
 	if err := a.greet(ctx, plan.Process); err == nil {

@@ -174,7 +174,7 @@ func TestExamineListsEveryReason(t *testing.T) {
 			c.change(f)
 			a := f.attacher()
 			plan := a.Examine(t.Context(), process.Identity{PID: fixturePID, StartTime: fixtureStart})
-			self := a.options.Table.Host(a.now()).User
+			self := a.table.Host(a.now()).User
 			for i := range c.want {
 				c.want[i] = strings.NewReplacer("ROOT", f.root, "GDB", f.gdb, "SELF", self).Replace(c.want[i])
 			}

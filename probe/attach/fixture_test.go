@@ -175,7 +175,8 @@ func (f *fixture) attacher() *Attacher {
 		f.link(filepath.Join(f.root, link), f.of("exe"))
 		f.write(strings.ReplaceAll(f.maps, " "+link+"\n", " "+filepath.Join(f.root, link)+"\n"), f.of("maps"))
 	}
-	a := New(Options{Proc: f.proc, Table: table, Gdb: f.gdb})
+	a := New(table, nil)
+	a.proc, a.gdb = f.proc, f.gdb
 	a.uid, a.answerTime, a.cgroups = fixtureUser, waitTime, filepath.Join(f.root, "cgroup")
 	return a
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"cmp"
 	"context"
 	"os/exec"
 	"regexp"
@@ -14,7 +13,7 @@ import (
 
 // checkGdb finds gdb and runs it for its version and for what it can do, once for each path.
 func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
-	path, err := exec.LookPath(cmp.Or(a.options.Gdb, "gdb"))
+	path, err := exec.LookPath(a.gdb)
 	if err != nil {
 		plan.fail("no gdb on PATH, which Python " + plan.Version + " needs: apt install gdb (or dnf)")
 		return

@@ -40,11 +40,11 @@ func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 
 // otherFilters returns the reason if a thread has seccomp filters that this program does not run under.
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
-	own, err := readStatus(ctx, a.options.Proc, "self")
+	own, err := readStatus(ctx, a.proc, "self")
 	if err != nil {
 		return "" // the caller needs it too
 	}
-	task := filepath.Join(a.options.Proc, strconv.Itoa(pid), "task")
+	task := filepath.Join(a.proc, strconv.Itoa(pid), "task")
 	threads, err := process.NumbersIn(task)
 	if err != nil {
 		return "" // it has exited
@@ -84,7 +84,7 @@ const descriptorsNeeded = 8
 // noDescriptors returns the reason if a process has too few free file descriptors.
 // Python 3.14 reports on the program's output that it cannot open the script.
 func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
-	dir := filepath.Join(a.options.Proc, strconv.Itoa(pid))
+	dir := filepath.Join(a.proc, strconv.Itoa(pid))
 	state, err := readStatus(ctx, dir)
 	if err != nil {
 		return "" // it has exited
@@ -135,7 +135,7 @@ func checkThreads(plan *Plan, state *status) {
 // debugger's calls would not return.
 // Source: https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.events)
 func (a *Attacher) frozen(ctx context.Context, pid int) bool {
-	content, err := readProc(ctx, 64<<10, a.options.Proc, strconv.Itoa(pid), "cgroup")
+	content, err := readProc(ctx, 64<<10, a.proc, strconv.Itoa(pid), "cgroup")
 	if err != nil {
 		return false
 	}

@@ -295,7 +295,8 @@ except KeyboardInterrupt:
 // thread that waits for a disk soon continues.
 func TestHungThreadIsNotStopped(t *testing.T) {
 	f := newFixture(t)
-	a := New(Options{Proc: f.proc})
+	a := New(nil, nil)
+	a.proc = f.proc
 	reads := 0
 	thread := func(id int, state string, switches int) {
 		f.write(fmt.Sprintf("Name:\tpython3\nState:\t%s\nTracerPid:\t0\nUid:\t1\t1\t1\t1\nSigBlk:\t0\nSigCgt:\t0\nCapEff:\t0\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t7\n", state, switches),

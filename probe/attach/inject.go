@@ -36,7 +36,7 @@ type injection struct {
 // inject starts the payload's thread in a process, by gdb. It returns how long the process may have
 // stood still: from each command to stop it until it runs again.
 func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood time.Duration, err error) {
-	dir := filepath.Join(a.options.Proc, strconv.Itoa(plan.Process.PID))
+	dir := filepath.Join(a.proc, strconv.Itoa(plan.Process.PID))
 	if err := plan.python.verify(dir); err != nil {
 		return 0, err
 	}
@@ -67,12 +67,12 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 func (a *Attacher) resume(plan *Plan) error {
 	const looks, between = 100, 20 * time.Millisecond
 	for range looks {
-		state, err := readStatus(context.Background(), a.options.Proc, strconv.Itoa(plan.Process.PID))
+		state, err := readStatus(context.Background(), a.proc, strconv.Itoa(plan.Process.PID))
 		if err != nil || state.tracer != 0 {
 			return nil // it has exited, or leave has reported which program traces it
 		}
 		if state.state == 'T' {
-			if err := a.options.Table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {
+			if err := a.table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {
 				return fmt.Errorf("gdb left the process stopped, and it could not be resumed (kill -CONT %d): %w", plan.Process.PID, err)
 			}
 			return nil
@@ -144,14 +144,14 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 		return false, "", errors.New("gdb could not stop the process: " + complaint(output))
 	}
 	// A stopped process keeps its pid.
-	if now, err := in.attacher.options.Table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
+	if now, err := in.attacher.table.Identify(in.plan.Process.PID); err != nil || now.StartTime != in.plan.Process.StartTime {
 		return false, "", errors.New("its PID is another process now")
 	}
 	// The process may have called exec since it was examined.
 	if err := in.plan.python.verify(in.dir); err != nil {
 		return false, "", err
 	}
-	own, err := readStatus(context.Background(), in.attacher.options.Proc, "self")
+	own, err := readStatus(context.Background(), in.attacher.proc, "self")
 	if err != nil {
 		return false, "", err
 	}

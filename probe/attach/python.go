@@ -53,9 +53,9 @@ var symbolNames = slices.Concat(pythonNames[:], libraryNames[:], []string{
 // can be opened even after it has been replaced.
 func (a *Attacher) reachable(pid int, path, executable string) string {
 	if path == executable {
-		return filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
+		return filepath.Join(a.proc, strconv.Itoa(pid), "exe")
 	}
-	return filepath.Join(a.options.Proc, strconv.Itoa(pid), "root", path)
+	return filepath.Join(a.proc, strconv.Itoa(pid), "root", path)
 }
 
 // pythonFiles returns the mapped files that may be an interpreter. The program comes
@@ -185,7 +185,7 @@ func isThreads(path string) bool {
 // runnable returns the path to run a process's program by, or "". It is the program's
 // name if that still leads to it, so that it finds its libraries.
 func (a *Attacher) runnable(pid int, executable string) string {
-	link := filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
+	link := filepath.Join(a.proc, strconv.Itoa(pid), "exe")
 	its, err := os.Stat(link)
 	if err != nil || its.Mode()&0o111 == 0 || its.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		return ""

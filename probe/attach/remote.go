@@ -74,7 +74,7 @@ func disables(command []string) bool {
 // variable returns the value of an environment variable with which a process was started, "" if it
 // was not set.
 func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
-	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
+	content, err := readProc(ctx, 1<<20, a.proc, strconv.Itoa(pid), "environ")
 	if err != nil {
 		return ""
 	}

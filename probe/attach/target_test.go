@@ -194,7 +194,7 @@ var pythons = sync.OnceValue(func() map[string]string {
 // testAttacher returns an Attacher that waits for a loaded machine.
 func testAttacher() *Attacher {
 	table := process.NewTable("/proc")
-	a := New(Options{Table: table, Finder: probe.NewFinder(table)})
+	a := New(table, probe.NewFinder(table))
 	a.timeout, a.answerTime = waitTime, waitTime
 	return a
 }
