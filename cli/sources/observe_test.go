@@ -46,7 +46,7 @@ func TestGarbageOfOneSnapshot(t *testing.T) {
 	const set = 70
 	percent := debug.SetGCPercent(set)
 	defer debug.SetGCPercent(percent)
-	box := simulator.New(simulator.Options{})
+	box := simulator.New(simulator.Options{Clock: time.Now})
 	for environment, want := range map[string]int{"": 800, "70": set} {
 		t.Setenv("GOGC", environment)
 		debug.SetGCPercent(set)

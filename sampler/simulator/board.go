@@ -53,7 +53,7 @@ type instance struct {
 func newBoard(index int) *board {
 	// The PCI buses of the eight GPUs in such a machine.
 	buses := [...]int{0x18, 0x2a, 0x3a, 0x5d, 0x9a, 0xab, 0xba, 0xdb}
-	g := &board{
+	return &board{
 		frame: &frame{total: boardTotal, reserved: boardReserved, used: boardIdle},
 		device: nvml.Device{
 			Index:               index,
@@ -66,7 +66,6 @@ func newBoard(index int) *board {
 		offset: 1.5 * noise(7, uint64(index), 0),
 		loss:   loss{at: never, until: never},
 	}
-	return g
 }
 
 // uuid makes an identifier that is the same in every simulated box, so that examples with a UUID

@@ -22,10 +22,10 @@ const (
 // MaxGPUs is the number of GPUs of the largest box.
 const MaxGPUs = 8
 
-// Options choose a box. The zero value is the demo's.
+// Options choose a box. Without any but the clock it is the demo's.
 type Options struct {
 	Seed  uint64
-	Clock func() time.Time // nil: time.Now. Its time in New is the beginning of the prelude
+	Clock func() time.Time // its time in New is the beginning of the prelude
 	GPUs  int              // 1 to MaxGPUs; 0 means MaxGPUs
 	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
@@ -54,9 +54,6 @@ type Box struct {
 
 // New builds a box and begins its story.
 func New(options Options) *Box {
-	if options.Clock == nil {
-		options.Clock = time.Now
-	}
 	b := &Box{
 		clock:   options.Clock,
 		seed:    options.Seed,
