@@ -16,7 +16,7 @@ import (
 )
 
 // guarded serves what the web configuration lets a client read. The file, except its rate limit, is
-// read again for each request: once it no longer asks who reads, nothing is served.
+// read again for each request: if it no longer asks readers for a password, nothing is served.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
 func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {

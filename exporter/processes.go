@@ -26,8 +26,8 @@ type group struct {
 	figures
 }
 
-// newGroup makes a group without figures. A pid identifies it: where a pid was reused
-// while the driver still lists the earlier process, both share one series.
+// newGroup makes a group without figures. A pid identifies it: if a pid was reused while the driver
+// still lists the earlier process, both share one series.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
 	if e.keeps(pidLabel) {

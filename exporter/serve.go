@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		_ = server.Close() // who reads a scrape at the end of the daemon asks again
+		_ = server.Close() // a client whose scrape is cut off at the daemon's end asks again
 	})
 	defer func() {
 		if !stop() {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Every reading is what At shows of its moment, across midnight and in the tail.
+// Every reading equals what At shows for its moment, across midnight and in the tail.
 func TestReadingsEqualTheMoments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

@@ -30,8 +30,8 @@ type Flusher struct {
 	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock   func() time.Time
 	Servers func(process.Identity) (*server.Server, error) // finds the server of a process
-	// Hold has leases hold what a server has freed, for a time, or ends them (0). It returns notes
-	// about the result. May be nil.
+	// Hold makes leases hold what a server has freed, for a time, or ends them (0). It returns
+	// notes about the result. May be nil.
 	Hold func(context.Context, *server.Server, *Result, time.Duration) []string
 
 	sleep func(context.Context, time.Duration) // in tests; nil: bounded.Sleep

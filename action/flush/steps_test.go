@@ -104,8 +104,8 @@ func TestSkippedStepIsFollowedByTheLast(t *testing.T) {
 	}
 }
 
-// TestFlushFreesMoreThanExpected: a pool of the driver counts as used what its
-// streams have not yet freed.
+// TestFlushFreesMoreThanExpected: a pool of the driver still counts memory as used that its streams
+// have not yet freed.
 func TestFlushFreesMoreThanExpected(t *testing.T) {
 	b := newPooled("cuda_pool")
 	row := b.row(b.snap)

@@ -28,7 +28,7 @@ func (p *Program) StayLight() (restore func()) {
 	return func() { collected(); onAll() }
 }
 
-// onProcessors has goroutines run on at most n processors, until the returned function is called;
+// onProcessors makes goroutines run on at most n processors, until the returned function is called;
 // GOMAXPROCS in the environment takes precedence. A monitor runs on one: waking a second one at
 // each hand-over would take a fifth of its processor time. Long calls have threads of their own all
 // the same.

@@ -128,8 +128,8 @@ func (w *world) lists(want string) {
 	}
 }
 
-// TestTreeBelongsToItsLease: a process that has left the tree belongs to it, too, until the tree's
-// last process has ended.
+// TestTreeBelongsToItsLease: a process that has left the tree still belongs to it, until the last
+// of its processes has ended.
 func TestTreeBelongsToItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()

@@ -11,7 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// unequalShare is how much more than the mean of the others the largest share has, of itself.
+// unequalShare is by how much the largest share must exceed the mean of the others, as a part of
+// the largest.
 const unequalShare = 0.25
 
 func imbalance(f *facts) []Advice {

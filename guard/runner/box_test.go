@@ -24,7 +24,7 @@ const (
 // box is a GPU of 80 GiB, on which freed memory is free at the next sample.
 type box struct {
 	*Runner
-	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really; -1: it does not answer
+	flush func(pid int) (freed, real quantity.Bytes) // the bytes freed, by the probe and in truth; -1: it does not answer
 
 	after func() // it is freed
 

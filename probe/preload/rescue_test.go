@@ -327,7 +327,8 @@ func TestNoRescue(t *testing.T) {
 	}
 }
 
-// sameErrno checks what a call left in errno: the neighbour, without the library, has the same refused.
+// sameErrno checks errno after a call against the neighbour's, which runs without the library and
+// is refused the same call.
 func (r *rescuer) sameErrno(p *run) {
 	r.Helper()
 	r.neighbour.expect(alloc("alloc"), outOfMemory)

@@ -20,7 +20,7 @@ type processSums struct {
 	idleHeld snapshot.Float // GiB·h held idle
 	pending  float64        // GiB·h of a run that may turn out to be idle
 	doubtful float64        // the part that is wasted only if it is idle
-	wasted   snapshot.Float // known where a probe reported, or the process was idle
+	wasted   snapshot.Float // known if a probe reported, or the process was idle
 	peak     snapshot.Bytes
 
 	retries, steps counter

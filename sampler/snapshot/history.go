@@ -58,7 +58,7 @@ const (
 	EventGuard      EventKind = "guard"       // what the guard decided; a flush that it did is an EventFlush
 )
 
-// Points returns buckets of equal width without values.
+// Points returns empty buckets of equal width.
 func Points(from, to time.Time, buckets int) []Point {
 	points := make([]Point, max(buckets, 0))
 	for i := range points {

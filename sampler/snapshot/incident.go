@@ -14,8 +14,8 @@ type Incident struct {
 	Words string // "out of memory"
 }
 
-// HostMemoryEnded is in the message of the end of a process in whose cgroup the kernel has killed one
-// for want of host memory.
+// HostMemoryEnded is part of the message about the end of a process if the kernel has killed a
+// process of its cgroup because host memory ran out.
 const HostMemoryEnded = "its cgroup ran out of host memory"
 
 // IncidentOf makes the incident of an event; false if the event is not one.

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// shippedRules are those that the documentation has an engine load.
+// shippedRules are the rules that an engine loads, by the documentation.
 const shippedRules = "../../contrib/prometheus/rules.yml"
 
 // engine returns a real Prometheus that scrapes paths of a server, each of them once already.

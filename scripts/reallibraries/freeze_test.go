@@ -19,9 +19,9 @@ import (
 
 const (
 	slowCall = 2 * time.Second
-	// mostLost is for how long the other threads may stand still: some milliseconds,
-	// and more on a loaded machine, where who holds the GIL may have no processor. When the
-	// question waited for the allocator's lock they lost what was left of the call, 0.8 s to 1 s.
+	// mostLost is the longest time for which the other threads may stand still: some milliseconds,
+	// and more on a loaded machine, where the thread that holds the GIL may have no processor. When
+	// the question waited for the allocator's lock they lost the rest of the call, 0.8 s to 1 s.
 	mostLost = 500 * time.Millisecond
 )
 

@@ -10,8 +10,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fit is whether a job of some size fits: the answer of headroom, now. The line adds what a
-// forecast knows: when a GPU is full, and whether the processes take again what a flush frees.
+// Fit says whether a job of some size fits now, by headroom. The line adds what a forecast knows:
+// when a GPU will be full, and whether the processes take again what a flush frees.
 type Fit struct {
 	headroom.Report
 	later headroom.Report // for a minute: what of a flush stays free

@@ -65,7 +65,8 @@ func (p *Panel) findOwners() owners {
 	return o
 }
 
-// Holders are who holds the memory of each place, kept for all frames that show one snapshot.
+// Holders lists the users that hold the memory of each place. It is kept for all frames that show
+// one snapshot.
 type Holders struct {
 	of *snapshot.Snapshot
 	at map[snapshot.Place]holder

@@ -30,7 +30,7 @@ type Driver interface {
 	Resume()
 }
 
-// ErrNotStopped is returned where no shell could continue the program.
+// ErrNotStopped is returned if no shell could continue the program.
 var ErrNotStopped = errors.New("no shell to go back to")
 
 // prepare ends the read of the keyboard, which Bubble Tea awaits before Run.

@@ -1,6 +1,5 @@
-/*
- * Calls that programs link and that this library cannot answer: there are no
- * modules, so no variables and libraries of them, and graphs are only captured.
+/* Calls that programs link and that this library cannot answer: there are no modules, and so no
+ * variables or libraries, and graphs are only captured.
  */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "runtime.h"

@@ -256,8 +256,9 @@ class _PyTorch(_Runtime):
     def collect(self):
         """Collects Python's garbage. Returns how many bytes of tensors that freed, by ordinal, if that is known.
 
-        Threads in C++ allocate and free without the GIL, and a finalizer lets go of it: it is known where nothing was
-        allocated meanwhile, nothing was allocated or freed right before and after, and the program makes no steps.
+        Threads in C++ allocate and free without the GIL, and a finalizer releases it. So the figure
+        is known only if nothing was allocated meanwhile, nothing was allocated or freed right
+        before and after, and the program makes no steps.
         """
         before = {} if _steps.going_on() else self._at_rest()
         _library("gc").collect()

@@ -56,10 +56,10 @@ def _permitted_filters(start):
 class _Status:
     """The /proc status of the thread that made it.
 
-    The program may have got a filter that kills it for whatever else a thread
-    does. So the file stays open, and reading it takes lseek and read, which every
-    Python program needs. They are called with the GIL held: another thread gets no
-    time to install a filter between a check and the call that it is for.
+    The program may have got a filter that kills it for anything else that a thread does. So the
+    file stays open, and reading it takes lseek and read, which every Python program needs. They are
+    called with the GIL held: another thread gets no time to install a filter between a check and
+    the call that it is for.
     """
 
     def __init__(self):

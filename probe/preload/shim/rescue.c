@@ -109,7 +109,8 @@ static int admitted(uint64_t now)
 	return 1;
 }
 
-/* What was asked for if the program continues piece by piece: how much it needs in all is not known. Else 0. */
+/* What was asked for before, if the program continues piece by piece: how much it needs in all
+ * is not known. Otherwise 0. */
 static uint64_t asked_before(int device, uint64_t size, uint64_t now)
 {
 	if (size != __atomic_load_n(&rescues.piece.size, __ATOMIC_RELAXED) ||
