@@ -174,9 +174,9 @@ func adviseText(doc *advice.Document, names map[int]string, named bool, signs re
 		}
 		fmt.Fprintf(&b, "PID %d (%s, %s) on GPU %d, %s\n", p.PID, cmp.Or(text.Clean(names[p.PID]), "?"), cmp.Or(text.Clean(string(p.User)), "?"), p.GPU, signs.Bytes(p.UsedBytes))
 		for _, a := range p.Advice {
-			lines := text.Wrap(string(a.Text)+".", width-len(indent), "")
+			lines := text.Wrap(signs.Words(string(a.Text))+".", width-len(indent), "")
 			if a.Price != "" {
-				lines = append(lines, text.Wrap("price: "+string(a.Price), width-len(indent), "")...)
+				lines = append(lines, text.Wrap("price: "+signs.Words(string(a.Price)), width-len(indent), "")...)
 			}
 			if a.Source != "" {
 				lines = append(lines, string(a.Source))
