@@ -63,7 +63,7 @@ class Holds(Case):
         self.assertEqual(self.by_class(monitor.ask("holds"))["unnamed"], 7 * MIB)
 
     def test_variables_are_named_and_so_is_what_the_last_traceback_keeps(self):
-        job, monitor = self.begin("import sys, __main__", "__main__.Out = __main__._oh = {3: torch.empty(2 << 20)}; small = torch.empty(1000)",
+        job, monitor = self.begin("import sys, __main__; v._HOLD = 9", "__main__.Out = __main__._oh = {3: torch.empty(2 << 20)}; small = torch.empty(1000)",
                                   "def cell():\n batch = torch.empty(7 << 20); 1 / 0", "try: cell()\nexcept ZeroDivisionError: sys.last_traceback = sys.exc_info()[2]")
         answer = monitor.ask("holds")
         self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 9 * MIB + 1024})
