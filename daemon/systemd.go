@@ -132,7 +132,7 @@ func (n *Notifier) Reloading() {
 // Status sets the text that systemctl status shows.
 func (n *Notifier) Status(status string) { n.send("STATUS=" + status) }
 
-// send never blocks the daemon: systemd reads its socket, or the message is lost.
+// send blocks for at most 100 ms. If systemd does not read its socket by then, the message is lost.
 func (n *Notifier) send(message string) {
 	if n.address == "" {
 		return

@@ -308,7 +308,8 @@ func (a *asking) totals() map[field]string {
 	return all
 }
 
-// own reports whether sums cover the processes that the filter names.
+// own reports whether the sums of memory are those of the processes that pass the filter, not of whole
+// GPUs: it names a user or a job, and the first exporter reports these.
 func (a *asking) own() bool { return a.query.Filter.ofPeople() && a.exporters[0].people }
 
 // more continues a list of matchers.

@@ -24,7 +24,7 @@ const (
 	priorSamples = 3   // the next shorter horizon's result counts as this many forecasts
 
 	neverArrives = 3.0 // an arrival is given up after this many times its expected time: with 2 an interval holds too little
-	unsure       = 0.5 // the assumed error before any arrival was seen: half to one and a half times as long
+	unsure       = 0.5 // the assumed error of an arrival until enough are known: it takes half to one and a half times the expected time
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
 	enoughResiduals = 1/0.10 - 1 // with this many errors a horizon has its own interval: the largest error has the rank of 90 %
@@ -52,8 +52,8 @@ const (
 	scales    = 8           // rows of lows: the slots of the last have two hours
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
 	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
-	onLine    = 0.97        // share of the lows' variance that the line of a leak explains: of six steps,
-	evenly    = 0.99        // and while a first epoch may last, of ten
+	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance: what a line explains of six equal steps
+	evenly    = 0.99        // the share while a first epoch may still last: what a line explains of ten
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
 	halfDay   = 13 * hour   // plus an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours

@@ -18,8 +18,8 @@ func noisy(seed uint64, size float64, seconds int, path func(t float64) float64)
 	return y
 }
 
-// A ramp out of a plateau is a course within half a minute, at any sampling interval,
-// and says when the GPU will be full, before the experts follow it.
+// A ramp out of a plateau is announced as a course within 25 s, or within 8 samples if these
+// take longer. The time to full then follows its slope.
 func TestCourseIsAnnounced(t *testing.T) {
 	for _, step := range []float64{0.5, 1, 2, 5} {
 		begins := int(600 / step)
@@ -43,8 +43,9 @@ func TestCourseIsAnnounced(t *testing.T) {
 	}
 }
 
-// A job that begins with a ramp may be loading its data: only after a minute is it a course, also of
-// a second job. The course is dated four seconds into the ramp.
+// A job that begins with a ramp may be loading its data. So a ramp is a course only if its job had
+// run for a minute before; this is a second job. 57 s suffice, as the course is dated four seconds
+// into the ramp.
 func TestCourseNeedsAPast(t *testing.T) {
 	for past, want := range map[float64]bool{30: false, 56: false, 57: true} {
 		f, announced := fed(flat(600, 0), 1), false

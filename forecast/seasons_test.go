@@ -18,7 +18,8 @@ func sawn(n, period int, perCycle float64) []float64 {
 	return y
 }
 
-// The phase of the sawtooth decides the forecast, a minute and several cycles ahead.
+// Forecasts follow the phase of the sawtooth, half a minute to two minutes ahead: up to five of the
+// shortest cycles.
 func TestSawtoothIsForecastInPhase(t *testing.T) {
 	for _, period := range []int{23, 47, 150, 400} {
 		for _, perCycle := range []float64{0, 0.3 * gib} {

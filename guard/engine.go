@@ -35,7 +35,7 @@ type Engine struct {
 
 	began   time.Time // the time of the first snapshot
 	now     time.Time // the time of the newest snapshot
-	applied time.Time // when the rules last were
+	applied time.Time // when the rules were last applied
 
 	wanted  map[string]quantity.Bytes // how much the first claim for a lease wants to be free, by UUID
 	devices int                       // on how many of these

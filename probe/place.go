@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Place returns the path at which a process serves that has this user and sees the same directories
-// as this program, and makes the directory: the first that is usable, or else the user's spare
+// Place returns the path of the socket for a process of this user that sees the same directories as
+// this program, and makes the socket's directory: the first that is usable, or else the user's spare
 // directory in /tmp. runtime is the process's XDG_RUNTIME_DIR.
 func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	const longest = 107 // of a socket's address, which ends with a NUL

@@ -42,8 +42,8 @@ const MaxSnapshotFile = 8 << 30
 // SnapshotSize is the largest snapshot that a monitor keeps in memory.
 const SnapshotSize = 16 << 20
 
-// maxForeignSnapshot limits the snapshot that root accepts from another user. It goes through
-// memory: with a file's descriptor that user could fill root's disk.
+// maxForeignSnapshot limits the snapshot that root accepts from another user. That user's process
+// writes it into memory: if root passed it a descriptor of the file itself, it could fill root's disk.
 const maxForeignSnapshot = 1 << 30
 
 // How long a snapshot may take. A later map would be outdated; a pickle of a

@@ -43,9 +43,9 @@ func (w *window) set(now int64, width time.Duration) {
 	w.from, w.covered = now-now%w.width, 0
 }
 
-// measure adds a tick to the sums; the first is used memory, the last utilization. Covered counts
-// the ticks whose used memory is known, or all if none is: so mean × covered of used memory
-// equals the sum of its parts.
+// measure adds a tick to the sums; the first is used memory, the last utilization. Covered is the
+// time of the ticks whose used memory is known or, while none is, of all ticks. The parts are summed
+// over the same ticks, so that they add up to used memory.
 func (w *window) measure(sums []sum, weight time.Duration, figures []quantity.Optional[int64]) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)
@@ -63,7 +63,7 @@ func (w *window) measure(sums []sum, weight time.Duration, figures []quantity.Op
 	}
 }
 
-// ended reports whether a tick belongs to a later window.
+// ended reports whether a tick lies outside the window: after it or, if the clock was set back, before it.
 func (w *window) ended(now int64) bool { return now >= w.from+w.width || now < w.from }
 
 // gpuSums are the sums of a GPU in a minute.

@@ -35,7 +35,7 @@ type row struct {
 	allocated  outlook         // of allocated, where a probe reports it
 	peaks      *snapshot.Peaks // nil if no probe has reported yet
 	load       load
-	held       bool // it would fill its GPU, but is not expected to rise so far
+	held       bool // by its trend it would fill its GPU, but the level that it is expected to reach is lower
 	oom        quantity.Optional[int64]
 }
 

@@ -29,8 +29,8 @@ type Source interface {
 // Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align makes samples coincide with the ticks of a clock with a period of one second, one of
-	// which is at: both then share their wake-ups.
+	// Align makes samples coincide with the ticks of a clock that ticks every second, and ticked at
+	// the given time: both then share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again. Both may block.

@@ -145,7 +145,7 @@ func (m *model) openSignal() bool {
 
 const signalTimeout = 5 * time.Second
 
-// sendSignal sends the signal after y. Signal checks the identity again.
+// sendSignal sends the signal once y has confirmed it. Actions.Signal checks the process's identity again.
 func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	send, id, sig := m.options.Actions.Signal, d.Process(), d.Signal()
 	if send == nil || m.st.readOnly {

@@ -98,7 +98,7 @@ func perform(play string) int {
 	return 0
 }
 
-// bindProbes binds what needs probes: each answers, some of them with a no.
+// bindProbes binds the actions that need probes. Every third call of them fails.
 func bindProbes(actions *Actions) {
 	var calls atomic.Int64
 	refused := func() error {
@@ -182,7 +182,7 @@ func boxAt(play string, second int) *snapshot.Snapshot {
 				Note: "full in 4m10s (3m–6m)", Message: "GPU 1 full in 4m10s (3m–6m)",
 			}}
 		}
-	case "ends": // a process that ends, and comes back as another
+	case "ends": // from second 10 on, the first process has ended
 		if second >= 10 {
 			last := s.Rows[0]
 			s.Rows = s.Rows[1:]

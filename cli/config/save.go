@@ -165,7 +165,7 @@ func headEnd(content []byte) int {
 // replace rewrites a file and keeps its mode and owner.
 func replace(path string, content []byte) error {
 	mode, owner, group := fs.FileMode(0o644), -1, -1
-	file, err := os.OpenFile(path, os.O_WRONLY, 0) // it is not replaced if it may not be written
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // only a check: a file that this user has no right to write is left alone
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = os.MkdirAll(filepath.Dir(path), 0o700)

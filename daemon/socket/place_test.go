@@ -90,7 +90,7 @@ func TestClientWaitsDuringAFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	for err == nil { // until no more wait to be accepted
+	for err == nil { // until the queue of connections that wait to be accepted is full
 		var conn *net.UnixConn
 		if conn, err = dialSocket(filepath.Join(directory, Name), owner); err == nil {
 			defer func() { _ = conn.Close() }()

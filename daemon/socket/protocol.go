@@ -27,7 +27,7 @@ const (
 	maxAsked   = 1 << 50        // bytes of one allocation, or of a lease on one GPU
 	maxLeased  = 64             // GPUs of a lease
 	maxLeases  = 4096
-	maxWait    = 7 * 24 * time.Hour // for a lease, and until it expires
+	maxWait    = 7 * 24 * time.Hour // of a lease: the wait for it, its length, its TTL
 )
 
 // The commands.

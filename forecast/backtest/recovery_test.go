@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// Three hours after a change of regime, intervals hold their share again.
+// From three hours after a change of regime, intervals contain their share of the values again.
 func TestCoverageRecoversAfterAChange(t *testing.T) {
 	const (
 		change   = 2 * 3600

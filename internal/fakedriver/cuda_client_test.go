@@ -48,7 +48,8 @@ type cudaProgram struct {
 	done bool
 }
 
-// startCUDA starts one over a state file. It ends with the test.
+// startCUDA starts a cudaProgram with the fake driver, on the box that a state file describes. The
+// program ends with the test.
 func startCUDA(t *testing.T, state string, environment ...string) *cudaProgram {
 	t.Helper()
 	library := fakedriver.Build(t, fakedriver.Current)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// seeds adds the content of this machine's files, as far as they are there.
+// seeds adds the contents of those files that can be read on this machine.
 func seeds(f *testing.F, paths ...string) {
 	f.Helper()
 	for _, path := range paths {

@@ -20,10 +20,10 @@ import (
 //	    return error;
 //	}
 //
-// Python's own function to start a thread allocates memory, and with tracemalloc
-// Python's allocators wait for the GIL.
+// pthread_create is called, because Python's own function to start a thread allocates
+// memory, and with tracemalloc Python's allocators wait for the GIL.
 //
-// It is readable and executable by the process; gdb writes it.
+// The process can read and execute this memory; gdb writes it.
 const (
 	starterAt = 128
 	wordsAt   = 256
@@ -80,7 +80,7 @@ var stubs = map[string][]byte{
 	},
 }
 
-// image returns the content of the memory at an address.
+// image returns what is to be written at the address page: the code, the table of addresses, and the text.
 func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
 	code, starter := stubs[architecture], starters[architecture]
 	if len(code) > starterAt || len(starter) > wordsAt-starterAt {

@@ -57,7 +57,7 @@ func (v *Verdict) Brief(at time.Time) string {
 
 // The rules' thresholds.
 const (
-	// A smaller share of reserved memory free between blocks is not fragmentation.
+	// The cause can be fragmentation only if at least this share of the reserved memory was free.
 	fragmentedShare = 0.1
 	// A neighbour is the cause if it grew by at least the first share of the process's own
 	// growth. The process itself is the cause if the neighbour grew by at most the second.
@@ -67,7 +67,7 @@ const (
 	samePeak = 256 * quantity.MiB
 )
 
-// Judge finds the cause, the most certain first: one that does not depend on other processes.
+// Judge finds the cause. It tries the most certain causes first: those that do not depend on other processes.
 func Judge(e *Evidence) Verdict {
 	v := judge(e)
 	if h := e.keeper(); h != nil && (v.Cause == Leak || v.Cause == OwnGrowth) {

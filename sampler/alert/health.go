@@ -115,7 +115,7 @@ type errorCount struct {
 	known bool
 	first uint64 // in the first snapshot, or after the driver was reloaded
 	value uint64
-	since time.Time // when the first snapshot was taken
+	since time.Time // when first was read
 	risen time.Time // when it last rose
 }
 

@@ -24,7 +24,7 @@ type SegmentMap struct {
 func (m *SegmentMap) Size() quantity.Bytes {
 	var sum quantity.Bytes
 	for i := range m.Segments {
-		sum = min(sum+m.Segments[i].Size, quantity.EiB) // a segment is at most a PiB, and there are thousands
+		sum = min(sum+m.Segments[i].Size, quantity.EiB) // no overflow: a segment is at most a PiB, but there are thousands
 	}
 	return sum
 }

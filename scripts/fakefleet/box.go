@@ -32,7 +32,8 @@ type job struct {
 
 func steady(share float64) func(float64) float64 { return func(float64) float64 { return share } }
 
-// sawtooth rises from low to high eight times in the course.
+// sawtooth goes from low to high (which may be the smaller) eight times during a job's course, and
+// jumps back each time.
 func sawtooth(low, high float64) func(float64) float64 {
 	return func(course float64) float64 { _, part := math.Modf(course * 8); return low + (high-low)*part }
 }

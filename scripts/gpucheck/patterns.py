@@ -42,7 +42,8 @@ class Setting:
 
 
 class Sample:
-    """One reading of a pattern: its stats, and the driver's figure if the stats were equal before and after."""
+    """One reading of a pattern: its stats, the driver's figure, and other, the difference of the two. other is
+    None if the reserved memory changed meanwhile, or if the driver's figure is unknown."""
 
     def __init__(self, at, before, held, after):
         self.at, self.stats, self.held = at, after, held

@@ -71,8 +71,8 @@ var stories = []story{
 	{"a job that starts large beside idle cache", map[string]course{"notebook": idles(30), "batch": idles(15), "train": {{0, 0}, {pressure, 55}}}},
 	{"a training that comes again beside idle cache", map[string]course{"train": {{0, 45}, {6, ended}, {pressure + 8, 45}}, "notebook": {{10, 44}, {12, 0}}}},
 	{"batch tests that come and go", map[string]course{"train": {{0, 35}, {pressure, 60}}, "batch": peaks(0, 24, 4, 1), "notebook": idles(5)}},
-	// After a rescue in vain the program asks for none for a minute: so no story that could be won
-	// follows one.
+	// After a failed rescue a program asks for no other for a minute. So the stories that a rescue
+	// can win come first.
 	{"two trainings whose peaks meet", map[string]course{"train": peaks(15, 50, 6, pressure), "train2": peaks(15, 45, 5, 3)}},
 	{"a leak of live tensors (unwinnable)", map[string]course{"train": {{0, 30}}, "train2": leaks(2)}},
 	{"all memory allocated (unwinnable)", map[string]course{"train": {{0, 40}}, "train2": {{0, 35}}, "batch": {{pressure, 10}}}},

@@ -29,7 +29,7 @@ def meet():
         return time.thread_time() + int(os.pread(scheduled.fileno(), 99, 0).split()[1]) / 1e9
 
     def during(call):
-        # Both release the GIL, as C++ threads do which never have it.
+        # Both calls run without the GIL, so the thread stands for a C++ thread, which never has it.
         work = {"cudaMalloc": lambda: held.append(tensor(200)), "cudaFree": torch.cuda.empty_cache}[call]
         thread = threading.Thread(target=work)
         began, own = time.monotonic(), awake()

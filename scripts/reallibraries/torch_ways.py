@@ -200,7 +200,7 @@ def runtime_of(torch):
 
 
 def empty(torch):
-    """A context, and what the step do allocates."""
+    """Only a context at first: the step "do" allocates later."""
     torch.cuda.init()
 
 

@@ -119,7 +119,8 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// calmNote returns the note of a GPU without an alarm: throttled, idle, or its owner.
+// calmNote returns the note of a GPU without an alarm: its MIG instances, why it is throttled, the idle
+// job that it is allocated to, how long it has been idle, or its owner and unattributed memory.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {

@@ -217,20 +217,21 @@ CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, 
 void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
 /* A stream has finished (0: all have): what was freed on it is free. */
 void pools_settle(struct device *device, number stream);
-/* The same, and it was waited for: pools fall to their thresholds. */
+/* pools_settle after a wait: pools also free what they hold above their thresholds. */
 void pools_synchronize(struct device *device, number stream);
 /* Frees what pools hold of a device without contexts. */
 void pools_release(struct device *device);
 
 /* stream.c */
 enum default_stream { LEGACY, PER_THREAD };
-/* The stream of a handle. The legacy stream takes no work while others are captured. */
+/* The stream of a handle; twin is the default stream that a NULL handle stands for. The legacy stream
+ * is refused while a blocking stream is captured. */
 CUresult stream_of(const struct call *call, CUstream handle, enum default_stream twin, struct CUstream_st **stream);
 struct CUstream_st *stream_new(struct CUctx_st *context, unsigned int flags, int priority);
 number thread_number(void);
 void streams_release(struct CUctx_st *context);
 
-/* capture.c: whether captures forbid this thread the call, which invalidates them. */
+/* capture.c: whether a capture forbids this thread its present call. Captures that do are invalidated. */
 int capture_forbids(void);
 void capture_end(struct CUstream_st *stream);
 

@@ -1,6 +1,6 @@
 /*
- * Streams. Work on them is done when it is submitted; waiting for one only makes
- * pools reuse what was freed on it.
+ * Streams. Work on them is done when it is submitted, so waiting for one affects only
+ * the pools: they reuse what was freed on it, and free what they hold above their thresholds.
  */
 #include "driver.h"
 

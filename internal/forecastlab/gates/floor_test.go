@@ -16,8 +16,9 @@ import (
 //
 //	go test ./internal/forecastlab/gates -run '^$' -bench Floor -benchtime 1x
 
-// oracle knows how a series is made and all that has been drawn up to now, unless it could have
-// been drawn otherwise and be unseen so far. Its forecasts are quantiles of futures that it draws.
+// oracle knows how a series is made and the numbers drawn so far. Of the last few it does not know
+// those that have had no effect on the series yet: another number would have given the same samples.
+// Its forecasts are quantiles of futures that it draws.
 type oracle struct {
 	make  func(*rand.Rand) []float64
 	y     []float64
@@ -48,7 +49,8 @@ func newOracle(make func(*rand.Rand) []float64, seed uint64) *oracle {
 	return o
 }
 
-// play repeats the series up to the sample now. After that it draws new numbers.
+// play makes the series again, until sample until: up to sample now with the given numbers, after
+// that with fresh ones.
 func (o *oracle) play(drawn []uint64, now, until int, fresh rand.Source) []float64 {
 	s := &replayed{drawn: slices.Clone(drawn), Source: fresh}
 	regime.At = func(i int) bool {

@@ -62,7 +62,7 @@ class _OutOfMemory:
         return {ordinal for ordinal, _ in list(self._errors)}
 
     def recent(self):
-        """Whether there was one so lately that a monitor may not know it."""
+        """Whether the last error is so recent that a monitor may not know of it."""
         return bool(self._errors) and _time_ns() - self._errors[-1][1]["time_ns"] < _RECENT_TIME * 1e9
 
     def add_to(self, report):
@@ -75,7 +75,7 @@ class _OutOfMemory:
                 device["out_of_memory"] = sorted(failed + own, key=lambda error: error["time_ns"])
 
     def _observe(self, ordinal, asked, limit, free):
-        # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
+        # A failure of the probe must not reach the program, but the program's KeyboardInterrupt must.
         try:
             error = {"time_ns": _time_ns(), "bytes": asked, "free_bytes": free, "limit_bytes": limit, "allocator": "pytorch"}
             if self._runtime.history.whole:
@@ -124,8 +124,9 @@ class _OutOfMemory:
 
 
 def _stack(_, frame):
-    """The functions that led to an error, the innermost first; only the first one of libraries. A
-    backward pass has a thread of its own."""
+    """The functions that led to an error, the innermost first. PyTorch's are left out, and another library's is
+    listed only if it is the innermost. A backward pass runs in a thread without Python frames: then they are those
+    of the one thread that waits in autograd."""
     torch, lines = os.path.dirname(_module("torch").__file__), []
     passes = [] if frame else [one for one in sys._current_frames().values() if one.f_code.co_filename.startswith(torch + "/autograd")]
     frame = passes[0] if len(passes) == 1 else frame

@@ -98,7 +98,7 @@ class _ForkLock:
 
     def release(self):
         if self._owner != _get_ident():
-            return  # the fork has waited for _FORK_TIME
+            return  # not acquired: _before_fork gave up after _FORK_TIME
         self._depth -= 1
         if not self._depth:
             self._owner = None

@@ -12,9 +12,9 @@
 enum {
 	LARGEST = 8,
 	ALLOCATORS = 256,
-	ORIGINS = 128,           /* with as many, the sums are left out: there may be more */
-	MANY = 1 << 16,          /* at most this many entries each time … */
-	SELDOM = 10 * 1000,      /* … more of them at this interval in milliseconds */
+	ORIGINS = 128,           /* if so many places have allocated, the sums are left out: there may be more places */
+	MANY = 1 << 16,          /* up to this many entries are visited each time */
+	SELDOM = 10 * 1000,      /* more than MANY are visited once in this many milliseconds */
 };
 
 struct allocator {

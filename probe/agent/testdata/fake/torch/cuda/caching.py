@@ -1,8 +1,8 @@
 """The caching allocator: segments, blocks, splitting, best fit, coalescing.
 
 Rules: https://pytorch.org/docs/stable/notes/cuda.html#memory-management. An
-expandable segment is mapped in pages; as in PyTorch, segment does not count it,
-and inactive_split_bytes not its free memory.
+expandable segment is mapped in pages. As in PyTorch, the figure "segment" does not
+count it, and "inactive_split_bytes" does not count its free memory.
 """
 
 import copy
