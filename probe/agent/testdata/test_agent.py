@@ -265,12 +265,13 @@ class End(Case):
             self.assertEqual(job.process.wait(TIMEOUT), -number)
 
     def test_a_hanging_flush_does_not_delay_exit(self):
-        job = self.job("import torch, time, vramscope_probe; t = torch.empty(1)",
-                       "vramscope_probe.register_evictable('hangs', 1, lambda: time.sleep(3600)) and None")
+        job = self.job("import torch, time, vramscope_probe; t = torch.empty(1); began = []",
+                       "vramscope_probe.register_evictable('hangs', 1, lambda: (began.append(1), time.sleep(3600))) and None")
         monitor = self.monitor(job)
         monitor.send(cmd="flush", level="selective")
         other = self.monitor(job)
-        until("the flush", lambda: other.ask("flush", level="gradual").get("error", {}).get("code") == "busy")
+        until("the flush", lambda: job.do("len(began)"))  # another flush before it would refuse it
+        self.assertEqual(other.ask("flush", level="gradual")["error"]["code"], "busy")
         self.assertTrue(other.ask("stats")["ok"])
         self.assertEqual(job.end(), 0)
 
