@@ -176,7 +176,7 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 
 // capped returns the value of --cap; 0: the same as --need. It fails if the program is meant as a flag's value.
 func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
-	if _, err := time.ParseDuration(program); err == nil && n.wait == Longest {
+	if command.Duration(new(time.Duration), time.Second, Longest).Set(program) == nil && n.wait == Longest {
 		return 0, command.Usage("--wait %s is a flag and a command: write --wait=%[1]s", text.Clean(program))
 	}
 	if _, err := quantity.ParseBytes(program); err == nil && n.cap == capAtNeed {

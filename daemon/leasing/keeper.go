@@ -138,7 +138,7 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.wanted.Store(&w)
 }
 
-// wanted returns what the first claim of the queue waits for.
+// wanted is what the first claim of the queue waits for.
 type wanted struct {
 	free  map[string]quantity.Bytes
 	count int

@@ -20,7 +20,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// partsHistory returns for each metric a steady amount of its own, in GiB.
+// partsHistory is for each metric a steady amount of its own, in GiB.
 type partsHistory struct {
 	uitest.CurveHistory
 	of    map[metric.ID]float64

@@ -1,4 +1,4 @@
-/* 
+/*
  * A CUDA driver without a GPU: memory is counted, addresses are assigned,
  * and work on streams is done when it is submitted. Nothing computes.
  *

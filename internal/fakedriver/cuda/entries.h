@@ -1,4 +1,4 @@
-/* 
+/*
  * Every call as cuGetProcAddress knows it: base name, CUDA version in which it came, symbol;
  * TWIN has also the version and the kind of its twin for the thread's own default stream. OTHER
  * is a later version that this library lacks: the earlier one takes other parameters and must

@@ -1,4 +1,4 @@
-/* 
+/*
  * Graphs: only the memory that was allocated while a stream was captured is kept, and launching
  * a graph runs nothing.
  *

@@ -1,4 +1,4 @@
-/* 
+/*
  * Becomes a command for which /dev/nvidiactl exists, for programs that look there before they
  * load the driver, as JAX does:
  *

@@ -1,4 +1,4 @@
-/* 
+/*
  * Init, shutdown, and the GPUs of a process. A process sees the GPUs that existed when it
  * initialised; one that disappears later is lost, and one that is added later is not seen until
  * the next initialisation. When the file's driver.generation grows the driver has been reloaded:

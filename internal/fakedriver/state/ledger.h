@@ -1,4 +1,4 @@
-/* 
+/*
  * How much of which GPU each process holds through the fake CUDA driver: a file
  * beside the state file, mapped by every process that allocates or reads.
  *

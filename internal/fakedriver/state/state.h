@@ -1,4 +1,4 @@
-/* 
+/*
  * The state of the simulated box, read from the state file at one moment.
  *
  *   state file ── reload.c (stat) ── parse.c ── struct state (immutable, counted) ── the driver's calls

@@ -1,4 +1,4 @@
-/* 
+/*
  * A CUDA runtime and driver without a GPU, only for PyTorch's allocator: vramscope what-if
  * replays a program's allocations on it. It returns addresses that nobody may read, counts
  * memory, and fails where a GPU of that size would. Every other function that PyTorch links

@@ -327,6 +327,9 @@ class _Found:
     def __init__(self):
         self.parts = [{} for _ in range(251)]  # a prime: addresses are multiples of 512, and often of 2 MiB
 
+    def __bool__(self):
+        return any(self.parts)
+
     def part(self, address):
         return self.parts[(address >> 9) % 251]
 

@@ -39,6 +39,8 @@ class _Holds:
         if moving:
             notes.append("memory came and went while it was looked at: only what stayed is named")
         ends = self._ends(wanted) if steps and blocks is not None else ()
+        _sleep(0.001)
+        pace = _Pace()  # the wait for a step is no part of the search
         if blocks is None:
             notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
         elif not ends:

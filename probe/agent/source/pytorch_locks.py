@@ -40,7 +40,7 @@ class _PyTorchLocks:
 
     _SYMBOL = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
     _SEARCHED = 64 << 10  # bytes of the allocator; the vector is at 22,584 in 2.8 and 2.15
-    _TRIES = 5  # a thread that allocates has the lock for less
+    _TRIES = 5  # at intervals of a millisecond: a thread that allocates has the lock for less
 
     def __init__(self):
         self._locks = None  # not searched for yet

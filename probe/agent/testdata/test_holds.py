@@ -87,6 +87,25 @@ class Holds(Case):
         self.assertEqual(self.by_class(answers[0]), {"parameters": 8 * MIB, "gradients": 3 * MIB, "buffers": 512, "activations": 6 * MIB, "unnamed": 9 * MIB})
         self.assertEqual(job.do("v._steps.at_end"), [])
 
+    def test_where_nothing_is_found_it_waits_for_steps(self):
+        """As after an attach: the modules were made before the hooks, and the model is where no look comes."""
+        job = self.job(BEGIN[0].replace("v._STEP_WAIT = 0.1", "v._STEP_WAIT = 60"), "class Hidden:\n __slots__ = ('opt', 'w')\nh = Hidden(); h.w = torch.empty(8 << 20)",
+                       "h.opt = o.Optimizer([h.w]); h.opt.state[h.w] = {'exp_avg': torch.empty(4 << 20)}")
+        monitor, answers = self.monitor(job), []
+        asking = threading.Thread(target=lambda: answers.append(monitor.ask("holds")))
+        asking.start()
+        while asking.is_alive():
+            job.do("h.opt.step()")
+            time.sleep(0.01)
+        self.assertEqual(self.by_class(answers[0]), {"parameters": 8 * MIB, "optimizer_state": 4 * MIB})
+
+    def test_a_late_step_does_not_end_the_search(self):
+        job, monitor = self.begin("v._LOOK_MOST, v._HOLD, v._STEP_WAIT = 0.5, 0.0005, 1", "ws = [torch.empty(512) for _ in range(1500)]; opt = o.Optimizer(ws)")
+        monitor.ask("stats")  # the hook
+        job.do("opt.step()")
+        job.do("v._LOOK_MOST = 5; read = v._Holds._read\ndef shown(self, pace):\n found = read(self, pace); pace._end = 0; return found\nv._Holds._read = shown")
+        self.assertTrue(monitor.ask("holds")["ok"])
+
     def test_without_a_snapshot_sizes_are_rounded(self):
         job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)")
         answer = monitor.ask("holds")

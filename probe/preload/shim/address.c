@@ -1,4 +1,4 @@
-/* 
+/*
  * The socket's directory: $XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-<uid> or, if another user
  * has taken that name, /tmp/vramscope-<uid>-<random>. Only its user can open it, by the rules of
  * docs/protocol.md. Its files are reached through the directory's descriptor, so that the

@@ -1,4 +1,4 @@
-/* 
+/*
  * Finds whose code allocates. NVIDIA's runtime library (libcudart) makes the call for the code
  * that calls cudaMalloc: that caller is some frames further up the stack, and the runtime's own
  * unwind information (.eh_frame) shows the way to it:

@@ -73,7 +73,7 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 #define CALLER ((struct frame){ .pc = RETURN_ADDRESS })
 #endif
 
-/* 
+/*
  * Begins a hook's body. Its parameters: the real function, the caller's frame, whether this hook
  * is the outermost one, and the arguments. If a program that is weakly linked to libcuda runs
  * without it, it finds our symbol, which returns the error of a driver that could not be loaded.

@@ -1,4 +1,4 @@
-/* 
+/*
  * Functions of libdl and libpthread, looked up when they are first needed: this library needs
  * only libc.so.6, so a program which uses no GPU loads no other. Since glibc 2.34 libc.so.6 has
  * these functions; before that, libcuda loads both libraries.

@@ -99,7 +99,7 @@ static int admitted(uint64_t now)
 	if ((other && now - other < ABANDONED) || now < __atomic_load_n(&rescues.closed_until, __ATOMIC_RELAXED) ||
 	    !__atomic_compare_exchange_n(&rescues.under_way, &other, now, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
-	/* From here on only this thread runs. */
+	/* Only one thread at a time gets past here. */
 	uint64_t oldest = rescues.begun[rescues.next % MOST_A_MINUTE];
 	if (oldest && now - oldest < MINUTE) {
 		__atomic_store_n(&rescues.under_way, 0, __ATOMIC_RELEASE);

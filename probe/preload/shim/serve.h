@@ -84,7 +84,7 @@ enum verdict_of { ANSWERED, GOODBYE, FLUSHING };
 enum verdict_of answer_line(const char *line, size_t length, int busy, struct text *text, struct flush *flush, uint64_t *id);
 void answer_refusal(struct text *text, const uint64_t *id, const char *code, const char *message);
 
-/* 
+/*
  * descriptor.c: a program may close descriptors that it did not open (closefrom in a daemon) and
  * reuse their numbers. So a descriptor's device and inode are recorded, and checked before each
  * use.

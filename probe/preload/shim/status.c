@@ -1,4 +1,4 @@
-/* 
+/*
  * Reads from /proc how many seccomp filters the process has, and whether all threads of the
  * program have exited.
  *

@@ -1,4 +1,4 @@
-/* 
+/*
  * The answers of a stand-in's functions. The generator defines WANT_name for each wanted
  * function that is here. Every other function returns 0, which is success in all of these
  * libraries, and fills in nothing.
