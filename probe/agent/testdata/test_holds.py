@@ -95,8 +95,8 @@ class Holds(Case):
         asking = threading.Thread(target=lambda: answers.append(monitor.ask("holds")))
         asking.start()
         while asking.is_alive():
+            time.sleep(0.5)  # the search has ended by then
             job.do("h.opt.step()")
-            time.sleep(0.01)
         self.assertEqual(self.by_class(answers[0]), {"parameters": 8 * MIB, "optimizer_state": 4 * MIB})
 
     def test_a_late_step_does_not_end_the_search(self):
