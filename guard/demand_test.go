@@ -50,6 +50,23 @@ func TestRoomForTheNextRun(t *testing.T) {
 	}
 }
 
+// Important programs need room for all of them together.
+func TestRoomForAllImportantPrograms(t *testing.T) {
+	train, second := &row{command: "train.py", allocated: 20 * gib}, &row{command: "second.py", allocated: 10 * gib}
+	b := newBox(train, second, &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib})
+	policy := demands(Own)
+	policy.Importance = append(policy.Importance, Importance{Command: "second.py", Value: 500})
+	e := New(policy, alice)
+	b.run(e, 90, nil)
+	b.fails(train, known(10*gib))
+	b.fails(second, known(10*gib))
+	train.gone, second.gone = true, true
+	all := b.run(e, 60, nil)
+	if flushed := of(all, snapshot.GuardFlushed); len(flushed) != 1 || !strings.Contains(flushed[0].Reason, "important programs will need 60.0G") {
+		t.Errorf("both failed: %v", all)
+	}
+}
+
 // A rule by a forecast of an older configuration is one by demand, unless it has another condition.
 func TestFullWithinIsReadAsDemand(t *testing.T) {
 	for when, want := range map[When]int{

@@ -250,3 +250,18 @@ func TestFlushableHasSomethingToFree(t *testing.T) {
 		}
 	}
 }
+
+func TestParseNeed(t *testing.T) {
+	for in, want := range map[string]Question{
+		"20G": {Need: 20 * gib, Count: 1}, " 1x20GiB ": {Need: 20 * gib, Count: 1}, "2X40G": {Need: 40 * gib, Count: 2},
+	} {
+		if got, ok := ParseNeed(in); !ok || got != want {
+			t.Errorf("%q: %+v, %t", in, got, ok)
+		}
+	}
+	for _, in := range []string{"", "20", "0x20G", "-1x20G", "x20G", "2x", "1.5x20G", "much"} {
+		if got, ok := ParseNeed(in); ok {
+			t.Errorf("%q: %+v", in, got)
+		}
+	}
+}
