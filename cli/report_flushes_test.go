@@ -58,7 +58,7 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(log, "torn"...), 0o600); err != nil {
+	if err := os.WriteFile(path, append(log, "cut"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, errs, code := ran(t, "report", directory, "--format", "json")

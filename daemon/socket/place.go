@@ -158,7 +158,7 @@ func (s Share) apply(path string) error {
 			return fmt.Errorf("share: %w", err)
 		}
 	}
-	return os.Chmod(path, s.mode) // only its owner can write the directory: nobody can put a link there
+	return os.Chmod(path, s.mode) // only its owner can write the directory: no other user can put a link there
 }
 
 // open reports whether others may connect at all.

@@ -156,7 +156,7 @@ func askAs(uid int, path string) (answer string, err error) {
 	return answer, err
 }
 
-// TestTooManyMonitorsAreRefused: the seventeenth is told the reason, and a connection that ends
+// TestTooManyMonitorsAreRefused: the seventeenth gets the reason, and a connection that ends
 // makes room.
 func TestTooManyMonitorsAreRefused(t *testing.T) {
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")

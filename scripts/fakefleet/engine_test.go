@@ -295,7 +295,7 @@ func oneBox(t *testing.T, source fleet.Source) {
 			t.Errorf("%s: %+v, %v", name, snap, err)
 		}
 	}
-	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second, time.Now); err == nil {
+	if _, err := fleet.Open(ctx, source, "absent:1", time.Second, time.Now); err == nil {
 		t.Error("a box that is not there opens")
 	}
 }

@@ -1,6 +1,6 @@
 /*
  * A CUDA runtime and driver without a GPU, only for PyTorch's allocator: vramscope what-if
- * replays a program's allocations on it. It returns addresses that nobody may read, counts
+ * replays a program's allocations on it. It returns addresses that must not be read, counts
  * memory, and fails where a GPU of that size would. Every other function that PyTorch links
  * answers that it is not supported. There is one GPU, and one thread.
  *

@@ -26,7 +26,7 @@ static char places[PLACES][sizeof((struct sockaddr_un *)0)->sun_path];
 void ask_prepare(const char *runtime)
 {
 	unsigned int user = geteuid();
-	/* As daemon/socket/place.go has it; a path that does not fit is nobody's. */
+	/* As daemon/socket/place.go has it; a path that does not fit is no daemon's. */
 	size_t size = sizeof places[0];
 	snprintf(places[0], size, "/run/vramscope/daemon.sock");
 	if (*runtime && snprintf(places[1], size, "%s/vramscope/daemon.sock", runtime) >= (int)size)
@@ -111,7 +111,7 @@ void ask_tell(const struct rescue *rescue, const char *line, int length)
 	(void)transmit(rescue, line, length); /* a daemon that is gone misses it */
 }
 
-/* Asks for the whole amount; 0: nobody has made room. */
+/* Asks for the whole amount; 0: no room was made. */
 static int ask_all(struct rescue *rescue, const char *uuid)
 {
 	char line[256];

@@ -1,6 +1,6 @@
 /*
  * The CUDA calls of this library's own threads: attributes and trims, which need
- * and make no context. At exit, before the driver is torn down, driver_enter
+ * and make no context. At exit, before the driver shuts down, driver_enter
  * fails.
  */
 #define _GNU_SOURCE

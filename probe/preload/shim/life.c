@@ -1,6 +1,6 @@
 /*
  * The serving thread's life: it starts with the first hook that sees a context or
- * memory, and ends before the driver is torn down, or when another probe of this
+ * memory, and ends before the driver shuts down, or when another probe of this
  * process takes over. A forked child has none until it uses a GPU.
  */
 #define _GNU_SOURCE
