@@ -44,11 +44,21 @@ def _compiling():
     return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
 
 
-class _Pace:
-    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once."""
+class _Pace(_CollectionOff):
+    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once.
+
+    In a with statement each hold begins with a pause, and the garbage collector is on in the pauses alone:
+    a full collection takes much longer than a hold.
+    """
 
     def __init__(self, once=0):
         self._until, self._calls, self._end = _monotonic() + (once or _HOLD), 0, _monotonic() + (once and -1 or _LOOK_MOST)
+
+    def __enter__(self):
+        _sleep(0.002)
+        _CollectionOff.__enter__(self)
+        self._until = _monotonic() + _HOLD
+        return self
 
     def breathe(self, items=1):
         """Called for every item, or so many."""
@@ -59,8 +69,8 @@ class _Pace:
         if _monotonic() >= self._until:
             if self._until > self._end:
                 raise _Refusal("busy", "the program leaves no time to look at so many tensors: try again")
-            _sleep(0.001)
-            self._until = _monotonic() + _HOLD
+            self.__exit__()
+            self.__enter__()
 
 
 class _Holders:
@@ -109,11 +119,10 @@ class _Holders:
 
     def walk(self, pace):
         """The storages in the GPUs' memory, as _Found."""
-        found, self.trains = _Found(), False
-        torch = _module("torch")
-        _sleep(0.001)  # what comes first does not breathe
+        torch, self.trains = _module("torch"), False
         # A subclass of Tensor may run the program's code for whatever is read of it.
-        with torch._C.DisableTorchFunctionSubclass():
+        with pace, torch._C.DisableTorchFunctionSubclass():
+            found = _Found()
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
                 found.add(kind, one)
                 one = None  # nothing is kept alive while others run
@@ -143,19 +152,18 @@ class _Holders:
 
     def names(self, found):
         """[(bytes, name)] of the variables that hold most of what walk() has found to be a variable's, as far as one look of _HOLD comes."""
-        _sleep(0.001)  # a hold of its own
-        torch, sums, seen, pace = _module("torch"), {}, set(), _Pace(_HOLD)
-        try:
-            with torch._C.DisableTorchFunctionSubclass():
+        torch, sums, seen = _module("torch"), {}, set()
+        with _Pace(_HOLD) as pace, torch._C.DisableTorchFunctionSubclass():
+            try:
                 for name, value in _named(_frames(), _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     for one in _look([value], (torch.Tensor,), seen, pace):
                         for address, _, _ in _storages(one):
                             kind, size, _ = _opened(found.part(address).get(address, 0))
                             if kind == _VARIABLES:
                                 sums[name] = sums.get(name, 0) + size
-        except Exception:
-            pass  # there is no more time, or a class hides what it holds
-        return sorted(((size, name) for name, size in sums.items() if size >= 1 << 20), reverse=True)[:_NAMES]
+            except Exception:
+                pass  # there is no more time, or a class hides what it holds
+            return sorted(((size, name) for name, size in sums.items() if size >= 1 << 20), reverse=True)[:_NAMES]
 
     def _held(self, torch, pace, looked):
         """Yields (class, tensor)."""
@@ -331,13 +339,19 @@ class _Found:
         return any(self.parts)
 
     def part(self, address):
-        return self.parts[(address >> 9) % 251]
+        return self.parts[(address >> 9) % len(self.parts)]
 
     def add(self, kind, tensor):
         for address, size, device in _storages(tensor):
             part = self.part(address)
             other = _opened(part.get(address) or _entry(kind, size, device))
             part[address] = _entry(min(kind, other[0]), max(size, other[1]), other[2])
+
+    def free(self, pace):
+        with pace:
+            while self.parts:
+                self.parts.pop()
+                pace.breathe(16)
 
     def whole(self):
         return {address: entry for part in self.parts for address, entry in part.items()}

@@ -28,7 +28,7 @@ class _Holds:
         """The answer. wanted() is called now and then, and may raise."""
         self._holders.watch()
         steps = self._steps.register()
-        if steps and not self._steps.living() and (not self._holders.walk(_Pace()) or self._holders.trains):
+        if steps and not self._steps.living() and (self._finds_nothing() or self._holders.trains):
             met = set()  # until an optimizer makes its second step, and all have made one
             self._steps.wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted, _STEP_WAIT)
         began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
@@ -39,7 +39,6 @@ class _Holds:
         if moving:
             notes.append("memory came and went while it was looked at: only what stayed is named")
         ends = self._ends(wanted) if steps and blocks is not None else ()
-        _sleep(0.001)
         pace = _Pace()  # the wait for a step is no part of the search
         if blocks is None:
             notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
@@ -48,14 +47,20 @@ class _Holds:
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
-                parts = _by_sizes(ordinal, a, found, pace) if blocks is None else _by_blocks(ordinal, blocks, found, ends, pace)
+                with pace:
+                    parts = _by_sizes(ordinal, a, found, pace) if blocks is None else _by_blocks(ordinal, blocks, found, ends, pace)
                 answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
         names = self._holders.names(found)
-        while found.parts:
-            found.parts.pop()
-            pace.breathe(16)
+        found.free(pace)
         notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in names)
         return answer
+
+    def _finds_nothing(self):
+        pace = _Pace()
+        found = self._holders.walk(pace)
+        nothing = not found
+        found.free(pace)
+        return nothing
 
     def _read(self, pace):
         """(whether memory came and went, what is held, the blocks or None, the devices' figures).
@@ -64,14 +69,16 @@ class _Holds:
         """
         walked = self._holders.walk(pace)
         for _ in range(_WALKS):
-            _sleep(0.001)  # a hold of its own
+            _sleep(0.002)  # a hold of its own
             blocks, figures = _when_free(self._now)
-            again, stayed, moving = self._holders.walk(pace), _Found(), False
-            for n, part in enumerate(again.parts):
-                pace.breathe(16)
-                before, walked.parts[n] = walked.parts[n], None
-                stayed.parts[n] = {address: entry for address, entry in part.items() if before.get(address) == entry}
-                moving = moving or not len(before) == len(part) == len(stayed.parts[n])
+            again, moving = self._holders.walk(pace), False
+            with pace:
+                stayed = _Found()
+                for n, part in enumerate(again.parts):
+                    pace.breathe(16)
+                    before, walked.parts[n] = walked.parts[n], None
+                    stayed.parts[n] = {address: entry for address, entry in part.items() if before.get(address) == entry}
+                    moving = moving or not len(before) == len(part) == len(stayed.parts[n])
             if not moving:
                 break
             walked = again
@@ -79,9 +86,10 @@ class _Holds:
 
     def _now(self):
         runtime = self._runtime
-        figures = list(runtime.stats())
-        cost = runtime.least_snapshot_cost([runtime._memory_stats(runtime.initialised(), ordinal) for ordinal, _ in figures])
-        return None if cost > _HOLD_MOST or runtime.recording() else self._blocks(), figures
+        with _CollectionOff():
+            figures = list(runtime.stats(_HOLD_MOST))
+            cost = runtime.least_snapshot_cost([runtime._memory_stats(runtime.initialised(), ordinal) for ordinal, _ in figures])
+            return None if cost > _HOLD_MOST or runtime.recording() else self._blocks(), figures
 
     def _blocks(self):
         """{address: _entry()} of all allocated blocks."""

@@ -48,11 +48,13 @@ def _time_ns():
     return _clock_ns(_REALTIME_COARSE)
 
 
+_never_released = _allocate_lock()
+_never_released.acquire()
+
+
 def _sleep(seconds):
-    """time.sleep, which gevent replaces."""
-    lock = _allocate_lock()
-    lock.acquire()
-    lock.acquire(True, seconds)
+    """time.sleep, which gevent replaces. It makes no object, which might start a collection of garbage."""
+    _never_released.acquire(True, seconds)
 
 
 def _name_thread():

@@ -63,13 +63,14 @@ class _PyTorch(_Runtime):
         asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
         return asked() if asked is not None else "native"
 
-    def stats(self):
+    def stats(self, most=float("inf")):
+        """most: the seconds that a snapshot may take, if one is due and within _SNAPSHOT_MOST."""
         cuda = self.initialised()
         if cuda is None:
             return
         backend = self.backend(cuda)
         if backend == "native":
-            yield from self._native(cuda)
+            yield from self._native(cuda, most)
         elif backend == "cudaMallocAsync":
             for ordinal in self.ordinals(cuda):
                 figures = self._pool(cuda, ordinal)
@@ -105,7 +106,7 @@ class _PyTorch(_Runtime):
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
-    def _native(self, cuda):
+    def _native(self, cuda, most):
         self.locks.pass_by()  # while a lock is held, the driver may make its callers wait, too
         try:
             self.errors.attach()
@@ -116,7 +117,8 @@ class _PyTorch(_Runtime):
         if self._sleepers(every) != self._asleep:
             self._next_map = 0.0
         try:
-            self._survey(cuda, [s for _, s in every])
+            if self.least_snapshot_cost([s for _, s in every]) <= most:
+                self._survey(cuda, [s for _, s in every])
         except _Busy:
             pass  # the next report has it
         except Exception:

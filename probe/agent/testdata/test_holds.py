@@ -106,9 +106,24 @@ class Holds(Case):
         job.do("v._LOOK_MOST = 5; read = v._Holds._read\ndef shown(self, pace):\n found = read(self, pace); pace._end = 0; return found\nv._Holds._read = shown")
         self.assertTrue(monitor.ask("holds")["ok"])
 
+    def test_garbage_is_collected_in_the_pauses_alone(self):
+        """A full collection holds the GIL for as long as the program has objects to look at."""
+        job, monitor = self.begin("import gc; v._HOLD, v._HOLD_MOST = 0.0005, 0; kept = [torch.empty(512) for _ in range(1500)]", "at_work, in_pauses = set(), set()",
+                                  "def noting(call, where):\n def noted(*a):\n  where.add((gc.isenabled(), bool(v._no_fork._depth)))\n  return call(*a)\n return noted",
+                                  "v._storages, v._opened, v._sleep = noting(v._storages, at_work), noting(v._opened, at_work), noting(v._sleep, in_pauses)")
+        self.assertTrue(monitor.ask("holds")["ok"])
+        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.isenabled()]"), [[(False, True)], [(True, False)], True])
+        job.do("gc.disable(), in_pauses.clear()")  # as the program may
+        self.assertTrue(monitor.ask("holds")["ok"])
+        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.isenabled()]"), [[(False, True)], [(False, False)], False])
+
     def test_without_a_snapshot_sizes_are_rounded(self):
-        job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)")
+        job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)",
+                                  "taken, take = [], torch.cuda.memory._snapshot; torch.cuda.memory._snapshot = lambda: taken.append(1) or take()")
+        monitor.ask("stats")
+        job.do("taken.clear(); v._agent.memory._torch._next_map = 0")  # one for the statistics is due
         answer = monitor.ask("holds")
+        self.assertEqual(job.do("taken"), [])
         self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
         self.assertFalse(answer["exact"])
 
