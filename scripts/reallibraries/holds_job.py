@@ -32,7 +32,7 @@ class Stopped:
     """What the program holds at the point where it has stopped, by its own account."""
 
     def __init__(self, **held):
-        blocks, self.pending = {}, 0
+        blocks = {}
         for segment in torch.cuda.memory_snapshot():
             for block in segment["blocks"]:
                 if block["state"] == "active_allocated":
@@ -70,7 +70,10 @@ class Training(threading.Thread):
     def stop(self, **held):
         """The middle of a step."""
         gc.collect()  # or the probe's allocations have it collect meanwhile
-        self.at = Stopped(**held)
+        before, self.at = None, Stopped(**held)
+        while before is None or before.blocks != self.at.blocks:  # a thread of gloo may still have a tensor
+            time.sleep(0.05)
+            before, self.at = self.at, Stopped(**held)
         self.parked.set()
         while not (probe._steps.at_end or self.over):
             time.sleep(0.005)
