@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/internal/conformance"
 	"vramscope/internal/process"
+	"vramscope/probe/probetest"
 )
 
 func TestUnsafeDirectoryIsRefused(t *testing.T) {
@@ -114,7 +114,7 @@ func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 
 // TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
-	user, prefix := conformance.Squatted(t)
+	user, prefix := probetest.Squatted(t)
 	serve := func() (pid int, path string) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"=serve", "XDG_RUNTIME_DIR=")

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/internal/conformance"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/probe"
+	"vramscope/probe/probetest"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -167,5 +167,5 @@ func TestServerAtAddressConforms(t *testing.T) {
 	if socket == "" {
 		t.Skip("VRAMSCOPE_CONFORMANCE is not set")
 	}
-	conformance.Run(t, vectors, socket)
+	probetest.Run(t, vectors, socket)
 }

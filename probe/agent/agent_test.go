@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/internal/conformance"
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/needs"
+	"vramscope/probe/probetest"
 )
 
 // timeout limits one suite, even on a busy machine.
@@ -144,7 +144,7 @@ func TestServerConforms(t *testing.T) {
 			"without":      "import vramscope_probe; vramscope_probe._start(at_once=True)",
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
-				conformance.Run(t, filepath.Join("..", "testdata", "conformance"), serve(t, python, program, standIns(t)))
+				probetest.Run(t, filepath.Join("..", "testdata", "conformance"), serve(t, python, program, standIns(t)))
 			})
 		}
 	}
@@ -152,7 +152,7 @@ func TestServerConforms(t *testing.T) {
 
 // TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
-	user, prefix := conformance.Squatted(t)
+	user, prefix := probetest.Squatted(t)
 	cmd := exec.Command("python3", "-c", "import sys, vramscope_probe; vramscope_probe._start(at_once=True); sys.stdin.read()")
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=", "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+installed(t), "VRAMSCOPE_PROBE_DEBUG=1")
 	cmd.SysProcAttr = user
@@ -171,7 +171,7 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 			t.Errorf("the program: %v\n%s", err, stderr.String())
 		}
 	}()
-	conformance.Run(t, filepath.Join("..", "testdata", "conformance"), conformance.SpareSocket(t, prefix))
+	probetest.Run(t, filepath.Join("..", "testdata", "conformance"), probetest.SpareSocket(t, prefix))
 }
 
 // TestRealPyTorchStaysUninitialised serves from a program with the real PyTorch,
@@ -189,7 +189,7 @@ import atexit, sys, torch, vramscope_probe
 atexit.register(lambda: torch.cuda.is_initialized() and print("it was initialised", file=sys.stderr))
 vramscope_probe._start(at_once=True)`
 			socket := serve(t, python, program, "")
-			conformance.Run(t, filepath.Join("..", "testdata", "conformance"), socket)
+			probetest.Run(t, filepath.Join("..", "testdata", "conformance"), socket)
 			conn, err := net.Dial("unix", socket)
 			if err != nil {
 				t.Fatal(err)

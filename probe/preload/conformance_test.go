@@ -5,7 +5,7 @@ package preload_test
 import (
 	"testing"
 
-	"vramscope/internal/conformance"
+	"vramscope/probe/probetest"
 )
 
 // TestConformance runs with pools, which can be flushed, and without.
@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	for _, scenario := range []string{"pooled", "linear"} {
 		t.Run(scenario, func(t *testing.T) {
 			r := newBox(t).start(true, program(t, "dlsym"), "dlsym", scenario)
-			conformance.Run(t, "../testdata/conformance", r.socket())
+			probetest.Run(t, "../testdata/conformance", r.socket())
 			r.end()
 		})
 	}
@@ -21,10 +21,10 @@ func TestConformance(t *testing.T) {
 
 // TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
-	user, prefix := conformance.Squatted(t)
+	user, prefix := probetest.Squatted(t)
 	b := newBox(t)
 	b.user, b.environ = user, append(b.environ, "XDG_RUNTIME_DIR=")
 	r := b.start(true, program(t, "dlsym"), "dlsym", "linear")
-	conformance.Run(t, "../testdata/conformance", conformance.SpareSocket(t, prefix))
+	probetest.Run(t, "../testdata/conformance", probetest.SpareSocket(t, prefix))
 	r.end()
 }
