@@ -30,10 +30,10 @@ p.own { background: var(--own); }
 <footer>Each call is as wide as its share, the outermost on top. Orange: the innermost line of the program.</footer>
 <main>`
 
-// flame is a call, with the live memory of it and the calls below it.
+// flame is a call, with its live memory and the calls below it.
 type flame struct {
 	at    Frame
-	own   bool // the program's innermost line for some of it
+	own   bool // for some of this memory it is the program's innermost line
 	size  quantity.Bytes
 	calls []*flame
 }

@@ -39,7 +39,7 @@ type GrowthDocument struct {
 	Schema string         `json:"schema"`
 	Before schema.Text    `json:"before"` // the files
 	After  schema.Text    `json:"after"`
-	Grown  quantity.Bytes `json:"grown_bytes"` // all of it; below 0 it shrank
+	Grown  quantity.Bytes `json:"grown_bytes"` // the change of all memory; negative if it shrank
 	Lines  []Grown        `json:"lines"`
 }
 
@@ -54,8 +54,8 @@ type Grown struct {
 	Blocks int64                             `json:"grown_blocks"`
 }
 
-// Lines returns all lines, those with the most live memory first. A frame without a file counts as
-// no line; its text says why.
+// Lines returns all lines, those with the most live memory first. An allocation without a recorded
+// line has a Frame without a file, whose Function says why.
 func (s *Snapshot) Lines() []Line {
 	found := map[Frame]Line{}
 	for _, b := range s.Blocks {
@@ -79,8 +79,8 @@ func (s *Snapshot) Lines() []Line {
 	return lines
 }
 
-// Growth returns what grew between two snapshots: lines first, then memory without a line, each
-// with the most growth first; and by how much all of it grew or, below 0, shrank.
+// Growth returns what grew between two snapshots: lines first, then memory without a line, in both
+// groups the most growth first. all is the change of all memory, negative if it shrank.
 func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 	found, lines := map[Grown]Grown{}, []Grown{}
 	for sign, s := range map[quantity.Bytes]*Snapshot{-1: before, 1: after} {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// list is a list or a tuple, dict a dictionary: keys and values take turns. The other values are int64, float64, string, bool and nil.
+// list is a list or a tuple. dict is a dictionary, whose items are keys and values by turns. The other values are int64, float64, string, bool and nil.
 type (
 	list struct{ items []any }
 	dict struct{ items []any }
 )
 
-// get returns the value of a key, or nil. Dictionaries of a snapshot have at most 20.
+// get returns the value of a key, or nil. It looks at 64 keys: a snapshot's dictionaries have at most 20.
 func (d *dict) get(key string) any {
 	for i := 0; i < min(len(d.items), 2*64); i += 2 {
 		if name, ok := d.items[i].(string); ok && name == key {
@@ -23,8 +23,8 @@ func (d *dict) get(key string) any {
 	return nil
 }
 
-// machine executes a pickle's operations. Those that name or call code do not exist here. An
-// impossible pickle panics, in a check or at a slice's bounds; Read returns that as an error.
+// machine executes a pickle's operations, but none that name or call code. An impossible pickle
+// causes a panic, in a check or at the bounds of a slice, which Read returns as an error.
 //
 // Source: https://github.com/python/cpython/blob/main/Lib/pickletools.py
 type machine struct {
@@ -59,10 +59,10 @@ func (m *machine) pop(n int) []any {
 	}
 	items := m.stack[from:]
 	m.stack = m.stack[:from]
-	return items // until the next push
+	return items // valid until the next push
 }
 
-// marked takes what lies above the last mark.
+// marked takes the mark last set, and the values above it.
 func (m *machine) marked() []any {
 	last := len(m.marks) - 1
 	n := len(m.stack) - m.marks[last]

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Profile writes a snapshot in pprof's form of a heap: what is live, and what the history
-// allocated, by stack. pprof's own package would cost every start of the program .4 ms. Source:
-// https://github.com/google/pprof/blob/main/proto/profile.proto
+// Profile writes a snapshot as a heap profile of pprof: the live memory, and what the history
+// allocated, by stack. It does not use pprof's own package, which would cost every start of the
+// program .4 ms. Source: https://github.com/google/pprof/blob/main/proto/profile.proto
 func (s *Snapshot) Profile(out io.Writer, taken time.Time) error {
 	var p message
 	texts, table := map[string]uint64{"": 0}, []string{""}

@@ -14,7 +14,7 @@ import (
 	"vramscope/schema"
 )
 
-// MaxFile is the largest snapshot that is read: a history of 32,768 entries and 100,000 blocks take 13 MiB.
+// MaxFile is the size in bytes of the largest snapshot that is read. A history of 32,768 entries and 100,000 blocks take 13 MiB.
 const MaxFile = 1 << 30
 
 // Frame is a line of the program. Without a file, Function says why there is none.
@@ -91,7 +91,7 @@ func Read(source io.Reader) (_ *Snapshot, err error) {
 // reader makes a Snapshot. It reads each list of frames once, because many blocks may share it.
 type reader struct {
 	Snapshot
-	left   int // how many values it may still look at: a list that is in many lists would cost more than its file
+	left   int // how many more values may be read: otherwise a list that is in many lists would cost more than its file
 	lists  map[*list]*Stack
 	stacks map[string]*Stack // by their frames
 	latest map[place]*Stack  // by place, the stack of its last allocation
@@ -119,7 +119,7 @@ func (r *reader) dicts(value any) (found []*dict) {
 
 func number(d *dict, key string) int64 { return field[int64](d, key) }
 
-// field returns the zero value if there is none of that type.
+// field returns the value of a key, or the zero value if there is none of that type.
 func field[T any](d *dict, key string) T {
 	value, _ := d.get(key).(T)
 	return value
@@ -166,8 +166,9 @@ func (r *reader) segment(segment *dict) {
 	}
 }
 
-// history reads each device's history. Entries without lines, before the first that has some, were
-// allocated without Python; what comes after the last line may have come after the recording.
+// history reads each device's history. An allocation without lines that comes before one with lines
+// was made without Python. One that comes after all of those with lines may have been made after the
+// recording.
 func (r *reader) history(traces any) {
 	var first, last int64
 	for device, trace := range r.values(traces) {

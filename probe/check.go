@@ -26,7 +26,7 @@ const (
 	maxLargest      = 8
 	maxFailed       = 16  // of one device
 	maxStack        = 8   // of an allocation that failed
-	maxHeld         = 16  // of one, too
+	maxHeld         = 16  // of an allocation that failed
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
 	// More than any GPU has, and small enough that no sum overflows.
@@ -36,8 +36,8 @@ const (
 	maxAge = 1e9
 )
 
-// clockSlack is how far a reading's time may lie after its arrival, or before the start of its
-// process: both ends read the same clock, but it may be set in between.
+// clockSlack is how far the time of a reading may lie after its arrival, or before the start of its
+// process. Both ends read the same clock, but somebody may set the clock in between.
 const clockSlack = 10 * time.Second
 
 // checkTime returns why the time of a reading that arrived now is impossible. The process that made
@@ -47,7 +47,7 @@ func checkTime(now time.Time, ns int64, start uint64) error {
 	if age < -clockSlack {
 		return fmt.Errorf("time_ns is %s in the future", (-age).Round(time.Second))
 	}
-	var boot unix.Timespec // it counts while the machine is suspended, and cannot be set
+	var boot unix.Timespec // this clock counts while the machine is suspended, and cannot be set
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil {
 		return nil //nolint:nilerr // then nothing bounds it: it is old, and shown as such
 	}
@@ -71,7 +71,7 @@ func (r *Report) checkTimes(now time.Time, start uint64) error {
 
 func plausible(b quantity.Bytes) bool { return b >= 0 && b <= maxBytes }
 
-// possible returns false for an impossible figure. It notes that a probe reports the figure.
+// possible reports whether a figure is possible. It marks a known figure as reported by a probe.
 func possible(figure *snapshot.Bytes) bool {
 	bytes, known := figure.Value()
 	if known {
@@ -98,7 +98,7 @@ func checkDevices(uuids []string) *Error {
 	return nil
 }
 
-// checkDuration returns the error of an impossible duration of a flush or a snapshot.
+// checkDuration returns an error if a request cannot have taken that long.
 func checkDuration(ms float64) error {
 	if ms < 0 || ms > 1e9 {
 		return fmt.Errorf("it took %g ms", ms)
@@ -115,7 +115,7 @@ func clipAll(texts []string, limit int) []string {
 	return texts
 }
 
-// clip cuts a text to at most maxText bytes, at a rune.
+// clip cuts a text to at most maxText bytes, at the border of a rune.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text

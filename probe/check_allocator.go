@@ -20,7 +20,7 @@ func checkAllocator(a *Allocator) error {
 	switch a.Basis {
 	case "", snapshot.Stranded, snapshot.LargestFree, snapshot.PostFlush:
 	default:
-		// A basis of a later minor version: its figures are still valid.
+		// The basis is from a later minor version. The figures are still valid.
 		a.Basis = ""
 	}
 	switch a.ReturnableBound {
@@ -96,7 +96,7 @@ func checkLargest(a *Allocator) error {
 	return nil
 }
 
-// checkFailed bounds the allocations that failed and those that were rescued, and sorts them.
+// checkFailed bounds the allocations that failed, and sorts them by time. It also checks the rescues.
 func (d *Device) checkFailed() error {
 	d.OutOfMemory = d.OutOfMemory[max(len(d.OutOfMemory)-maxFailed, 0):]
 	for i := range d.OutOfMemory {
@@ -123,7 +123,8 @@ func (d *Device) checkFailed() error {
 	return nil
 }
 
-// checkHeld bounds the holders of memory, and drops them if they hold more than was allocated.
+// checkHeld bounds the holders of memory. It drops all of them if one is impossible, or if they
+// hold more than was allocated.
 func (f *FailedAllocation) checkHeld() {
 	var sum quantity.Bytes
 	f.Held = f.Held[:min(len(f.Held), maxHeld)]

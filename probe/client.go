@@ -19,27 +19,28 @@ const (
 	FlushDeadline = 10 * time.Second
 )
 
-// ErrLate means that no answer came in time. It may still come: until then
-// nothing else is sent on the connection.
+// ErrLate means that no answer came in time. The answer may still come. Until it
+// does, nothing else is sent on the connection.
 var ErrLate = errors.New("no answer in time")
 
-// ErrUnsent is an ErrLate of a request that was not sent: what it asks for cannot happen.
+// ErrUnsent means that a request was not sent in time: what it asks for cannot happen.
+// It wraps ErrLate.
 var ErrUnsent = fmt.Errorf("not sent, as an earlier request has %w", ErrLate)
 
 // ErrBroken means that a probe broke the protocol. Its connection is closed.
 var ErrBroken = errors.New("the probe breaks the protocol")
 
-// Client is a monitor's connection to one probe. Its methods are for one
-// goroutine at a time; Close may be called by any.
+// Client is a monitor's connection to one probe. Only one goroutine at a time may
+// call its methods; only Close may be called at any time.
 type Client struct {
 	process  process.Identity // at the other end, verified when the connection was made
 	uid      uint32
 	nspid    int
-	start    uint64 // in the probe's own /proc
+	start    uint64 // of the process, in clock ticks since boot
 	path     string
 	conn     *net.UnixConn
 	in       *lines
-	deadline time.Duration // for all but a flush
+	deadline time.Duration // of hello and stats; the other commands have their own
 	id       uint64
 	waiting  string // the command of request id, until its answer comes
 	last     bool   // the program exits: it has sent its last stats, unasked
@@ -88,7 +89,7 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 	return line.FlushResult, nil
 }
 
-// Foreign reports whether the probe belongs to another user, which only root can connect to.
+// Foreign reports whether the probe belongs to another user. Only root can connect to such a probe.
 func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }
 
 // question is a request as it is sent: a *request, or one of the types below.
@@ -109,8 +110,8 @@ type (
 
 // ask sends a request, waits for its answer and checks it, all within one deadline.
 //
-// At most one request is outstanding: a probe that was stopped finds one request
-// when it continues, not one for each second, and its late answer is the newest.
+// At most one request is outstanding. A probe that was stopped and continues
+// therefore finds one request, not one for each second, and its answer is current.
 func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into response, check func() error) error {
 	cmd := q.head().Cmd
 	if err := ctx.Err(); err != nil {

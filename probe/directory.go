@@ -59,7 +59,7 @@ func openDirectory(path string, owner uint32) (*directory, error) {
 	return root.directory(path, owner)
 }
 
-// root is the open root directory of a process or of this program, or why it is not open.
+// root is the root directory of a process or of this program. If it could not be opened, err says why.
 type root struct {
 	path string
 	fd   int
@@ -89,7 +89,7 @@ func (r root) directory(path string, owner uint32) (*directory, error) {
 	return checked(fd, filepath.Join(r.path, path), owner)
 }
 
-// open opens the directory path below the root. No link leads out of it.
+// open opens the directory path below the root. No symbolic link can lead out of the root.
 func (r root) open(path string) (int, error) {
 	if r.err != nil {
 		return -1, r.err
@@ -150,7 +150,8 @@ func notDirectory(path string, err error) error {
 	return fmt.Errorf("open %s: %w", path, err)
 }
 
-// checked checks owner and mode. It owns the descriptor.
+// checked makes a directory of a descriptor, if its owner and mode are right; otherwise it closes
+// the descriptor.
 func checked(fd int, path string, owner uint32) (*directory, error) {
 	d := &directory{path: path, file: os.NewFile(uintptr(fd), path)}
 	var st unix.Stat_t
@@ -171,8 +172,8 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 	return nil, err
 }
 
-// sockets lists the names of sockets and records, at most maxNames, and maxRecords records.
-// It reads maxNamesRead names of any kind.
+// sockets lists the names of sockets and records: at most maxNames in all, and at most maxRecords
+// records. It stops after maxNamesRead names of any kind.
 func (d *directory) sockets() (found []string, err error) {
 	const batch = 1024
 	records := 0

@@ -59,7 +59,7 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	})
 }
 
-// locked calls act with the lock, which a panic releases: Run must end.
+// locked calls act with the lock. It releases the lock even if act panics, because Run needs it to end.
 func (m *Monitor) locked(act func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +221,7 @@ func (m *Monitor) reap() {
 	}
 }
 
-// publish makes byProcess visible to readers without the lock. The lock is held.
+// publish makes the content of byProcess readable without the lock. The lock is held.
 func (m *Monitor) publish() {
 	probes := slices.SortedFunc(maps.Values(m.byProcess), func(a, b *probeProcess) int { return a.process.PID - b.process.PID })
 	m.published.Store(&probes)

@@ -26,7 +26,7 @@ type Finder struct {
 	listings listings      // of directories for temporary files
 }
 
-// NewFinder finds the probes of the user that runs this program, and for root those of every user.
+// NewFinder makes a Finder of the probes of the user that runs this program, or for root of every user's.
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
@@ -46,7 +46,7 @@ var errInherited = errors.New("the process has exited, and a child holds its soc
 //
 //	pid → last field of NSpid → /proc/PID/root + the process's directory → connect → is it that process?
 //
-// It refuses other users' processes.
+// It refuses other users' processes, unless this program runs as root.
 func (f *Finder) Open(pid int) (*Client, error) {
 	id, err := f.table.Identify(pid)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *Finder) fromEnvironment(pid, inner int) []string {
 }
 
 // runtimeOf returns the XDG_RUNTIME_DIR in a process's environment, "" if it has none.
-// Reading it may wait for a lock held by a process that hangs in the driver.
+// The read may wait for a lock that a process hanging in the driver holds.
 func (f *Finder) runtimeOf(pid int) (string, error) {
 	var buf [4 << 10]byte
 	content, err := process.ReadProc(f.proc+"/"+strconv.Itoa(pid)+"/environ", buf[:], environmentSize)

@@ -20,13 +20,13 @@ const Unnamed = "unnamed"
 type Holds struct {
 	TimeNS       int64         `json:"time_ns"` // Unix time of the reading in the probe process
 	Exact        bool          `json:"exact"`   // by blocks; false: by the sizes of tensors
-	Moving       bool          `json:"moving"`  // memory was allocated and freed meanwhile: what was not there all the time is unnamed
+	Moving       bool          `json:"moving"`  // memory was allocated or freed during the search: blocks that were not there all the time are unnamed
 	Devices      []DeviceHolds `json:"devices"`
 	Notes        []string      `json:"notes,omitempty"`
 	Milliseconds float64       `json:"ms,omitempty"`
 }
 
-// DeviceHolds is the memory of an allocator on one GPU. The parts sum to it.
+// DeviceHolds is the memory of an allocator on one GPU. The parts sum to AllocatedBytes.
 type DeviceHolds struct {
 	UUID           string         `json:"uuid"`
 	AllocatedBytes quantity.Bytes `json:"allocated_bytes"`

@@ -49,7 +49,7 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	fresh := listing{stamp: dir.stamp, at: time.Now()}
 	var err error
 	if fresh.names, err = dir.sockets(); err != nil {
-		fresh.stamp = stamp{} // to be read again
+		fresh.stamp = stamp{} // the next refresh reads the directory again
 	}
 	return fresh, err
 }
@@ -62,11 +62,11 @@ type listings struct {
 }
 
 const (
-	// A directory that changes all the time is listed at most this often: a thousand processes are
-	// searched for in turn. The next search finds what this one has missed.
+	// A directory that changes all the time is listed at most this often, because a thousand processes
+	// may be searched for in turn. The next search finds what this one has missed.
 	listInterval  = time.Second
-	maxListings   = 256  // containers each have one
-	maxRemembered = 1024 // names of one directory: anybody can make more
+	maxListings   = 256  // each container has a directory of its own
+	maxRemembered = 1024 // names of one directory; a longer list is not remembered
 )
 
 // in lists the names in a directory that begin with directoryName and a dash.

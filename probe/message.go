@@ -53,7 +53,7 @@ type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
-	Fresh bool    `json:"fresh,omitempty"` // in stats: a reading of now, not one that was given before
+	Fresh bool    `json:"fresh,omitempty"` // in stats: take a new reading, do not repeat an earlier one
 }
 
 func (r *request) head() *request { return r }
@@ -63,13 +63,13 @@ func (r *request) head() *request { return r }
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
-	Last  bool    `json:"last,omitempty"` // stats that were not asked for, as the program exits
+	Last  bool    `json:"last,omitempty"` // stats that nobody asked for, sent when the program exits
 	Error *Error  `json:"error,omitempty"`
 }
 
 func (r *reply) head() *reply { return r }
 
-// response is a reply, or one of those below.
+// response is a *reply, or one of the types below.
 type response interface{ head() *reply }
 
 // The answers that have fields of their own.

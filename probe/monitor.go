@@ -44,9 +44,9 @@ type Monitor struct {
 	changed    *sync.Cond
 	dirty      bool         // something has changed since the last scan
 	pending    int          // tasks, searches and first exchanges in progress
-	searching  int          // goroutines that search for pids among them
-	unsearched []int        // pids that are due, and that none of them has taken yet
-	wanted     map[int]bool // the pids that were listed and had no connection at the last scan or since
+	searching  int          // goroutines that search for pids; pending includes them
+	unsearched []int        // pids that are due, and that no search has taken yet
+	wanted     map[int]bool // listed pids that had no connection at the last scan, and have none since
 	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt
@@ -59,7 +59,7 @@ const (
 	defaultScanInterval = time.Second
 
 	maxProbes        = 2048
-	maxProbesPerUser = 1024 // so that no user takes all of root's
+	maxProbesPerUser = 1024 // so that no user takes all that root may read
 	maxSearches      = 48
 	maxNames         = 512 // sockets considered in one directory
 	maxRecords       = 64  // per directory and per user; a record can outlive its process
@@ -71,8 +71,8 @@ const (
 	joinTime = 500 * time.Millisecond
 )
 
-// NewMonitor makes a Monitor; Run starts it. A nil clock is time.Now. It scans the directories for sockets; without
-// any this user's, and for root everybody's.
+// NewMonitor makes a Monitor; Run starts it. A nil clock is time.Now. The Monitor scans the directories for sockets.
+// If directories is nil, it scans this user's, and as root every user's.
 func NewMonitor(finder *Finder, clock func() time.Time, directories []string) *Monitor {
 	m := &Monitor{
 		finder:       finder,
@@ -161,9 +161,10 @@ func (m *Monitor) Answers() []Answer {
 }
 
 // Ask asks every probe now, unless the last Ask was less than an interval ago.
-// Called together with a reading of the driver, it makes the two readings
-// comparable. Without it a probe is asked every other interval. A scan is made at the
-// same time: a timer of its own would wake the process once more a second. It never waits.
+// A caller that reads the driver at the same time gets two readings that can be
+// compared. Without Ask a probe is asked every other interval. Ask also starts a scan
+// if one is due: a timer for scans would wake the process once more a second. Ask
+// never waits.
 func (m *Monitor) Ask() {
 	if time.Since(time.Unix(0, m.scanned.Load())) >= m.scanInterval-m.scanInterval/20 {
 		m.wakeUp()
@@ -200,7 +201,7 @@ func (m *Monitor) scanNow() {
 func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // it will
+	default: // Run is about to scan
 	}
 }
 
@@ -244,7 +245,7 @@ func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult
 		}
 		return FlushResult{}, err
 	}
-	f := <-done // the job has the same context
+	f := <-done // this ends in time: the job has the same context
 	return f.result, f.err
 }
 
@@ -252,7 +253,7 @@ func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult
 func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
 	var asking sync.WaitGroup
 	for _, id := range processes {
-		asking.Go(func() { _, _ = m.give(ctx, id.Key(), job{fresh: true}) }) // an answer has its error
+		asking.Go(func() { _, _ = m.give(ctx, id.Key(), job{fresh: true}) }) // the probe's Answer has the error
 	}
 	asking.Wait()
 }

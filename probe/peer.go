@@ -21,8 +21,8 @@ func (d *directory) reach(name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
 }
 
-// connect never waits: it fails if the queue of a stopped server is full. It has
-// the rights of the directory's owner.
+// connect connects to a socket with the rights of the directory's owner. It never
+// waits: it fails if the queue of a stopped server is full.
 func (d *directory) connect(name string) (*net.UnixConn, error) {
 	path := filepath.Join(d.path, name)
 	var conn *net.UnixConn
@@ -42,7 +42,7 @@ func (d *directory) connect(name string) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// send writes a line, with a descriptor at its first byte.
+// send writes a line, and passes a descriptor with its first byte.
 func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	n, _, err := conn.WriteMsgUnix(line, unix.UnixRights(int(file.Fd())), nil)
 	if err == nil && n < len(line) {
@@ -63,8 +63,8 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	}
 	result := make(chan error)
 	go onOwnThread(func() {
-		// It fails for a container's root without CAP_SETUID, and for a user outside
-		// this user namespace. A probe accepts root as well.
+		// takeRights fails for a container's root without CAP_SETUID, and for a user
+		// outside this user namespace. A probe accepts root as well.
 		_ = takeRights(uid, gid)
 		result <- act()
 	})
@@ -90,8 +90,8 @@ func onOwnThread(act func()) {
 
 const unchanged = ^uintptr(0)
 
-// takeRights changes the effective IDs of this thread. The group comes first:
-// after the user's change there is no right to change it.
+// takeRights changes the effective IDs of this thread. The groups come first:
+// once the user ID has changed, the thread may not change them.
 func takeRights(uid, gid uint32) error {
 	for _, call := range [][4]uintptr{
 		{unix.SYS_SETGROUPS, 0, 0, 0},
@@ -128,7 +128,7 @@ func ownerOf(root string, pid int) (owner, error) {
 // parseOwner finds "Uid:\treal\teffective\t…" and "NSpid:\touter\t…\tinner".
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 //
-// procfs would be too slow: a box has thousands of processes to search.
+// The procfs package would be too slow: a box has thousands of processes to search.
 func parseOwner(status []byte) (owner, error) {
 	uids, pids := process.StatusFields(status, "Uid"), process.StatusFields(status, "NSpid")
 	if len(uids) < 2 || len(pids) == 0 {

@@ -82,7 +82,8 @@ const temporary = "/tmp"
 // directory from serving.
 func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
-// usualDirectories returns that user's directories if the process's environment is unknown.
+// usualDirectories returns the directories where a user's process may serve, if its environment is
+// unknown.
 func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }

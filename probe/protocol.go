@@ -12,7 +12,7 @@ import (
 // Version is the protocol's name and major version.
 const Version = "vramscope/1"
 
-// What a snapshot shows as probes report it.
+// The parts of a report that a snapshot shows as the probe reports them.
 type (
 	Allocator  = snapshot.Allocator
 	Pool       = snapshot.Pool
@@ -109,7 +109,7 @@ type Answer struct {
 	Process process.Identity
 	Hello   Hello
 	Report  Report
-	Since   time.Time // when the monitor found it
+	Since   time.Time // when the monitor found the process
 	// At is when the report was read, on the monitor's clock: the report's own time_ns, but never
 	// later than its arrival. Zero before the first report.
 	At time.Time
@@ -180,7 +180,7 @@ type Flushed struct {
 	BeforeBytes quantity.Bytes `json:"before_bytes"`
 	AfterBytes  quantity.Bytes `json:"after_bytes"`
 	FreedBytes  quantity.Bytes `json:"freed_bytes"`
-	// CollectedBytes are tensors that were in reference cycles, and went with Python's garbage.
+	// CollectedBytes is the memory of tensors in reference cycles that Python's collector freed.
 	CollectedBytes snapshot.Bytes `json:"collected_bytes,omitzero"`
 }
 

@@ -74,7 +74,7 @@ func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*pr
 
 var errOldRecord = errors.New("it is old: removed")
 
-// maxWords is how much of a command line is kept of a record.
+// maxWords is how many words of a record's command line are kept.
 const maxWords = 32
 
 // readRecord reads a regular file of the directory's owner, or removes it if it is old.
@@ -102,12 +102,13 @@ func readRecord(dir *directory, name string, now time.Time) (*recordLine, error)
 	return line, decode(content, line)
 }
 
-// recorded keeps a record, unless the monitor knows its process better. The lock is held.
+// recorded keeps a record, unless the monitor knows its process better or has too many already.
+// The lock is held.
 func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	if a.fail(err, recordTime); p == nil {
 		return
 	}
-	a.notBefore = time.Now().Add(recordTime) // to remove it
+	a.notBefore = time.Now().Add(recordTime) // readRecord removes it then
 	records, hello := 0, &p.answer.Load().Hello
 	for key, known := range m.byProcess {
 		answer := known.answer.Load()

@@ -10,9 +10,9 @@ import (
 )
 
 // Relayed is what a process's probe reported, as a daemon passes it on to the monitors of
-// other users: numbers, and names that many programs share. Nothing else is passed on, such
-// as addresses and texts that the program chose. It has no capabilities, because only the
-// process's own user may act on the process.
+// other users: numbers, and names that many programs share. Nothing else is passed on: no
+// addresses, and no texts that the program chose. A relayed process has no capabilities,
+// because only its own user may act on it.
 type Relayed struct {
 	PID       int       `json:"pid"`
 	StartTime uint64    `json:"start_time_ticks"`
@@ -22,7 +22,8 @@ type Relayed struct {
 	Devices   []Device  `json:"devices"`
 }
 
-// Relay returns what other users may read of the answers. It leaves out probes without a report.
+// Relay returns what other users may read of the answers. It leaves out probes without a report, and
+// processes that are foreign or have exited.
 func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {
@@ -76,13 +77,13 @@ func NumbersOf(a *Allocator) Allocator {
 	return out
 }
 
-// CommonKind and CommonRuntime return the names that vramscope's own probes use; any other name,
-// which a program has chosen, becomes "other".
+// CommonKind returns the kind of an allocator if vramscope's own probes use that kind. Any other
+// kind, which a program may have chosen, becomes "other".
 func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }
 
-// CommonRuntime returns the name of a library.
+// CommonRuntime returns the name of a runtime if vramscope's own probes use it, otherwise "other".
 func CommonRuntime(name string) string {
 	return common(name, "PyTorch", "CuPy", "RMM", "JAX", "TensorFlow", "CUDA")
 }
@@ -105,7 +106,8 @@ func Release(version string) string {
 
 const longestRelease = 16
 
-// Answer checks what a daemon has passed on as the monitor checks a probe's own answer.
+// Answer returns the answer that a daemon has passed on, after the checks that a Monitor makes of a
+// probe's own answer.
 func (r *Relayed) Answer(now time.Time) (Answer, error) {
 	id := process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace}
 	if r.PID <= 0 || id.Foreign() {

@@ -42,8 +42,8 @@ func (m *Monitor) searchListed(ctx context.Context) {
 	m.startSearches(ctx)
 }
 
-// startSearches starts as many searches as may run at a time: a goroutine for each process
-// would take longer than its search. The lock is held.
+// startSearches starts as many searches as may run at a time, each for several processes: to start
+// a goroutine for each process would take longer than its search. The lock is held.
 func (m *Monitor) startSearches(ctx context.Context) {
 	for range min(maxSearches-m.searching, len(m.unsearched)) {
 		m.searching++
@@ -128,8 +128,8 @@ func (m *Monitor) findOthers() {
 	}
 }
 
-// parseUser reads a user ID as Directories writes it. With leading zeros one user
-// could have many directories.
+// parseUser reads a user ID as Directories writes it. It refuses leading zeros: with
+// them one user could have many directories.
 func parseUser(text string) (uint32, bool) {
 	uid, err := strconv.ParseUint(text, 10, 32)
 	return uint32(uid), err == nil && strconv.FormatUint(uid, 10) == text

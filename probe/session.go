@@ -48,7 +48,7 @@ const (
 	reconnectTime = time.Minute
 	// Hello is repeated, since a program may import another library at any time.
 	helloInterval = 30 * time.Second
-	// It is repeated more often if the program has registered caches, whose sizes change.
+	// Hello is repeated more often if the program has registered caches, whose sizes change.
 	cachesInterval = 5 * time.Second
 )
 
@@ -64,8 +64,8 @@ type session struct {
 	fresh    []chan<- flushed // the callers of Renew wait on these
 }
 
-// run asks until the connection breaks, and returns why, or the context ends.
-// It calls first after every exchange.
+// run asks for stats until the connection breaks or the context ends. It returns
+// why the connection broke, or nil. It calls first after every exchange.
 func (s *session) run(ctx context.Context, first func()) error {
 	defer func() { _ = s.client.Close() }()
 	defer s.renewed()
@@ -185,7 +185,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// flush answers the job even if it panics, because the caller waits.
+// flush runs a job. It answers even if it panics, because the caller waits.
 func (s *session) flush(j job) error {
 	f := flushed{err: errClosed}
 	defer func() { j.done <- f }()

@@ -46,8 +46,8 @@ const SnapshotSize = 16 << 20
 // writes it into memory: if root passed it a descriptor of the file itself, it could fill root's disk.
 const maxForeignSnapshot = 1 << 30
 
-// How long a snapshot may take. A later map would be outdated; a pickle of a
-// long history takes its time.
+// How long a snapshot may take. A later map would be outdated. A pickle with a
+// long history takes minutes.
 const (
 	segmentsDeadline = 10 * time.Second
 	snapshotDeadline = 10 * time.Minute

@@ -16,9 +16,9 @@ import (
 	"vramscope/internal/process"
 )
 
-// Python is a Python with PyTorch in it, and whose rights it is run with.
+// Python is a Python interpreter with PyTorch, and the user with whose rights it is run.
 type Python struct {
-	Connected bool // the kernel did not let it be without a network
+	Connected bool // it ran with a network, because the kernel did not allow it to run without one
 
 	path      string   // of the interpreter
 	site      string   // the directory that torch is in
@@ -52,7 +52,7 @@ func Of(pid int) (*Python, error) {
 	}
 	p.paths = append(filepath.SplitList(process.ValueOf(environment, "PYTHONPATH")), p.site)
 	if err := p.owned(of); err != nil || p.uid != 0 {
-		return p, err // with the rights that it has itself
+		return p, err // it is run with the rights of the process
 	}
 	return p, p.owned(slices.Concat(p.paths, []string{of, path})...)
 }
@@ -67,7 +67,7 @@ func Named(ctx context.Context, name string) (*Python, error) {
 		return nil, err
 	}
 	p := &Python{path: path, libraries: os.Getenv("LD_LIBRARY_PATH"), paths: filepath.SplitList(os.Getenv("PYTHONPATH"))}
-	environment := filepath.Dir(filepath.Dir(path)) // of a virtual environment, which -S leaves out
+	environment := filepath.Dir(filepath.Dir(path)) // a virtual environment, if it is one; -S leaves it out
 	files := slices.Concat(p.paths, []string{path, filepath.Dir(path), environment, environment + "/pyvenv.cfg"})
 	if err := p.owned(files...); err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ class Trace:
         if any(tuple(one.get("pool_id", one.get("segment_pool_id", (0, 0)))) != (0, 0) for one in history + segments):
             raise Refusal("part of it is in a private pool, as CUDA graphs have one")
         self.begin = now = self.reserved = sum(s["total_size"] for s in segments) - sum(map(grown, history))
-        noted = emptied is not None and not self.begin  # else it is not known what they count from
+        noted = emptied is not None and not self.begin  # otherwise it is not known where the counts begin
         self.events, self.room, self.asked, count, live, lived = [], 0, None, 0, {}, {}
         for index, entry in enumerate(history):
             action, address = entry["action"], entry.get("addr")
@@ -57,7 +57,7 @@ class Trace:
             elif action == "oom":
                 self.room, self.asked = now + entry.get("device_free", address or 0), entry["size"]
                 if not noted and self.events[-1:] == [EMPTIED]:
-                    self.events.pop()  # the allocator has, for this allocation
+                    self.events.pop()  # the allocator emptied the cache itself, for this allocation
                 self.events.append((ALLOCATE, index, entry["size"], entry["stream"]))
                 break
             counted = action in ("alloc", "free_completed")
@@ -103,7 +103,7 @@ class Replay:
         self.torch, self.library, self.version, self.trace = torch, library, version, trace
 
     def run(self, *how):
-        """Returns what _run returns in a child process: each replay starts from nothing."""
+        """Calls _run in a child process, since each replay starts from nothing, and returns its answer."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -152,8 +152,8 @@ class Replay:
         return {"reserved": cuda.max_memory_reserved(), "allocated": cuda.max_memory_allocated(), "failed": failed, "at": at}
 
     def estimate(self, settings):
-        """Why the replay is only an estimate, None if it is exact: then the program's own settings
-        reserve what they did."""
+        """Returns why the replay is only an estimate, or None if it is exact: the program's own settings
+        then reserve in the replay what they reserved in the program."""
         if not self.trace.whole:
             return "it does not begin with the first allocation; what was live before is allocated first, in the order of the addresses"
         if self.trace.released:
@@ -180,8 +180,8 @@ class Replay:
 
 
 def fragmented(segments):
-    """Free memory that no flush frees: its segment, or its page in an expandable segment, has live
-    blocks."""
+    """Returns the bytes of free memory that no flush frees: live blocks share its segment, or its page
+    in an expandable segment."""
     total = 0
     for segment in segments:
         page = 2 << 20 if segment["segment_type"] == "small" else 20 << 20

@@ -1,7 +1,7 @@
 // Package whatif replays a trace of allocations through the user's own PyTorch, under other
 // settings of its allocator. It has no allocator of its own: a child process imports PyTorch on a
 // stand-in for the CUDA runtime (runtime/runtime.c) that only counts memory, and makes the trace's
-// requests (replay.py). docs/inside.md says what of it is exact.
+// requests (replay.py). docs/inside.md says how exact the replay is.
 package whatif
 
 import (
@@ -32,7 +32,7 @@ var script string
 //go:embed runtime-*.so.gz
 var standIns embed.FS
 
-// Settings are those that are tried by default. The first are PyTorch's own.
+// Settings are the settings that are tried by default. The first, "", stands for PyTorch's own.
 var Settings = []string{"", "expandable_segments:True", "max_split_size_mb:64", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6"}
 
 // Document is what `vramscope what-if --format json` writes.
@@ -48,10 +48,10 @@ type Document struct {
 type Device struct {
 	Ordinal  int             `json:"ordinal"` // as the program counts
 	Events   int             `json:"events"`
-	Estimate *schema.Text    `json:"estimate"` // why it is no more than that, null if it is exact
+	Estimate *schema.Text    `json:"estimate"` // why the replay is only an estimate; null if it is exact
 	Recorded quantity.Bytes  `json:"recorded_reserved_bytes"`
 	Failed   bool            `json:"recorded_out_of_memory"`
-	Asked    *quantity.Bytes `json:"recorded_failed_bytes"` // what that asked for
+	Asked    *quantity.Bytes `json:"recorded_failed_bytes"` // the size of the allocation that failed
 	Results  []Result        `json:"settings"`              // the program's own first
 }
 
@@ -62,15 +62,15 @@ type Result struct {
 	Allocated  quantity.Bytes `json:"allocated_bytes"`
 	Fragmented quantity.Bytes `json:"fragmented_bytes"` // when most was reserved
 	Failed     *bool          `json:"out_of_memory"`    // null if the GPU's size is not known
-	Smallest   *int           `json:"smallest_gpu_gib"` // that holds it
+	Smallest   *int           `json:"smallest_gpu_gib"` // of the common sizes, the smallest on which nothing fails; null if there is none
 }
 
-// sizes are those of common GPUs, in GiB. On a card with ECC a sixteenth of it cannot be used.
+// sizes are the sizes of common GPUs, in GiB. With ECC a sixteenth of a GPU's memory cannot be used.
 var sizes = []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 80, 96, 141, 192}
 
-// Replay replays the traces in a snapshot under their own settings and others, on a GPU of which
-// PyTorch has memory bytes, 0 if that is not known. outside is what else the process needs of a
-// GPU.
+// Replay replays the traces in a snapshot under their own settings and others. memory is how much of
+// the GPU PyTorch can use, 0 if that is not known. outside is how much else of a GPU the process
+// needs.
 func (p *Python) Replay(ctx context.Context, snapshot []byte, settings []string, memory, outside quantity.Bytes) (doc Document, err error) {
 	packed, err := standIns.ReadFile("runtime-" + runtime.GOARCH + ".so.gz")
 	library, broken := install.Unpack(packed)
