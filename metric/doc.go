@@ -6,10 +6,9 @@
 //	                                           └─→ Prometheus (exporter)
 //	                 Table ── name, unit, help ──┘
 //
-// Sensors holds what the driver reports of a GPU beside its memory. It travels
-// whole from nvml into the snapshot, so that no layer copies single fields. The
-// other metrics are fields of a snapshot; snapshot.GPU.Value and
-// snapshot.Process.Value read any of them by ID.
+// Sensors holds what the driver reports about a GPU besides its memory. It is passed as a whole
+// from nvml to the snapshot, so that no layer copies single fields. The other metrics are fields of
+// a snapshot; snapshot.GPU.Value and snapshot.Process.Value read any of them by ID.
 //
 // # Add a metric of a GPU
 //
@@ -20,8 +19,8 @@
 //  4. internal/fakedriver/state.go: a key of the fake driver's state file.
 //  5. internal/fakedriver/nvml/sensors.c: the function that answers with it.
 //
-// Then `make golden` rewrites what is generated: the keys in C, the JSON Schema,
-// the rows of docs/json.md and the golden files. The tests of nvml, schema and
-// metric go through Table, so they hold a new row too. Until
-// sampler/simulator/driver.go has it, the demo shows it as unknown.
+// Then `make golden` rewrites the generated parts: the keys in C, the JSON Schema, the rows of
+// docs/json.md and the golden files. The tests of nvml, schema and metric loop over Table, so they
+// cover a new row too. The demo shows the metric as unknown until sampler/simulator/driver.go sets
+// it.
 package metric

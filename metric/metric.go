@@ -14,15 +14,15 @@ type Metric struct {
 	Unit    Unit
 	Help    string
 	Of      Subject
-	Source  quantity.Source // who reports it; GPUs of unified memory and older drivers differ
+	Source  quantity.Source // who usually reports it; GPUs with unified memory and older drivers differ
 	History History
-	Live    Subject // only the latest value is kept: no history, no export
-	Digits  int     // binary digits that the history keeps; 0: whole numbers exactly
-	// Prometheus is the end of the exported name, in base units, or "" if the metric is not
-	// exported; ExportedAs returns the whole name.
+	Live    Subject // subjects of which only the latest value is kept: no history, no export
+	Digits  int     // significant bits that the history keeps; 0 keeps whole numbers exactly
+	// Prometheus is the end of the exported name, in base units. It is "" if the metric is not
+	// exported. ExportedAs returns the whole name.
 	Prometheus string
 
-	whole    func(*Sensors) *Int // one of these for a sensor
+	whole    func(*Sensors) *Int // a sensor has either this or fraction
 	fraction func(*Sensors) *Float
 }
 
@@ -39,33 +39,34 @@ const (
 	Joules         Unit = "joules"
 	Megahertz      Unit = "megahertz"
 	Number         Unit = "number"
-	State          Unit = "state" // a number that is no amount
+	State          Unit = "state" // a number that is not an amount
 )
 
-// Subject is a set of what a metric is measured for.
+// Subject is a set of the kinds of things that a metric is measured for.
 type Subject uint8
 
 // The subjects.
 const (
 	GPU Subject = 1 << iota
 	Process
-	Instance // a MIG instance; only the exporter names it
+	Instance // a MIG instance; used only by the exporter
 )
 
 // History says what the history keeps of a metric.
 type History uint8
 
-// What the history keeps: nothing; a series; or only the last value, because it does not change.
+// The history keeps nothing of a metric, a series, or only the last value because the metric does
+// not change.
 const (
 	Forgotten History = iota
 	Recorded
 	Constant
 )
 
-// FirstSensor is the first of the sensors; they reach up to Count.
+// FirstSensor is the first of the sensors. All metrics from it up to Count are sensors.
 const FirstSensor = Utilization
 
-// KeptOf lists the metrics of a subject that the history keeps in this way.
+// KeptOf lists the metrics of a subject that the history keeps in the given way.
 func KeptOf(of Subject, history History) []ID {
 	var ids []ID
 	for id := range Count {
@@ -84,7 +85,7 @@ var named = func() map[string]ID {
 	return ids
 }()
 
-// Named returns the metric of a name, Count if there is none.
+// Named returns the metric with the given JSON name, or Count if there is none.
 func Named(name string) ID {
 	if id, ok := named[name]; ok {
 		return id
@@ -92,7 +93,7 @@ func Named(name string) ID {
 	return Count
 }
 
-// Value returns a sensor's value, unknown also if it is not a finite number.
+// Value returns a sensor's value. A value that is not a finite number is unknown.
 func (s *Sensors) Value(id ID) Float {
 	switch m := &Table[id]; {
 	case m.whole != nil:
@@ -114,7 +115,7 @@ func (s *Sensors) Set(id ID, value Float) {
 	}
 }
 
-// Finite returns the sensors, each unknown if it is not a finite number.
+// Finite returns the sensors. Values that are not finite numbers are unknown.
 func (s Sensors) Finite() Sensors {
 	for id := FirstSensor; id < Count; id++ {
 		if m := &Table[id]; m.fraction != nil {
@@ -124,7 +125,7 @@ func (s Sensors) Finite() Sensors {
 	return s
 }
 
-// Finite returns a value, unknown if it is NaN or infinite.
+// Finite returns a value, or unknown if the value is NaN or infinite.
 func Finite(value Float) Float {
 	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
 		return Float{}
@@ -132,10 +133,10 @@ func Finite(value Float) Float {
 	return value
 }
 
-// Whole returns a value as the history keeps it: a whole number and, of a noisy metric, the binary
-// digits that the screen shows. A day of the others would take more room than all memory figures,
-// which are kept to the byte. A figure of more than 2^62 bytes is nonsense, and its digits are not
-// kept.
+// Whole returns a value as the history keeps it: rounded to a whole number and, for a noisy metric,
+// to the significant bits that the screen shows. A day of the dropped bits would take more room
+// than all memory figures, which are kept to the byte. Values beyond ±2^62 are nonsense and are
+// clamped.
 func (m *Metric) Whole(value float64) int64 {
 	v := int64(math.Round(min(max(value, -1<<62), 1<<62)))
 	drop := bits.Len64(uint64(max(v, 0))) - m.Digits
@@ -145,15 +146,15 @@ func (m *Metric) Whole(value float64) int64 {
 	return (v + 1<<(drop-1)) >> drop << drop
 }
 
-// Point is one bucket of a series: whole numbers in the metric's unit. Max keeps the height of a
-// spike.
+// Point is one bucket of a series. Its values are whole numbers in the metric's unit. Max shows the
+// height of a short spike.
 type Point struct {
-	Time           time.Time // the bucket's end, which belongs to it; its start does not
+	Time           time.Time // end of the bucket, which includes its end and excludes its start
 	Min, Max, Last int64
 	Known          bool // false if there was no sample
 }
 
-// Add adds a sample, the newest.
+// Add adds a sample that is newer than all others of the bucket.
 func (p *Point) Add(v int64) {
 	if !p.Known {
 		p.Min, p.Max = v, v

@@ -18,11 +18,11 @@ type ECC struct {
 
 // NVLink is one of a GPU's links to another GPU or to a switch.
 type NVLink struct {
-	Link       int                       `json:"link"` // the driver's number
+	Link       int                       `json:"link"` // the driver's number for the link
 	Active     bool                      `json:"active"`
 	Received   Int                       `json:"rx_bytes_per_second"` // of data, since the last reading
 	Sent       Int                       `json:"tx_bytes_per_second"`
-	Replays    quantity.Optional[uint64] `json:"replays"` // since the driver was loaded, as are the next
+	Replays    quantity.Optional[uint64] `json:"replays"` // replays, recoveries and CRC errors count since the driver was loaded
 	Recoveries quantity.Optional[uint64] `json:"recoveries"`
 	CRCErrors  quantity.Optional[uint64] `json:"crc_errors"`
 }

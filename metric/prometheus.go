@@ -32,7 +32,8 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
-// ExportedHelp returns the help in the exporter, where what is unknown has no series.
+// ExportedHelp returns the help text in the exporter. It has no remark about null, because an
+// unknown value has no series.
 func (m *Metric) ExportedHelp() string {
 	help, _, _ := strings.Cut(m.Help, "; `null`")
 	if m.Unit == Percent {
@@ -41,7 +42,7 @@ func (m *Metric) ExportedHelp() string {
 	return strings.ToUpper(help[:1]) + help[1:] + "."
 }
 
-// IsCounter reports whether an exported name is a counter's.
+// IsCounter reports whether an exported name is that of a counter.
 func IsCounter(name string) bool { return strings.HasSuffix(name, "_total") }
 
 // Base converts a value of the unit to Prometheus' base unit.
@@ -77,7 +78,7 @@ type Recorder struct {
 // ExportedID names a metric of the exporter.
 type ExportedID uint8
 
-// What is exported beside Table.
+// The exported metrics that are not in Table.
 const (
 	HostInfo ExportedID = iota
 	LastSample
@@ -166,11 +167,12 @@ var ExportTable = [ExportedCount]Exported{
 	ServerRequests:    {Name: "vramscope_server_requests", Labels: []string{"pid", "server"}, Help: "Requests that run or wait in a watched server, as reported by the server."},
 }
 
-// ProcessLabels returns the labels of processes beside uuid, of which some can be left out.
+// ProcessLabels returns the labels of a process's series, except uuid. Some of them can be left
+// out.
 func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
 
-// Labels returns the labels of a subject's series. A row of a process on a MIG instance has the
-// label mig, too.
+// Labels returns the labels of a subject's series. The series of a process on a MIG instance have
+// the label mig too.
 func (s Subject) Labels() []string {
 	switch s {
 	case GPU:

@@ -8,11 +8,11 @@ type (
 	Float = quantity.Optional[float64]
 )
 
-// ID names a metric. A saved history numbers its series by it, so new ones go to the end.
+// ID names a metric. A saved history numbers its series by ID, so new metrics go to the end.
 type ID uint8
 
-// The metrics. The first ones are memory, and of a process also its load; the
-// last ones are the sensors of a GPU.
+// The metrics. The first ones are memory, and the load and steps of a process. From Utilization on
+// they are the sensors of a GPU.
 const (
 	Used ID = iota
 	Allocated
@@ -68,7 +68,7 @@ const (
 	Count // how many there are
 )
 
-// Sensors is what the driver reports of a GPU beside its memory.
+// Sensors is what the driver reports about a GPU besides its memory.
 type Sensors struct {
 	Utilization         Int   `json:"utilization_percent"`
 	MemoryUtilization   Int   `json:"memory_utilization_percent"`

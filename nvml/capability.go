@@ -2,16 +2,16 @@ package nvml
 
 import "slices"
 
-// Capability is a call that a driver library has or lacks, for doctor.
+// Capability says whether a driver library has a call. The doctor command lists them.
 type Capability struct {
 	Name      string // "memory, without what the driver reserves"
 	Symbol    string // "nvmlDeviceGetMemoryInfo_v2"
 	Available bool
 }
 
-// symbol is an entry point of the library: an index of symbols. A call through
-// go-nvml's lazy binding to one that is missing ends the process, so each is looked
-// up once, and checked before every call.
+// symbol is an entry point of the library, as an index of symbols. go-nvml binds entry points
+// lazily, and a call to a missing one ends the process. So each entry point is looked up once, and
+// checked before every call.
 type symbol int
 
 // symbols lists the C name of each entry point and its purpose in words.
@@ -98,7 +98,8 @@ var (
 // symbolSet says which entry points a loaded library has.
 type symbolSet []bool
 
-// any reports whether the library has one of several entry points; go-nvml itself takes the newest.
+// any reports whether the library has at least one of several entry points; go-nvml calls the
+// newest of them.
 func (s symbolSet) any(choices ...symbol) bool {
 	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
@@ -111,10 +112,12 @@ func (s symbolSet) capabilities() []Capability {
 	return list
 }
 
-// essential are the calls without which nothing can be read: one of each group.
+// essential lists the calls without which nothing can be read. A library must have one of each
+// group.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
-// missing names the first essential call that the set lacks, "" if it has all of them.
+// missing names the first essential call that the set lacks. It returns "" if the set has all of
+// them.
 func (s symbolSet) missing() string {
 	for _, choices := range essential {
 		if !s.any(choices...) {

@@ -9,11 +9,11 @@ import (
 
 type Driver struct {
 	Version     string // kernel driver, "550.163.01"
-	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where unknown
-	LibraryPath string // where the loader found the library; "" where unknown
+	CUDAVersion string // highest CUDA version that it supports, "12.4"; "" if unknown
+	LibraryPath string // where the loader found the library; "" if unknown
 
-	// LibraryVersion is the driver release in the library's file name, which is known even if no
-	// driver answers; "" if the name has none.
+	// LibraryVersion is the driver release in the library's file name, "" if the name has none. It
+	// is known even if no driver answers.
 	LibraryVersion string
 }
 
@@ -22,16 +22,16 @@ type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
 	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read
 	Name     string // "NVIDIA H100 80GB HBM3"
-	PCIBusID string // "00000000:18:00.0", as nvidia-smi's -q names it: domain of 8 hex digits
+	PCIBusID string // "00000000:18:00.0", as nvidia-smi -q prints it, with a domain of 8 hex digits
 
-	Minor quantity.Optional[int] // of its device file, /dev/nvidia0
+	Minor quantity.Optional[int] // number of its device file: 0 for /dev/nvidia0
 
 	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
-	PowerLimit          quantity.Optional[float64] // W, enforced; the one in a Reading is newer
+	PowerLimit          quantity.Optional[float64] // W, enforced; a Reading has a newer value
 }
 
-// Nameless reports whether the GPU's UUID was never read, so that the GPU
-// cannot be recognised when it comes back.
+// Nameless reports whether the GPU's UUID was never read. Such a GPU cannot be recognised when it
+// comes back.
 func (d *Device) Nameless() bool { return d.UUID == unknownUUID(d.Index) }
 
 // Reading is one GPU at one moment.
@@ -40,16 +40,16 @@ type Reading struct {
 	Time   time.Time // when the memory figures were read
 
 	Memory         Memory
-	metric.Sensors // except the facts in Device
+	metric.Sensors // without those that are in Device
 	Throttle       quantity.Optional[Throttle]
 	ECC            metric.ECC
-	NVLinks        []metric.NVLink // in the driver's order; nil where there are none, or where they were not asked for
+	NVLinks        []metric.NVLink // in the driver's order; nil if there are none, or if they were not read
 	XIDs           []XID           // critical errors since the last reading
 	MIGEnabled     bool            // current MIG mode
 	Instances      []Instance      // MIG instances in NVML's order
 	Processes      []Process       // one entry per (pid, GPU instance, compute instance)
-	// ProcessesFrom and ProcessesTo are the times between which Processes were read; zero if they
-	// were read at Time.
+	// ProcessesFrom and ProcessesTo are the times between which Processes were read. They are zero
+	// if Processes were read at Time.
 	ProcessesFrom, ProcessesTo time.Time
 	// ProcessesError is why the process list could not be read; nil if it could.
 	ProcessesError error
@@ -59,9 +59,9 @@ type Reading struct {
 //
 //	Total = Used + Free + Reserved
 //
-// The older call (v1) counts reserved memory as used: Reserved is unknown then, and the Source of
-// Used is quantity.DriverV1. If a GPU uses the host's memory, these are the host's figures, and the
-// Source is quantity.System.
+// The older call (v1) counts reserved memory as used. Its Reserved is unknown, and the Source of
+// its Used is quantity.DriverV1. If a GPU uses the host's memory, the figures are the host's, and
+// their Source is quantity.System.
 type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }
@@ -69,7 +69,7 @@ type Memory struct {
 // Throttle is the set of reasons for lowered clocks: the bits of nvmlClocksEventReasons.
 type Throttle uint64
 
-// The reasons that count as throttling; idle and application settings do not.
+// The reasons that count as throttling. The bits for idle and application clocks do not.
 const (
 	ThrottlePowerCap        Throttle = 0x4
 	ThrottleHardware        Throttle = 0x8
@@ -96,7 +96,7 @@ type Instance struct {
 	Memory  Memory
 }
 
-// ProcessType is what kind of contexts a process has on a GPU.
+// ProcessType is the set of kinds of contexts that a process has on a GPU.
 type ProcessType uint8
 
 // The types, as a set: a process can be in the compute and the graphics list.
@@ -115,11 +115,11 @@ func (t ProcessType) String() string {
 }
 
 type Process struct {
-	PID           int // as the driver names it; may be of another pid namespace
+	PID           int // as the driver names it; may be from another pid namespace
 	Instance      InstanceID
 	Type          ProcessType
 	Used          quantity.Optional[quantity.Bytes]
-	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period, as are the next
+	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period, as are the next three
 	// MemoryUtilization is the share of time in which memory was read or written.
 	MemoryUtilization  quantity.Optional[int]
 	EncoderUtilization quantity.Optional[int]
@@ -128,7 +128,7 @@ type Process struct {
 
 // Options configure a Library. The zero value suits every box.
 type Options struct {
-	LibraryPath string           // libnvidia-ml.so.1 as the dynamic loader finds it where empty
-	Now         func() time.Time // time.Now where nil
-	Proc        string           // /proc where empty
+	LibraryPath string           // empty: libnvidia-ml.so.1, as the dynamic loader finds it
+	Now         func() time.Time // nil: time.Now
+	Proc        string           // empty: /proc
 }

@@ -72,8 +72,8 @@ import (
 //   - memory v2: go-nvml sends one form of the version field, and some drivers
 //     take only the other.
 //
-// The handle is never closed: go-nvml keeps the library open anyway, and a hung
-// call may return into it at any time.
+// The handle is never closed. go-nvml keeps the library open anyway, and a call that hangs may
+// return into the library at any time.
 type direct struct {
 	handle unsafe.Pointer
 	path   string      // as the loader found it
@@ -103,7 +103,7 @@ func openDirect(name string) (*direct, error) {
 		}
 	}
 	if d.path != "" {
-		d.file, _ = os.Stat(d.path) // without it a replacement is not noticed
+		d.file, _ = os.Stat(d.path) // if this fails, a replacement is not noticed
 	}
 	return d, nil
 }
@@ -115,7 +115,7 @@ func (d *direct) lookup(name string) unsafe.Pointer {
 	return C.dlsym(d.handle, cname)
 }
 
-// replaced reports whether the path now leads to another file than the one that was loaded.
+// replaced reports whether the path now leads to a file other than the one that was loaded.
 func (d *direct) replaced() bool {
 	if d.file == nil {
 		return false
@@ -127,8 +127,8 @@ func (d *direct) replaced() bool {
 	return !os.SameFile(d.file, now) || d.file.Size() != now.Size() || !d.file.ModTime().Equal(now.ModTime())
 }
 
-// release returns the driver release in the library's file name: "550.163.01" of
-// libnvidia-ml.so.550.163.01; "" if it has none.
+// release returns the driver release in the library's file name: "550.163.01" for
+// libnvidia-ml.so.550.163.01. It returns "" if the name has none.
 func (d *direct) release() string {
 	target, err := filepath.EvalSymlinks(d.path)
 	if err != nil {
@@ -141,7 +141,8 @@ func (d *direct) release() string {
 	return version
 }
 
-// list calls one of the process lists with room for capacity entries of unknown size.
+// list calls one of the process lists. The buffer has room for capacity entries of the largest
+// size.
 func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) (count int, ret gonvml.Return) {
 	n := C.uint(capacity)
 	ret = gonvml.Return(C.vramscope_list(call, device, &n, unsafe.Pointer(unsafe.SliceData(buffer))))

@@ -22,7 +22,7 @@ type Error struct {
 	Name   string // "ERROR_GPU_IS_LOST"
 	Call   string // "nvmlDeviceGetMemoryInfo_v2"
 	Kind   error  // one of the errors above, nil for codes without one
-	Detail string // the loader's message, say; may be empty
+	Detail string // for example the loader's message; may be empty
 }
 
 // Error implements error: "nvmlDeviceGetMemoryInfo_v2: ERROR_GPU_IS_LOST".

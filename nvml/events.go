@@ -6,13 +6,13 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// maxEvents limits what one reading takes from the driver's queue, so that a
-// GPU with endless errors is still read.
+// maxEvents limits how many events one reading takes from the driver's queue, so that a GPU with
+// endless errors is still read.
 const maxEvents = 32
 
-// readEvents collects the critical errors since the last reading. It comes first, because a lost
-// GPU gives its reason here, and its failures do not end the reading. The second reading
-// subscribes; a program that reads once needs no events.
+// readEvents collects the critical errors since the last reading. It runs first, because a lost GPU
+// reports the reason here. Its failures do not end the reading. Only the second reading subscribes
+// to events: a program that reads once needs none.
 func (r *reading) readEvents() {
 	if r.events == nil {
 		if r.readings > 0 && !r.eventless {
@@ -34,7 +34,7 @@ func (r *reading) readEvents() {
 	}
 }
 
-// subscribe makes the driver queue the GPU's critical errors. It is tried once.
+// subscribe makes the driver queue the GPU's critical errors. It tries only once.
 func (r *reading) subscribe() {
 	r.eventless = true
 	if !r.can(symEventSetCreate) || !r.can(symEventSetFree) || !r.can(symRegisterEvents) || !r.can(symSupportedEvents) {

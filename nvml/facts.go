@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Figures above these limits are markers for no value, or uninitialised memory.
+// Figures above these limits are marks for "no value", or uninitialised memory.
 const (
 	highestTemperature = 200       // °C
 	highestClock       = 100_000   // MHz
@@ -21,7 +21,7 @@ const (
 	highestLinkRate    = 1 << 42 // bytes/s
 )
 
-// intFigure accepts an unsigned figure up to a limit.
+// intFigure converts an unsigned figure. A figure above limit is unknown.
 func intFigure(raw, limit uint32) quantity.Optional[int] {
 	if raw > limit {
 		return quantity.Unknown[int]()
@@ -37,7 +37,7 @@ func watts(milliwatts uint32) quantity.Optional[float64] {
 	return quantity.From(float64(milliwatts)/1000, quantity.Driver)
 }
 
-// count accepts a 64-bit counter.
+// count converts a 64-bit counter, unknown if the driver has no value.
 func count(raw uint64) quantity.Optional[uint64] {
 	if raw == valueNotAvailable {
 		return quantity.Unknown[uint64]()
@@ -45,7 +45,7 @@ func count(raw uint64) quantity.Optional[uint64] {
 	return quantity.From(raw, quantity.Driver)
 }
 
-// cudaVersion writes the driver's 12040 as "12.4"; "" for an impossible number.
+// cudaVersion writes the driver's 12040 as "12.4". It returns "" for an impossible number.
 func cudaVersion(number int) string {
 	if number < 1000 || number > 1_000_000 {
 		return ""
@@ -66,7 +66,7 @@ func pciBusID(s string, domain, bus, device uint32) string {
 func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
 
 // profile returns the part of a MIG device's name after "MIG": "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG
-// 3g.40gb". For a name without such a part it is composed of slices and memory.
+// 3g.40gb". If the name has no such part, profile composes it from slices and memory.
 func profile(name string, slices int, memoryMiB uint64) string {
 	if _, tail, ok := strings.Cut(name, " MIG "); ok {
 		return strings.TrimSpace(tail)

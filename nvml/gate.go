@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// gate keeps initialisation and calls apart. NVML's init and shutdown are
-// process-wide, and a call that hangs in the driver cannot be cancelled: while a
-// call holds the lock for reading, nothing is opened or closed.
+// gate keeps initialisation and calls apart. NVML's init and shutdown are process-wide, and a call
+// that hangs in the driver cannot be cancelled. So nothing is opened or closed while a call holds
+// the lock for reading.
 type gate struct {
 	calls sync.RWMutex
 	open  bool
@@ -16,7 +16,8 @@ type gate struct {
 // callTime is how long begin waits for calls to end. A measurement of throughput takes 40 ms.
 const callTime = 100 * time.Millisecond
 
-// enter counts a call in; leave follows. It fails while the library is not open.
+// enter starts a call, which leave ends. It fails if the library is not open, or is being opened or
+// closed.
 func (g *gate) enter() error {
 	if !g.calls.TryRLock() {
 		return ErrBusy

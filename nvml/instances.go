@@ -14,9 +14,9 @@ const (
 	maxSlices    = 64
 )
 
-// readInstances reads the MIG devices each time, because administrators create
-// and destroy them while the GPU runs. An instance without readable numbers is
-// left out: no process can be assigned to it.
+// readInstances reads the MIG devices in each reading, because administrators create and destroy
+// them while the GPU runs. It leaves out an instance whose numbers cannot be read: no process can
+// be assigned to it.
 func (r *reading) readInstances() {
 	r.instances = r.instances[:0]
 	if !r.result.MIGEnabled || !r.can(symMIGHandle) || !r.can(symMIGCount) || !r.can(symGPUInstance) || !r.can(symComputeInstance) {

@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Library is the driver's library. Its methods may be called from any
-// goroutine; Read of different GPUs at once is its normal use.
+// Library is the driver's library. Its methods may be called from any goroutine. Several GPUs are
+// usually read at once.
 //
 // go-nvml binds a process to one library, so a process has one Library. After a driver upgrade only
 // a new process can load the new library: see NeedsRestart.
@@ -29,8 +29,8 @@ type Library struct {
 	complete atomic.Bool            // see Complete
 	details  atomic.Bool            // see Details
 	alone    atomic.Bool            // see WithoutProcesses
-	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
-	known    map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
+	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls that have entered it
+	known    map[int]Device         // by index: the facts of the last Open, for a GPU that is lost at the next
 }
 
 // loaded is the library with its entry points.
@@ -46,7 +46,7 @@ type loaded struct {
 type processList struct {
 	symbol   symbol
 	call     unsafe.Pointer
-	promised int // size of its structs by the header of its time
+	promised int // size of its structs that the version of the call promises
 	kind     ProcessType
 }
 
@@ -64,10 +64,11 @@ func New(options Options) *Library {
 	}
 }
 
-// Open loads the library if that has not happened, initialises it, and lists the GPUs that this
-// user may see; a box without GPUs is no error. An open library is initialised again. It fails with
-// ErrBusy while a Read is outstanding, with ErrLibraryNotFound, ErrDriverNotLoaded,
-// ErrVersionMismatch and other errors of the driver; the Driver then still describes the library.
+// Open loads the library if it is not loaded yet, initialises it, and lists the GPUs that this user
+// may see. A box without GPUs is not an error. If the library is open, Open initialises it again.
+// Open fails with ErrBusy while a Read is outstanding, and with ErrLibraryNotFound,
+// ErrDriverNotLoaded, ErrVersionMismatch or another error of the driver. If the library was loaded,
+// the Driver describes it even if Open fails.
 func (l *Library) Open() (Driver, []Device, error) {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -100,8 +101,8 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// Capabilities lists the calls that vramscope uses, and whether the loaded
-// library has them; nil before the library was found.
+// Capabilities lists the calls that vramscope uses, and whether the loaded library has them. It
+// returns nil before the library was found.
 func (l *Library) Capabilities() []Capability {
 	if lib := l.loaded.Load(); lib != nil {
 		return lib.symbols.capabilities()
@@ -109,15 +110,16 @@ func (l *Library) Capabilities() []Capability {
 	return nil
 }
 
-// NeedsRestart reports whether only a new process can overcome an error of Open or Read: the kernel
-// driver's version differs from the loaded library's, and the library on disk is new. If the
-// library on disk has not changed the upgrade is unfinished, and a restart would not help.
+// NeedsRestart reports whether only a new process can overcome an error of Open or Read. That is so
+// if the versions of the kernel driver and the loaded library differ, and the library on disk is a
+// new one. If the library on disk has not changed, the upgrade is unfinished and a restart would
+// not help.
 func (l *Library) NeedsRestart(err error) bool {
 	lib := l.loaded.Load()
 	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()
 }
 
-// load loads the library and looks its entry points up, once.
+// load loads the library and looks up its entry points, once.
 func (l *Library) load() (*loaded, error) {
 	if lib := l.loaded.Load(); lib != nil {
 		return lib, nil
@@ -144,7 +146,8 @@ func (l *Library) load() (*loaded, error) {
 	return lib, nil
 }
 
-// addList takes the newest version of a process list; the oldest has the short structs.
+// addList adds the newest version of a process list that the library has. The oldest version has
+// the short structs.
 func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	for _, choice := range []symbol{newest, older, oldest} {
 		if !l.symbols[choice] {
@@ -160,7 +163,7 @@ func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	}
 }
 
-// start initialises the library and reads what does not change.
+// start initialises the library and reads the facts that do not change.
 func (l *Library) start() (Driver, []Device, error) {
 	lib, err := l.load()
 	if err != nil {
@@ -183,7 +186,7 @@ func (l *Library) start() (Driver, []Device, error) {
 	return driver, devices, nil
 }
 
-// describe fills in the versions; one that the driver refuses stays empty.
+// describe fills in the versions. A version that the driver refuses stays empty.
 func (l *Library) describe(lib *loaded, driver *Driver) {
 	if lib.symbols[symDriverVersion] {
 		if version, ret := l.api.SystemGetDriverVersion(); ret == gonvml.SUCCESS {
@@ -207,5 +210,5 @@ func (l *Library) shutdown() {
 		g.unsubscribe()
 	}
 	l.gpus = nil
-	_ = l.api.Shutdown() // either the driver has let go, or it had already gone
+	_ = l.api.Shutdown() // an error means that the driver has already gone
 }

@@ -16,11 +16,11 @@ import (
 // maxGPUs is more than any machine has; a larger count is nonsense.
 const maxGPUs = 256
 
-// list finds the GPUs and reads what does not change.
+// list finds the GPUs and reads the facts that do not change.
 //
-// A GPU that this user may not see (a device cgroup, say) is left out, as in
-// nvidia-smi. A lost one stays in the list, with the facts of an earlier Open,
-// so that its line on the screen shows why it has no figures.
+// A GPU that this user may not see, for example because of a device cgroup, is left out, as in
+// nvidia-smi. A lost GPU stays in the list, with the facts of the last Open, so that its line on
+// the screen shows why it has no figures.
 func (l *Library) list(lib *loaded) ([]Device, error) {
 	total, ret := l.api.DeviceGetCount()
 	if ret != gonvml.SUCCESS {
@@ -59,7 +59,7 @@ func (l *Library) list(lib *loaded) ([]Device, error) {
 	return devices, nil
 }
 
-// lost stands for a GPU for which the driver returns only an error.
+// lost returns the entry for a GPU for which the driver returns only an error.
 func (l *Library) lost(index int, err error) *gpu {
 	device, ok := l.known[index]
 	if !ok {
@@ -68,8 +68,8 @@ func (l *Library) lost(index int, err error) *gpu {
 	return &gpu{device: device, absent: err}
 }
 
-// identify opens a GPU by index and reads its facts. Only the UUID is required;
-// another fact that the driver refuses stays empty or unknown.
+// identify opens a GPU by index and reads its facts. Only the call for the UUID must succeed; any
+// other fact that the driver refuses stays empty or unknown.
 func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	handle, ret := l.api.DeviceGetHandleByIndex(index)
 	if ret != gonvml.SUCCESS {

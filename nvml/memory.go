@@ -15,13 +15,13 @@ const valueNotAvailable = ^uint64(0)
 // largestMemory is more than any GPU has; a figure above it is nonsense.
 const largestMemory = uint64(quantity.PiB)
 
-// memoryAnswer is what a memory call wrote, unchecked.
+// memoryAnswer holds the unchecked results of a memory call.
 type memoryAnswer struct {
 	total, reserved, free, used uint64
 }
 
-// figure accepts a byte count of the driver, unless it is the not-available mark
-// or more than limit.
+// figure converts the driver's byte count. It returns unknown for the not-available mark and for a
+// count above limit.
 func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantity.Bytes] {
 	if raw == valueNotAvailable || raw > limit || raw > largestMemory {
 		return quantity.Unknown[quantity.Bytes]()
@@ -30,7 +30,7 @@ func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantit
 }
 
 // memoryOf converts the answer of a memory call. Version 2 (quantity.Driver) counts the driver's own
-// memory separately, version 1 (quantity.DriverV1) as used.
+// memory separately; version 1 (quantity.DriverV1) counts it as used.
 func memoryOf(a memoryAnswer, source quantity.Source) Memory {
 	var m Memory
 	if a.total > 0 {
@@ -43,7 +43,7 @@ func memoryOf(a memoryAnswer, source quantity.Source) Memory {
 	return m
 }
 
-// limitOf returns the limit of each part of a memory.
+// limitOf returns the largest possible value of a part of a memory.
 func limitOf(m Memory) uint64 {
 	if total, ok := m.Total.Value(); ok {
 		return uint64(total)
@@ -51,8 +51,8 @@ func limitOf(m Memory) uint64 {
 	return largestMemory
 }
 
-// integratedNames are parts of the names of GPUs without memory of their own,
-// for drivers that lack the BAR1 call.
+// integratedNames are parts of the names of GPUs that share the host's memory, for drivers that lack
+// the BAR1 call.
 var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu"}
 
 // namedIntegrated reports whether a name belongs to a chip that shares the host's memory.
@@ -60,8 +60,9 @@ func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hostMemory returns the memory of a GPU that shares the host's; unknown if meminfo cannot tell.
-// Free is MemAvailable, because the kernel frees page cache for a GPU allocation as for any other.
+// hostMemory returns the memory of a GPU that shares the host's memory. It is unknown if meminfo
+// cannot be read. Free is MemAvailable, because the kernel frees page cache for a GPU allocation as
+// it does for any other.
 func hostMemory(proc string) Memory {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {

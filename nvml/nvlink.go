@@ -17,22 +17,21 @@ type linkState struct {
 	active bool
 }
 
-// The fields of one link, in the order in which they are asked for. One call reads the
-// fields of all links; the scope of each is its link.
-// Source: nvml.h, NVML_FI_DEV_NVLINK_*
+// The fields of one link, in the order in which they are requested. One call reads the fields of all
+// links; the scope of each field is its link. Source: nvml.h, NVML_FI_DEV_NVLINK_*
 var linkFields = [...]uint32{
 	gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
 	gonvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, gonvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY, gonvml.FI_DEV_NVLINK_ERROR_DL_CRC,
 }
 
-// links holds the answers of the last two readings: the driver counts KiB since it was loaded, so a
-// rate needs two.
+// links holds the answers of the last two readings. The driver counts KiB since it was loaded, so a
+// rate needs two readings.
 type links struct {
 	now, before []gonvml.FieldValue
 }
 
 // readLinkStates reads which links the GPU has, and which of them are up. A GPU without NVLink refuses
-// the first question.
+// the first call.
 func (r *reading) readLinkStates(states []linkState) []linkState {
 	for link := range gonvml.NVLINK_MAX_LINKS {
 		if !r.can(symNVLinkState) {
@@ -90,7 +89,7 @@ func (r *reading) readLinks() {
 	s.NVLinkSent, s.NVLinkReceived, s.NVLinkErrors = sent, received, errors
 }
 
-// rate returns the bytes a second of a field since the last reading, by the driver's clock.
+// rate returns the bytes per second of a field since the last reading, by the driver's clock.
 func (l *links) rate(at int) metric.Int {
 	now := &l.now[at]
 	i := slices.IndexFunc(l.before, func(v gonvml.FieldValue) bool { return v.FieldId == now.FieldId && v.ScopeId == now.ScopeId })

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle lists the
-// processes of all instances to privileged users only; others read the list of each instance.
+// askProcesses reads the process lists and does not merge them. Under MIG, the GPU's own handle lists the processes
+// of all instances only to privileged users. For other users, askProcesses reads the lists of each instance.
 func (r *reading) askProcesses() ([]Process, error) {
 	list, err := r.askLists(r.processes[:0], r.pointer, true)
 	if err == nil || !r.result.MIGEnabled || r.err != nil {
@@ -36,19 +36,19 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
-// listsAsked holds the last answers of the graphics and the MPS list.
+// listsAsked remembers the last time that the graphics and the MPS list were read, and what they depend on.
 type listsAsked struct {
 	at          time.Time
-	compute     int            // processes in the compute list, then
-	unexplained quantity.Bytes // used memory beyond theirs
+	compute     int            // processes in the compute list at that time
+	unexplained quantity.Bytes // used memory that these processes did not account for, in MiB
 	empty       [maxLists]bool
 }
 
 const maxLists = 3
 
-// askLists appends the processes of the compute, graphics and MPS lists. It fails if the compute
-// list does; many GPUs refuse the others. For a whole GPU, a list that was empty is read again when
-// processes come or go in the compute list, when used memory appears that it does not explain, and otherwise rarely.
+// askLists appends the processes of the compute, graphics and MPS lists. It fails only if the compute list does,
+// because many GPUs refuse the other two. A list of a whole GPU that was empty is skipped. It is read again when the
+// compute list grows or shrinks, when the unexplained used memory changes, and otherwise every rareInterval.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
@@ -98,9 +98,8 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
 }
 
-// fill makes a call fill the buffer with structs of a size, and returns how many it has written.
-// Before the call each byte of the buffer is mark. The buffer grows a limited number of times if
-// the driver asks for more room.
+// fill makes call fill the buffer with structs of the given size, and returns how many it has written. Each byte of
+// the buffer is mark before the call. If the driver asks for more room, the buffer grows, a limited number of times.
 func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml.Return)) (count int, ret gonvml.Return) {
 	capacity := max(len(r.buffer)/size, firstProcesses)
 	for range maxTries {
@@ -120,8 +119,7 @@ func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml
 	return 0, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
-// readUtilization reads how busy each process kept the GPU. The driver does not report that under
-// MIG.
+// readUtilization reads how busy each process kept the GPU. The driver does not report this under MIG.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {
 		return

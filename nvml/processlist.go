@@ -13,12 +13,12 @@ import (
 //
 //	16 bytes  pid, memory                            first calls
 //	24 bytes  pid, memory, GPU and compute instance  _v2 and _v3
-//	32 bytes  … and protected memory                 _v3 of the first 535 drivers, until it was taken back
+//	32 bytes  … and protected memory                 _v3 of the first 535 drivers, later removed
 //
-// and some drivers write a different size from what their call's version promises
-// (https://github.com/NVIDIA/go-nvml/issues/75, https://github.com/XuehaiPan/nvitop/pull/79). So a
-// buffer has room for the largest and is filled with a pattern before the call; the size follows
-// from how much of it the driver has overwritten.
+// Some drivers write a size other than the one that the version of their call promises
+// (https://github.com/NVIDIA/go-nvml/issues/75, https://github.com/XuehaiPan/nvitop/pull/79). So the buffer
+// has room for the largest size and is filled with a pattern before the call. The size follows from how
+// much of the pattern the driver has overwritten.
 const (
 	strideV1     = 16
 	strideV2     = 24
@@ -27,9 +27,9 @@ const (
 )
 
 const (
-	// firstProcesses is enough for nearly every GPU, whose list then costs one call.
+	// firstProcesses is enough for nearly every GPU, so that its list takes one call.
 	firstProcesses = 64
-	// maxProcesses limits the buffer for a driver that keeps asking for more.
+	// maxProcesses limits the buffer if a driver keeps asking for more.
 	maxProcesses = 1 << 14
 	// maxTries limits how often a list that outgrows its buffer is read again.
 	maxTries = 5
@@ -38,10 +38,9 @@ const (
 // noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked
-// for and some slack, because the list may have grown again by then, but at least twice the last
-// capacity, because some drivers ask for too little. It returns false if there should be no further
-// try.
+// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE. It is what the driver asked
+// for plus some slack, because the list may grow in the meantime. It is at least twice the last capacity,
+// because some drivers ask for too little. nextCapacity returns false if there should be no further try.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= maxProcesses {
 		return 0, false
@@ -50,9 +49,9 @@ func nextCapacity(capacity, asked int) (int, bool) {
 	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
-// stride returns the size of the count structs that the driver has written into a buffer filled
-// with the pattern. If what was written fits no known size, it is the size that the call's
-// version promises.
+// stride returns the size of the count structs that the driver has written into a buffer filled with the
+// pattern. If the written part fits no known size, stride returns promised, the size that the version of
+// the call promises.
 func stride(buffer []byte, count, promised int) int {
 	if count <= 0 || count*strideDetail > len(buffer) {
 		return promised
@@ -62,8 +61,8 @@ func stride(buffer []byte, count, promised int) int {
 		written--
 	}
 	for _, size := range []int{strideV1, strideV2, strideDetail} {
-		// The last field of a struct may end in bytes that look like the
-		// pattern; its first byte is past the next smaller size.
+		// The last field of a struct may end in bytes that look like the pattern, but its first byte lies
+		// beyond the next smaller size.
 		if written <= count*size && written > count*size-8 {
 			return size
 		}
@@ -71,9 +70,8 @@ func stride(buffer []byte, count, promised int) int {
 	return promised
 }
 
-// appendProcesses decodes count structs. Instance numbers are used in MIG mode
-// only: elsewhere drivers leave marks or zeros there. Entries that name no
-// process are left out; their memory shows as unattributed.
+// appendProcesses decodes count structs. It uses instance numbers only in MIG mode: otherwise drivers leave
+// marks or zeros there. It leaves out entries without a pid; their memory shows as unattributed.
 func appendProcesses(list []Process, buffer []byte, count, size int, kind ProcessType, mig bool) []Process {
 	for i := range min(count, len(buffer)/size) {
 		entry := buffer[i*size : (i+1)*size]
@@ -94,7 +92,7 @@ func appendProcesses(list []Process, buffer []byte, count, size int, kind Proces
 	return list
 }
 
-// instanceID returns the instance with a pair of numbers, the zero InstanceID if there is none.
+// instanceID returns the instance with a pair of numbers, or the zero InstanceID if there is none.
 func instanceID(gpu, compute uint32) InstanceID {
 	if gpu == noInstance {
 		return InstanceID{}
@@ -105,9 +103,9 @@ func instanceID(gpu, compute uint32) InstanceID {
 	return InstanceID{MIG: true, GPU: gpu, Compute: compute}
 }
 
-// mergeProcesses makes one entry for each (pid, instance) of overlapping lists, in place: the types
-// add up, and the largest known memory counts, because each list has the whole process's memory.
-// Memory above limit becomes unknown. The result is sorted by pid and instance.
+// mergeProcesses merges overlapping lists in place into one entry for each (pid, instance). An entry has
+// the types of all its duplicates, and the largest known memory, because each list has the memory of the
+// whole process. Memory above limit becomes unknown. The result is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
 	sorted.Stable(list, func(a, b Process) int {
 		if order := cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU), cmp.Compare(a.Instance.Compute, b.Instance.Compute)); order != 0 || a.Instance.MIG == b.Instance.MIG {

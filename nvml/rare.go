@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// rareInterval is how often things are read that rarely change: modes, limits, error counts, links.
+// rareInterval is the time between readings of what rarely changes: modes, limits, error counts, links.
 //
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
@@ -20,7 +20,7 @@ import (
 //	  every 10 s       energy (3 ms of CPU on an H200), PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
 const rareInterval = 10 * time.Second
 
-// rare holds a GPU's last answers to the questions that are asked rarely.
+// rare holds the last answers to a GPU's rare calls.
 type rare struct {
 	at         time.Time
 	details    bool
@@ -31,21 +31,21 @@ type rare struct {
 	links      []linkState
 }
 
-// Details makes Read read every metric, for a page about one GPU or for a recording.
-// Otherwise the metrics that only these need are unknown.
+// Details makes Read read every metric, for a page about one GPU or for a recording. Without it, the metrics that only
+// these need are unknown.
 func (l *Library) Details(wanted bool) { l.details.Store(wanted) }
 
 // WithoutProcesses makes Read skip the processes, for a program that shows only GPUs.
 func (l *Library) WithoutProcesses() { l.alone.Store(true) }
 
-// due reports whether something that was read at a time is to be read again.
+// due reports whether a value that was read at the given time should be read again.
 func due(now, at time.Time) bool {
 	age := now.Sub(at)
 	return age >= rareInterval || age < 0
 }
 
-// readRare reads what rarely changes, or takes the last answers. It comes before the figures
-// whose meaning depends on MIG.
+// readRare reads what rarely changes, or takes the last answers. It runs before the calls whose meaning depends on the
+// MIG mode.
 func (r *reading) readRare() {
 	kept := &r.rare
 	if r.details == kept.details && !due(r.started, kept.at) {
@@ -78,7 +78,7 @@ func (r *reading) readRare() {
 	}
 }
 
-// readModes reads the counter of energy, limits, modes and the state of the memory's rows.
+// readModes reads the energy counter, the highest clocks, BAR1, the modes and the state of the memory's rows.
 func (r *reading) readModes() {
 	s := &r.result.Sensors
 	if millijoules, ok := ask(r, symEnergy, r.handle.GetTotalEnergyConsumption); ok && millijoules < highestEnergy*1000 {
@@ -132,7 +132,7 @@ func (r *reading) readPCIeLink() {
 	}
 }
 
-// video reads how busy the video encoder or decoder is, per cent.
+// video reads how busy the video encoder or decoder is, in per cent.
 func (r *reading) video(call symbol, get func() (percent, period uint32, ret gonvml.Return)) metric.Int {
 	if percent, ok := ask(r, call, func() (uint32, gonvml.Return) { percent, _, ret := get(); return percent, ret }); ok {
 		return intFigure(percent, 100)
@@ -143,7 +143,7 @@ func (r *reading) video(call symbol, get func() (percent, period uint32, ret gon
 // readDetails reads the changing metrics that only Details asks for.
 func (r *reading) readDetails() {
 	if !r.details {
-		r.links.now = r.links.now[:0] // the next rate would be over all the time until then
+		r.links.now = r.links.now[:0] // otherwise the next rate would be the mean over the whole pause
 		return
 	}
 	r.readUnlisted()

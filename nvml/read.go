@@ -22,7 +22,7 @@ type gpu struct {
 	pointer unsafe.Pointer // the same handle, for direct calls
 	absent  error          // why there is no handle; nil if there is one
 
-	busy        atomic.Bool // a reading is under way; what follows belongs to it
+	busy        atomic.Bool // a reading is under way, which owns the fields below
 	readings    uint64
 	bareVersion bool // memory v2 takes the bare version number
 	buffer      []byte
@@ -44,14 +44,15 @@ type reading struct {
 	lib     *loaded
 	started time.Time
 	result  Reading
-	err     *Error // the first answer that ends the reading
-	details bool   // everything is wanted: see Details
+	err     *Error // the first error that ends the reading
+	details bool   // read every metric: see Details
 }
 
-// Read takes one reading of a GPU, in which a field that the driver refuses is unknown. Read fails
-// if the GPU or the driver is gone, and if the memory call fails other than by a refusal; the
-// Reading then holds only the critical errors that came before. It fails with ErrUninitialized
-// before Open, and with ErrBusy while Open, Close or another Read of the same GPU is under way.
+// Read takes one reading of a GPU. A field that the driver refuses is unknown. Read fails if the
+// GPU or the driver is gone, or if the memory call fails in a way that is not a refusal. The
+// Reading then holds only the critical errors that were read before. Read fails with
+// ErrUninitialized before Open, and with ErrBusy while Open, Close or another Read of the same GPU
+// is under way.
 func (l *Library) Read(device Device) (Reading, error) {
 	result, err := l.read(device)
 	if err != nil {
@@ -79,7 +80,7 @@ func (l *Library) read(device Device) (Reading, error) {
 	return r.run()
 }
 
-// run makes the calls. Memory is the first figure that is read, and its time is the reading's time.
+// run makes the calls. Time is the moment just after the memory was read.
 func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
@@ -102,7 +103,7 @@ func (r *reading) run() (Reading, error) {
 	return r.result, nil
 }
 
-// can reports whether the library has one of several calls and the reading has not ended.
+// can reports whether the reading goes on and the library has at least one of several calls.
 func (r *reading) can(choices ...symbol) bool {
 	return r.err == nil && r.lib.symbols.any(choices...)
 }
@@ -119,7 +120,7 @@ func (r *reading) ok(call symbol, ret gonvml.Return) bool {
 	return false
 }
 
-// ask makes one call, if it can be made, and reports whether it succeeded.
+// ask makes a call if the library has it, and reports whether it succeeded.
 func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer T, ok bool) {
 	if !r.can(call) {
 		return answer, false
@@ -128,7 +129,7 @@ func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer 
 	return answer, r.ok(call, ret)
 }
 
-// readMemory reads the GPU's memory. Every failure but a refusal ends the reading.
+// readMemory reads the GPU's memory. Any failure that is not a refusal ends the reading.
 func (r *reading) readMemory() Memory {
 	memory, call, ret := r.askMemory(r.handle, r.pointer)
 	if r.ok(call, ret) {
@@ -164,13 +165,13 @@ func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memor
 	answer, ret = handle.GetMemoryInfo()
 	memory := memoryOf(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used}, quantity.DriverV1)
 	if ret == gonvml.SUCCESS && !memory.Total.Known() {
-		// GPUs without memory of their own report success and nothing.
+		// GPUs without memory of their own report success and no figures.
 		ret = gonvml.ERROR_NOT_SUPPORTED
 	}
 	return memory, last, ret
 }
 
-// askMemoryV2 remembers which of the two forms of the version the driver takes.
+// askMemoryV2 calls memory v2, and remembers which form of the version field the driver takes.
 func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, gonvml.Return) {
 	answer, ret := r.lib.memoryV2(r.lib.memoryCall, pointer, r.bareVersion)
 	if ret == gonvml.ERROR_ARGUMENT_VERSION_MISMATCH || ret == gonvml.ERROR_INVALID_ARGUMENT {
@@ -183,8 +184,8 @@ func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, gonvml.Retu
 	return answer, ret
 }
 
-// integrated reports whether the GPU has no memory of its own: by its name, or because it also
-// lacks BAR1, the window through which a host reaches a GPU's memory.
+// integrated reports whether a GPU that refuses the memory call has no memory of its own. Its name
+// tells, or that it also lacks BAR1, the window through which a host reaches a GPU's memory.
 // Source: nvidia-smi -q of a GB10, https://github.com/hashicorp/nomad-device-nvidia/pull/87
 func (r *reading) integrated() bool {
 	if namedIntegrated(r.device.Name) {
@@ -199,7 +200,7 @@ func (r *reading) integrated() bool {
 
 var errNotAsked = errors.New("not asked")
 
-// readProcesses reads who is on the GPU and how busy each is.
+// readProcesses reads the processes on the GPU, and how busy each of them is.
 func (r *reading) readProcesses() {
 	if r.alone.Load() {
 		r.result.ProcessesError = errNotAsked

@@ -48,8 +48,8 @@ var kinds = map[gonvml.Return]error{
 	gonvml.ERROR_LIB_RM_VERSION_MISMATCH: ErrVersionMismatch,
 }
 
-// endsReading reports whether a code makes further calls to this GPU useless.
-// Every other failure costs one field only.
+// endsReading reports whether a code makes further calls to this GPU useless. After any other
+// failure only one field is unknown.
 func endsReading(c gonvml.Return) bool {
 	switch c {
 	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED, gonvml.ERROR_TIMEOUT, gonvml.ERROR_LIBRARY_NOT_FOUND,
@@ -60,7 +60,8 @@ func endsReading(c gonvml.Return) bool {
 	}
 }
 
-// refusesField reports whether a code refuses a figure, as opposed to failing to read it.
+// refusesField reports whether a code means that the driver refuses a figure, not that reading it
+// failed.
 func refusesField(c gonvml.Return) bool {
 	return errors.Is(kinds[c], ErrNotSupported) || errors.Is(kinds[c], ErrNoPermission)
 }

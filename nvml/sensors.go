@@ -33,7 +33,7 @@ func (r *reading) readLoad() {
 	}
 }
 
-// readUnlisted reads the changing metrics that no table of GPUs shows.
+// readUnlisted reads the changing metrics that the list of GPUs does not show.
 func (r *reading) readUnlisted() {
 	if percent, ok := ask(r, symFan, r.handle.GetFanSpeed); ok {
 		r.result.Fan = intFigure(percent, 200) // per cent of the intended speed, which a fan may exceed
@@ -68,7 +68,7 @@ func (r *reading) readThrottle() {
 	}
 }
 
-// readECC reads the mode and the errors since the driver was loaded.
+// readECC reads the ECC mode, and the errors since the driver was loaded.
 func (r *reading) readECC() {
 	if !r.can(symECCMode) {
 		return

@@ -20,32 +20,32 @@ import (
 // (https://docs.nvidia.com/deploy/nvml-api, nvmlDeviceGetPcieThroughput).
 const throughputInterval = 2 * time.Second
 
-// throughputHold is how long a measurement is used if no newer one comes.
+// throughputHold is how long a measurement is used if there is no newer one.
 const throughputHold = 2*throughputInterval + time.Second
 
 // throughputTimeout is how long a complete reading waits for a measurement.
 const throughputTimeout = 500 * time.Millisecond
 
-// throughput measures a GPU's PCIe throughput beside the readings, which take
-// the latest result and do not wait.
+// throughput measures a GPU's PCIe throughput in parallel with the readings, which take the latest
+// result and do not wait.
 //
 //	Read ── start, at most every 2 s ──→ measure (40 ms, own goroutine)
 //	  ↑                                     │
 //	  └─────────── received, sent ──────────┘
 //
-// A measurement counts as a call at the library's gate, so that nothing is
-// closed under it. One that hangs in the driver is never started again.
+// A measurement counts as a call at the library's gate, so the library is not closed during it. If
+// a measurement hangs in the driver, no further one is started.
 type throughput struct {
 	mu             sync.Mutex
 	pending        chan struct{} // closed at the end of the measurement under way; nil while there is none
 	started        time.Time
 	measured       time.Time
 	received, sent metric.Int
-	panic          *panics.Caught // of the measurement: the next reading panics with it
+	panic          *panics.Caught // caught in a measurement; the next reading panics with it
 }
 
-// Complete makes Read wait for each GPU's first PCIe throughput, which takes
-// some 40 ms, for a program that reads once.
+// Complete makes Read wait for the first PCIe throughput of each GPU, which takes some 40 ms. It is
+// for programs that read once.
 func (l *Library) Complete() { l.complete.Store(true) }
 
 // readThroughput takes the latest throughput and starts the next measurement if it is due.

@@ -4,8 +4,8 @@ package nvml
 
 import "fmt"
 
-// Library is the driver's library in a build that cannot load it: Open and Read fail with
-// ErrNoCgo, so that this is not mistaken for a box without a driver.
+// Library stands in for the driver's library in a build that cannot load it. Open and Read fail
+// with ErrNoCgo, so that such a build is not mistaken for a box without a driver.
 type Library struct{}
 
 func New(Options) *Library { return &Library{} }

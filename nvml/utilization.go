@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// utilizationStride is the size of nvmlProcessUtilizationSample_t: pid, CPU
-// timestamp in µs, and the per cents of SM, memory, encoder and decoder.
+// utilizationStride is the size of nvmlProcessUtilizationSample_t: pid, CPU timestamp in µs, and
+// the utilisation of SM, memory, encoder and decoder in per cent.
 const utilizationStride = 32
 
 // utilizationHold is how long a sample stays valid. The driver samples each process separately,
@@ -21,25 +21,26 @@ const utilizationHold = 4 * time.Second
 //
 //	driver ── samples newer than since ──→ add ──→ assign: per cent, 0 or unknown
 type utilization struct {
-	since   uint64              // µs, the newest timestamp seen: the driver is asked for newer ones
+	since   uint64              // µs, the newest timestamp so far: the driver is asked for newer samples
 	samples []utilizationSample // by pid
 }
 
 type utilizationSample struct {
 	pid       int
-	percent   [4]int // SM, memory, encoder, decoder; -1: nonsense
+	percent   [4]int // SM, memory, encoder, decoder; -1 if invalid
 	timestamp uint64
 	taken     time.Time
 }
 
-// wallClock is the smallest timestamp that is a wall-clock time in µs: the year 2001. If a
-// driver counts from the boot, a sample's time is when it was received.
+// wallClock is the smallest timestamp that is a wall-clock time in µs: the year 2001. Smaller
+// timestamps count from the boot; such a sample gets the time at which it was received.
 const wallClock = 1_000_000_000_000_000
 
 // add adds count structs of an answer. Values above 100 per cent are dropped: some drivers return
 // uninitialised entries (https://github.com/Syllo/nvtop/issues/110).
 func (u *utilization) add(buffer []byte, count int, now time.Time) {
-	// After a timestamp ahead of the clock, the driver would report no samples until that time.
+	// A timestamp in the future is not accepted: the driver would then report no samples until that
+	// time.
 	latest := uint64(max(now.Add(time.Minute).UnixMicro(), 0))
 	for i := range min(count, len(buffer)/utilizationStride) {
 		entry := buffer[i*utilizationStride:]
@@ -77,8 +78,8 @@ func (u *utilization) forget(now time.Time) {
 }
 
 // assign sets the utilisation of each process of a list. A process without a sample was idle if
-// other processes of the GPU have samples or the whole GPU was idle; else it stays unknown, as the
-// driver reports nothing of it (it may be in another container).
+// another process of the list has a sample, or if the whole GPU was idle. Otherwise its utilisation
+// stays unknown, because the driver reports nothing about it (it may be in another container).
 func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	percent, known := whole.Value()
 	idle := known && percent == 0 || slices.ContainsFunc(list, func(p Process) bool {

@@ -13,9 +13,9 @@ type Fleet struct {
 	Schema    string      `json:"schema"`
 	Time      Time        `json:"time"` // by the engine's clock
 	Source    Text        `json:"source"`
-	Simulated bool        `json:"simulated"` // some of it is
+	Simulated bool        `json:"simulated"` // whether any figure is simulated
 	View      string      `json:"view"`
-	Queries   Text        `json:"queries"` // recorded or raw; null: no engine is asked
+	Queries   Text        `json:"queries"` // "recorded" or "raw"; null if no engine is asked
 	Totals    FleetTotals `json:"totals"`
 	Lines     []FleetLine `json:"lines"` // worst first
 	Problems  []Text      `json:"problems"`
@@ -26,16 +26,17 @@ type FleetTotals struct {
 	Boxes           snapshot.Int   `json:"boxes"`
 	BoxesDown       snapshot.Int   `json:"boxes_down"`
 	GPUs            snapshot.Int   `json:"gpus"`
-	Own             bool           `json:"own"` // used memory and its parts are those of the processes of the filter's users and jobs
+	Own             bool           `json:"own"` // used memory and its parts count only the processes of the filter's users and jobs
 	Memory          Memory         `json:"memory"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 }
 
-// FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its GPUs
-// together. For a user or a job box is null, too: used memory and its parts are those of the
-// processes, the other figures those of the GPUs on which they run.
+// FleetLine is a line about a GPU, a box, a user or a job. For a box, gpu and uuid are null and the
+// figures are of all its GPUs together. For a user or a job, box is null too. Its used memory and
+// the parts of it are those of its processes; the other figures are those of the GPUs on which they
+// run.
 type FleetLine struct {
 	Box                Text           `json:"box"`
 	Target             Text           `json:"target"` // what names the box to the source
@@ -58,7 +59,7 @@ type FleetLine struct {
 	User               Text           `json:"user"`
 	Program            Text           `json:"program"`
 	Job                Text           `json:"job"`
-	Boxes              snapshot.Int   `json:"boxes"` // set for a user or a job, like jobs
+	Boxes              snapshot.Int   `json:"boxes"` // boxes and jobs are set only for a user or a job
 	Jobs               snapshot.Int   `json:"jobs"`
 	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // GPUs that hold memory and run nothing
 }
@@ -83,7 +84,7 @@ type FleetHeadroom struct {
 	Answer     string         `json:"answer"`
 	GPUsJudged int            `json:"gpus_judged"`
 	Boxes      []FleetRoom    `json:"boxes"`   // at most 50 of each verdict
-	Nearest    []FleetNear    `json:"nearest"` // where no box has room
+	Nearest    []FleetNear    `json:"nearest"` // only if no box has room
 	Problems   []Text         `json:"problems"`
 }
 
@@ -94,11 +95,10 @@ type FleetRoom struct {
 	Verdict string `json:"verdict"`
 }
 
-// FleetNear is a box without room that comes near to having it, after a flush of the processes
-// there.
+// FleetNear is a box that has no room, but would nearly have it after a flush of its processes.
 type FleetNear struct {
 	Box        Text           `json:"box"`
 	Target     Text           `json:"target"`
-	GPUs       int            `json:"gpus"`        // GPUs with room
-	ShortBytes quantity.Bytes `json:"short_bytes"` // on the fullest of the others that the job would have
+	GPUs       int            `json:"gpus"`        // GPUs with room after a flush
+	ShortBytes quantity.Bytes `json:"short_bytes"` // what is missing, after a flush, on the fullest of the GPUs that the job would get
 }

@@ -82,7 +82,8 @@ type Prediction struct {
 	Upper95Bytes   quantity.Bytes `json:"upper95_bytes"`
 }
 
-// Holder has device files open and is not in the driver's list.
+// Holder is a process that has the driver's device files open and is not in the driver's list of
+// processes.
 type Holder struct {
 	PID     int  `json:"pid"`
 	User    Text `json:"user"`
@@ -144,12 +145,12 @@ func MemoryOf(m snapshot.Memory) Memory {
 	case m.Used.Known():
 		out.Source = Text(m.Used.Source().String())
 	case m.Total.Source() == quantity.Probe:
-		out.Source = Text(quantity.Probe.String()) // there is no driver: its process knows the card
+		out.Source = Text(quantity.Probe.String()) // without a driver, a probe reports the size
 	}
 	return out
 }
 
-// FullInOf converts a time to full, nil if there is none.
+// FullInOf converts a time to full. It returns nil if there is none.
 func FullInOf(full *snapshot.FullIn) *FullIn {
 	if full == nil {
 		return nil

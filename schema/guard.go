@@ -38,11 +38,11 @@ type Row struct {
 	ComputeInstance *uint32 `json:"compute_instance"`
 }
 
-// GuardStanding is what the guard thinks of a process.
+// GuardStanding is how the guard ranks a process, and why it does not flush the process now.
 type GuardStanding struct {
 	Process    Row            `json:"process"`
 	Importance int            `json:"importance"`
-	Order      int            `json:"order"` // 0: it is not flushed now
+	Order      int            `json:"order"` // 0: not flushed now
 	Reason     Text           `json:"reason"`
 	FreesBytes quantity.Bytes `json:"frees_bytes"`
 	StaysBytes snapshot.Bytes `json:"stays_bytes"`
@@ -69,7 +69,7 @@ type Decision struct {
 type GuardDocument struct {
 	Schema    string       `json:"schema"`
 	Decisions []Decision   `json:"decisions"`
-	Replay    *GuardReplay `json:"replay"` // null except for guard replay
+	Replay    *GuardReplay `json:"replay"` // null in guard log
 }
 
 // GuardReplay is what a policy would have done over a recording.
@@ -79,7 +79,7 @@ type GuardReplay struct {
 	ObservedSeconds float64        `json:"observed_seconds"`
 	Flushes         int            `json:"flushes"`
 	FreedBytes      quantity.Bytes `json:"freed_bytes"`
-	StayedBytes     quantity.Bytes `json:"stayed_bytes"` // a minute after
+	StayedBytes     quantity.Bytes `json:"stayed_bytes"` // what was still free a minute after each flush
 	CameBack        int            `json:"came_back"`
 	BelowWithout    int            `json:"times_below_without"`
 	BelowWith       int            `json:"times_below_with"`
@@ -88,7 +88,7 @@ type GuardReplay struct {
 	OutOfMemory     int            `json:"out_of_memory_events"`
 }
 
-// GuardOf returns a guard's state; nil if there is none.
+// GuardOf converts a guard's state. It returns nil if there is none.
 func GuardOf(g *snapshot.Guard) *Guard {
 	if g == nil {
 		return nil
@@ -103,7 +103,7 @@ func GuardOf(g *snapshot.Guard) *Guard {
 	}
 }
 
-// DecisionsOf returns decisions, in their order.
+// DecisionsOf converts decisions and keeps their order.
 func DecisionsOf(decisions []snapshot.GuardDecision) []Decision { return List(decisions, decisionOf) }
 
 func decisionOf(d *snapshot.GuardDecision) Decision {
@@ -120,7 +120,7 @@ func decisionOf(d *snapshot.GuardDecision) Decision {
 	return out
 }
 
-// RowOf identifies a row.
+// RowOf converts the identity of a row.
 func RowOf(id snapshot.RowID) Row {
 	row := Row{PID: id.Process.PID, StartTimeTicks: id.Process.StartTime, PIDNamespace: id.Process.Namespace, GPUUUID: id.GPUUUID}
 	if id.Instance.MIG {
@@ -129,11 +129,11 @@ func RowOf(id snapshot.RowID) Row {
 	return row
 }
 
-// mostGuarded bounds the lists of a guard that comes from outside.
+// mostGuarded limits the length of each list in a guard document from outside.
 const mostGuarded = 4096
 
-// Restore returns the state that a document describes; nil if it describes none.
-// Texts of a document from outside are cleaned.
+// Restore returns the guard's state that the document describes, or nil if g is nil. It cleans the
+// texts, because a document may come from outside.
 func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {
 		return nil

@@ -45,14 +45,14 @@ type Place struct {
 	Flushable         []Flushable    `json:"flushable"`
 }
 
-// LowPoint is the least that will be free.
+// LowPoint is the forecast of the least free memory.
 type LowPoint struct {
 	MedianBytes  quantity.Bytes `json:"median_bytes"`
 	Lower80Bytes quantity.Bytes `json:"lower80_bytes"`
 	Upper80Bytes quantity.Bytes `json:"upper80_bytes"`
 }
 
-// Flushable is a process that a flush would make free memory.
+// Flushable is a process of which a flush would free memory.
 type Flushable struct {
 	PID             int            `json:"pid"`
 	StartTime       Time           `json:"start_time"`

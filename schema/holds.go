@@ -8,7 +8,7 @@ import (
 // HoldsDocument is what `vramscope holds --format json` writes.
 type HoldsDocument struct {
 	Schema string `json:"schema"`
-	Time   Time   `json:"time"` // of the reading
+	Time   Time   `json:"time"` // when the process was read
 	Host   string `json:"host"`
 	Holds  Holds  `json:"holds"`
 }
@@ -24,7 +24,8 @@ type Holds struct {
 	Devices []HoldsDevice `json:"devices"`
 }
 
-// HoldsDevice is the part on one GPU or MIG instance. The classes sum to the allocated memory.
+// HoldsDevice is the part of Holds on one GPU or MIG instance. The classes sum to the allocated
+// memory.
 type HoldsDevice struct {
 	GPU            snapshot.Int   `json:"gpu"`
 	UUID           string         `json:"uuid"`
@@ -33,7 +34,7 @@ type HoldsDevice struct {
 	Classes        []HeldClass    `json:"classes"`
 }
 
-// HeldClass is what one class holds.
+// HeldClass is the memory that one class of holders holds.
 type HeldClass struct {
 	Class  string                   `json:"class"`
 	Bytes  quantity.Bytes           `json:"bytes"`

@@ -19,11 +19,11 @@ type LeaseDocument struct {
 
 // Lease is a promise of GPU memory, or a claim that waits for one.
 type Lease struct {
-	ID         Text           `json:"id"`    // null: another user's
-	State      string         `json:"state"` // held, waiting
+	ID         Text           `json:"id"`    // null for another user's lease
+	State      string         `json:"state"` // "held" or "waiting"
 	NeedBytes  quantity.Bytes `json:"need_bytes"`
 	Count      int            `json:"count"`
-	Importance int            `json:"importance"` // by the configuration; it orders the claims that wait
+	Importance int            `json:"importance"` // from the configuration; it orders the claims that wait
 	User       Text           `json:"user"`
 	PID        *int           `json:"pid"`
 	Command    Text           `json:"command"`
@@ -35,12 +35,12 @@ type Lease struct {
 	GPUs       []LeasedGPU    `json:"gpus"`
 	Before     *int           `json:"before"`
 	Standing   Text           `json:"standing"` // what a waiting claim lacks, in words
-	Note       Text           `json:"note"`     // what is wrong with it
+	Note       Text           `json:"note"`     // what is wrong with the lease
 }
 
 // LeasedGPU is a GPU or MIG instance of a lease.
 type LeasedGPU struct {
-	GPU       Text           `json:"gpu"` // "4", "5:1"
+	GPU       Text           `json:"gpu"` // "4", or "5:1" for a MIG instance
 	UUID      string         `json:"uuid"`
 	UsedBytes snapshot.Bytes `json:"used_bytes"` // by the lease's processes; null if that is not known
 }

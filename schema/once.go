@@ -7,7 +7,7 @@ import (
 // Unlisted is the state of a GPU that only a probe names.
 const Unlisted snapshot.GPUState = "unlisted"
 
-// Head begins a document about a box.
+// Head holds the first fields of every document about one box.
 type Head struct {
 	Schema    string `json:"schema"`
 	Time      Time   `json:"time"`
@@ -39,7 +39,8 @@ type Driver struct {
 	MemoryCall  Text   `json:"memory_call"`
 }
 
-// Probes counts processes by their probes.
+// Probes counts the processes whose probe answers, and those that may have a probe which was not
+// asked yet.
 type Probes struct {
 	Answering int `json:"answering"`
 	Unasked   int `json:"unasked"`
@@ -50,7 +51,7 @@ type HostMemory struct {
 	UsedBytes  snapshot.Bytes `json:"used_bytes"`
 }
 
-// Alert is a warning that stands.
+// Alert is an alert that stands.
 type Alert struct {
 	Kind     string `json:"kind"`
 	Severity string `json:"severity"`
@@ -112,7 +113,8 @@ func alertOf(a *snapshot.Alert) Alert {
 	return out
 }
 
-// AlertVersion is the schema of the document that [alerts] exec gets on standard input.
+// AlertVersion is the schema of AlertDocument, which the command in [alerts] exec reads from
+// standard input.
 const AlertVersion = "vramscope/alert/1"
 
 // AlertDocument is an alert at the moment it was raised (docs/daemon.md).
@@ -121,12 +123,13 @@ type AlertDocument struct {
 	Alert   Alert    `json:"alert"`
 	GPU     *GPU     `json:"gpu"`
 	Process *Process `json:"process"`
-	// Dropped counts the alerts since the command last ran for which it was not run, because
+	// Dropped is the number of alerts, since the command last ran, for which it was not run because
 	// there were too many.
 	Dropped int `json:"dropped"`
 }
 
-// AlertOf returns an alert of a snapshot, with its GPU and its process as they are then.
+// AlertOf returns the document about an alert of a snapshot. It has the alert's GPU and process as
+// they are in that snapshot.
 func AlertOf(snap *snapshot.Snapshot, a *snapshot.Alert) AlertDocument {
 	doc := AlertDocument{Head: HeadOf(AlertVersion, snap), Alert: alertOf(a)}
 	if g := snap.GPU(a.GPUUUID); g != nil {

@@ -118,7 +118,7 @@ type Probe struct {
 	Source           string                   `json:"source"`
 }
 
-// Server is what the watched server of a process reports of itself.
+// Server is what a watched server reports about itself, on the row of one of its processes.
 type Server struct {
 	PID         int                     `json:"pid"`
 	Name        Text                    `json:"name"`
@@ -167,7 +167,7 @@ func processOf(p *snapshot.Process) Process {
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
 			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
 			Rejected: Text(p.Probe.Rejected), ClaimedBytes: p.Probe.Claimed,
-			Source: map[bool]string{true: "daemon", false: "process"}[p.Probe.ByDaemon], // who asked it
+			Source: map[bool]string{true: "daemon", false: "process"}[p.Probe.ByDaemon], // who asked the probe
 		}
 	}
 	return out

@@ -24,7 +24,8 @@ type Report struct {
 	Comparison    *ReportComparison `json:"comparison"`
 }
 
-// ReportPeriod is the time that a report is about. Time without samples does not count as recorded.
+// ReportPeriod is the time that a report covers. RecordedSeconds leaves out the time without
+// samples.
 type ReportPeriod struct {
 	From            Time    `json:"from"`
 	To              Time    `json:"to"`
@@ -49,7 +50,7 @@ type ReportGPU struct {
 	Timeline           []ReportPoint  `json:"timeline"`
 }
 
-// ReportMemory sums up a GPU's memory over time; null is unknown.
+// ReportMemory sums up a GPU's memory over time; unknown parts are null.
 type ReportMemory struct {
 	Used       *ReportAmount `json:"used"`
 	Allocated  *ReportAmount `json:"allocated"`
@@ -60,7 +61,7 @@ type ReportMemory struct {
 	Free       *ReportAmount `json:"free"`
 }
 
-// ReportTotal is all GPUs together; recorded_seconds is the sum of theirs.
+// ReportTotal sums up all GPUs; RecordedSeconds is the sum over them.
 type ReportTotal struct {
 	RecordedSeconds    float64        `json:"recorded_seconds"`
 	Memory             ReportMemory   `json:"memory"`
@@ -71,8 +72,8 @@ type ReportTotal struct {
 	Failures           ReportFailures `json:"failures"`
 }
 
-// ReportAmount is memory over time: GiB·h, and per cent of the GPU's capacity
-// while it was recorded.
+// ReportAmount is memory over time, in GiB·h and in per cent of the capacity while the GPU was
+// recorded.
 type ReportAmount struct {
 	GiBHours float64        `json:"gib_hours"`
 	Percent  snapshot.Float `json:"percent"`
@@ -84,13 +85,14 @@ type ReportFailures struct {
 	OutOfMemoryPerHour snapshot.Float           `json:"out_of_memory_per_hour"`
 	Retries            quantity.Optional[int64] `json:"alloc_retries"`
 	RetriesPerHour     snapshot.Float           `json:"alloc_retries_per_hour"`
-	// Allocations that waited for other processes to free memory; set for GPUs and the total.
+	// Rescued and NotRescued count the allocations that waited for other processes to free memory.
+	// They are set for GPUs and for the total.
 	Rescued    int `json:"rescued_count"`
 	NotRescued int `json:"not_rescued_count"`
 }
 
-// ReportPoint is a bucket of a GPU's timeline: means over its recorded time, and
-// the most that was used.
+// ReportPoint is a bucket of a GPU's timeline. Its figures are means over the recorded time of the
+// bucket, except UsedMaxBytes, the most that was used.
 type ReportPoint struct {
 	Time               Time           `json:"time"`
 	RecordedSeconds    float64        `json:"recorded_seconds"`
@@ -104,7 +106,8 @@ type ReportPoint struct {
 	UtilizationPercent snapshot.Float `json:"utilization_percent"`
 }
 
-// ReportGroup is the processes of a user, a job or a command or, by GPU, one process on one GPU.
+// ReportGroup is the processes of one user, job or command. In a report by GPU, it is one process
+// on one GPU.
 type ReportGroup struct {
 	Name      string       `json:"name"`
 	Processes int          `json:"processes"`
@@ -127,24 +130,25 @@ type ReportGroup struct {
 	Failures       ReportFailures `json:"failures"`
 	StepsPerSecond snapshot.Float `json:"steps_per_second"`
 
-	// Shares of the GPUs' time and energy; a GPU that several share counts once.
+	// Shares of GPU time and energy. The time of a GPU that several processes share is counted
+	// once.
 	HeldGPUHours snapshot.Float `json:"held_gpu_hours"`
 	BusyGPUHours snapshot.Float `json:"used_gpu_hours"`
 	IdleGPUHours snapshot.Float `json:"idle_gpu_hours"`
 	EnergyKWh    snapshot.Float `json:"energy_kwh"`
-	Jobs         snapshot.Int   `json:"jobs"` // null if none is known
+	Jobs         snapshot.Int   `json:"jobs"` // null if no job is known
 }
 
 // ReportFlushes is what flushes freed, and how much of it stayed free.
 type ReportFlushes struct {
 	Count       int             `json:"count"`
-	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null if none was measured
+	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null if no flush was measured
 	StayedFree  []ReportStaying `json:"stayed_free"`
-	NotMeasured int             `json:"not_measured"` // it is unknown what they freed
+	NotMeasured int             `json:"not_measured"` // flushes whose freed memory is unknown
 }
 
-// ReportStaying is how much of the freed memory the flushed processes had not taken
-// back after a while, summed over the flushes for which that is known.
+// ReportStaying is the part of the freed memory that the flushed processes had not taken back after
+// a while. It sums the flushes for which that is known.
 type ReportStaying struct {
 	AfterSeconds float64        `json:"after_seconds"`
 	Flushes      int            `json:"flushes"`
@@ -152,15 +156,15 @@ type ReportStaying struct {
 	StayedBytes  quantity.Bytes `json:"stayed_bytes"`
 }
 
-// ReportForecaster is the forecaster's own record on this box: its alerts that a
-// GPU will be full, against the times when memory ran out.
+// ReportForecaster compares the forecaster's alerts that a GPU will be full with the times when
+// memory ran out on this box.
 type ReportForecaster struct {
 	Alerts     int            `json:"alerts"`
 	Hits       int            `json:"hits"`
 	False      int            `json:"false"`
 	ActedOn    int            `json:"acted_on"`
 	Undecided  int            `json:"undecided"`
-	Fills      snapshot.Int   `json:"fills"` // this and the next two are null if neither used memory nor errors are known
+	Fills      snapshot.Int   `json:"fills"` // fills, missed and sudden are null if neither used memory nor errors are known
 	Missed     snapshot.Int   `json:"missed"`
 	Sudden     snapshot.Int   `json:"sudden"`
 	MedianLead snapshot.Float `json:"median_lead_seconds"`
@@ -186,14 +190,14 @@ type ReportEvent struct {
 	Message Text   `json:"message"`
 }
 
-// ReportComparison compares the report's period, which is the second, with an earlier one.
+// ReportComparison compares an earlier period, the first, with the report's own period, the second.
 type ReportComparison struct {
 	First ReportPeriod     `json:"first"`
 	Lines []ReportCompared `json:"lines"`
 }
 
-// ReportCompared is one figure in both periods. BeyondNoise is null if there
-// are too few hours to tell.
+// ReportCompared is one figure in both periods. BeyondNoise is null if too few hours were recorded
+// to tell.
 type ReportCompared struct {
 	Name        string         `json:"name"`
 	Unit        string         `json:"unit"`

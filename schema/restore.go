@@ -17,8 +17,8 @@ const (
 	mostRows  = 4096
 )
 
-// Snapshot returns the moment that a document describes, without what a document
-// lacks: the peaks, trends and parents of processes. Impossible figures become unknown.
+// Snapshot returns the snapshot that the document describes. The peaks, trends and parents of
+// processes are not in a document and stay unset. Impossible figures become unknown.
 func (d *Document) Snapshot() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Time: time.Time(d.Time), Simulated: d.Simulated, ProbeSeen: true, ProbesUnasked: max(d.Probes.Unasked, 0),
@@ -55,7 +55,7 @@ func sane(b snapshot.Bytes, source quantity.Source) snapshot.Bytes {
 	return quantity.From(v, source)
 }
 
-// signed is sane for an amount that may be negative.
+// signed checks an amount as sane does, but admits negative amounts and keeps the source.
 func signed(b snapshot.Bytes) snapshot.Bytes {
 	if v, known := b.Value(); !known || v < -mostBytes || v > mostBytes {
 		return snapshot.Bytes{}
@@ -108,7 +108,8 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// sensors marks each value that the driver reports with its source.
+// sensors marks each known value with its source. A value that is not a finite number becomes
+// unknown.
 func sensors(s metric.Sensors) metric.Sensors {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if v, known := s.Value(id).Value(); known {
@@ -146,7 +147,7 @@ func restored(predictions []Prediction) []snapshot.Prediction {
 	return out
 }
 
-// row returns a process on a GPU.
+// row returns the process's row on a GPU.
 func (p *Process) row(g *GPU) snapshot.Process {
 	out := snapshot.Process{
 		ID:      snapshot.RowID{Process: process.Identity{PID: p.PID}, GPUUUID: g.UUID},
@@ -218,7 +219,8 @@ func (a *Allocator) restore() snapshot.Allocator {
 	}
 }
 
-// restore finds what the alert is about. Its advice is at the end of its message.
+// restore returns the alert with its GPU and its row in s. Its advice stays at the end of the
+// message.
 func (a *Alert) restore(s *snapshot.Snapshot) snapshot.Alert {
 	out := snapshot.Alert{Kind: snapshot.AlertKind(a.Kind), Message: a.Message, Since: s.Time}
 	if a.Severity == "urgent" {

@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Text is a string of which "" means unknown.
+// Text is a string that is unknown if it is empty.
 type Text string
 
 // MarshalJSON writes null for an empty text.
@@ -25,9 +25,10 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return json.Marshal(strings.ToValidUTF8(string(t), "\uFFFD"))
 }
 
-var null = []byte("null") // json copies it
+var null = []byte("null") // never changed: json copies it
 
-// escaped reports whether json.Marshal may write a character as another.
+// escaped reports whether json.Marshal may write a character differently, or whether it is not
+// ASCII.
 func escaped(r rune) bool {
 	return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
 }
@@ -43,9 +44,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return time.Time(t).AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON has written.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (t *Time) UnmarshalJSON(encoded []byte) error {
-	var at time.Time // null leaves it zero
+	var at time.Time // stays zero for null
 	err := json.Unmarshal(encoded, &at)
 	*t = Time(at)
 	return err
@@ -63,10 +64,10 @@ func Encode(value any) ([]byte, error) {
 	return text.EscapeJSON(buf.Bytes()), nil
 }
 
-// Texts converts a list; the result is never null.
+// Texts converts a list. The result is never nil, so its JSON is never null.
 func Texts(words []string) []Text { return List(words, func(word *string) Text { return Text(*word) }) }
 
-// List converts a list; the result is never null.
+// List converts a list. The result is never nil, so its JSON is never null.
 func List[To, From any](from []From, convert func(*From) To) []To {
 	out := make([]To, len(from))
 	for i := range from {
