@@ -34,7 +34,7 @@ const lastFile = "startup.py"
 // moduleSize is a little more than the module has: vramscope run joins it into memory once.
 const moduleSize = 192 << 10
 
-// Source joins the Python probe, one file. A comment before each part names its file.
+// Source returns the Python probe, joined into one file. A comment before each part names its file.
 func Source() []byte {
 	names := slices.Clone(firstFiles)
 	entries, _ := parts.ReadDir("source") // embedded, sorted by name

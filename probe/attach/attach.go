@@ -41,7 +41,7 @@ type Attacher struct {
 
 	proc       string
 	cgroups    string // the mount point of cgroups
-	gdb        string // the program, or its path
+	gdb        string // the name or the path of the program
 	timeout    time.Duration
 	answerTime time.Duration // the timeout for gdb, and for the process's own interpreter
 
@@ -94,7 +94,7 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	}
 	socket, err := probe.Place(int(a.uid), a.variable(ctx, plan.Process.PID, "XDG_RUNTIME_DIR"), plan.Process.PID, plan.Process.StartTime)
 	if err != nil || plan.root != "" {
-		socket = "" // the probe looks for a place itself, and reports what it finds
+		socket = "" // the probe looks for a place itself, and reports why it finds none
 	}
 	load, err := newPayload(plan.Method == RemoteExec, &own, socket, plan.root)
 	if err != nil {
@@ -127,7 +127,7 @@ func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, err
 		if failed := a.greet(ctx, id); failed != nil {
 			return file, nil
 		}
-		err = &process.Refusal{Reason: hasProbe} // the probe started while this waited for an answer
+		err = &process.Refusal{Reason: hasProbe} // it has got a probe since it was examined
 	} else if errors.Is(err, unix.EWOULDBLOCK) {
 		err = &process.Refusal{Reason: "another vramscope attaches to it at this moment"}
 	}
@@ -258,7 +258,7 @@ func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error 
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {
 	content, err := readProc(ctx, 4<<10, filepath.Join(a.proc, strconv.Itoa(pid)), "stat")
 	fields := strings.Fields(content[strings.LastIndexByte(content, ')')+1:])
-	const exitCode = 52 - 3 // from the state on
+	const exitCode = 52 - 3 // field 52; fields begins with the state, which is field 3
 	if err != nil || len(fields) <= exitCode || fields[0] != "Z" {
 		return ""
 	}

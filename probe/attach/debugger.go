@@ -26,7 +26,7 @@ import (
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
-	path  string // where its output is
+	path  string // of the file with its output
 	taken int64  // how much of the output has been read
 	turn  int
 	ended chan struct{}
@@ -82,8 +82,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 // there without a return address: in tests, SIGINT and SIGTERM killed every second process.
 var blockedSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXFSZ}
 
-// startBlocked starts a program with blockedSignals blocked: it inherits the mask
-// of the thread that starts it.
+// startBlocked starts a program with blockedSignals blocked: the program inherits the
+// mask of the thread that starts it.
 func startBlocked(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

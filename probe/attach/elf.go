@@ -23,8 +23,8 @@ var (
 	errOtherProcessor = errors.New("it is for another processor")
 )
 
-// openProgram reads the symbols that a mapped file exports. At is the path to open,
-// path the process's own name for it.
+// openProgram reads the symbols that a mapped file exports. It opens the file by the
+// path at; path is the process's own name for the file.
 func openProgram(at, path string, maps []mapping) (*program, error) {
 	file, err := elffile.Open(at)
 	if err != nil {

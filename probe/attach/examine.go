@@ -18,9 +18,9 @@ import (
 )
 
 // Examine returns how a probe could enter a process, and every reason against it.
-// It changes nothing. It runs at most gdb and the process's own interpreter, for
-// their versions; for another user's process, or one in another container, it runs
-// nothing and opens none of its files, so that root may examine every process.
+// It changes nothing. It runs at most gdb and the process's own interpreter, to find
+// out what they can do. For another user's process, or one in another container, it
+// runs neither and opens none of the process's files, so root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}
 	info, err := a.table.Look(id.PID)

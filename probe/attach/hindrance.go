@@ -16,7 +16,7 @@ import (
 )
 
 // checkHindrance checks what would make the payload fail or do harm, and notes what the program
-// could not do with it.
+// cannot do with a probe.
 func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status) {
 	if state.threads == 1 {
 		plan.Note = "it has one thread: with a probe it cannot enter or make a user namespace (setns, unshare)"
@@ -42,7 +42,7 @@ func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.proc, "self")
 	if err != nil {
-		return "" // the caller needs it too
+		return "" // enter reads it, too, and reports the error
 	}
 	task := filepath.Join(a.proc, strconv.Itoa(pid), "task")
 	threads, err := process.NumbersIn(task)
@@ -82,7 +82,7 @@ func (s *status) filtered(own *status) string {
 const descriptorsNeeded = 8
 
 // noDescriptors returns the reason if a process has too few free file descriptors.
-// Python 3.14 reports on the program's output that it cannot open the script.
+// With too few, Python 3.14 prints among the program's output that it cannot open the script.
 func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
 	dir := filepath.Join(a.proc, strconv.Itoa(pid))
 	state, err := readStatus(ctx, dir)
@@ -193,8 +193,8 @@ func (a *Attacher) mustStop(ctx context.Context, dir string) error {
 	return nil
 }
 
-// uninterruptible returns the threads in state D with their context switches. If known is given, it
-// returns only those of its threads that have not been scheduled since.
+// uninterruptible returns the threads in state D with their context switches. If known is not nil, it
+// returns only the threads in known that have not been scheduled since.
 func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
 	ids, err := process.NumbersIn(filepath.Join(dir, "task"))
 	if err != nil {

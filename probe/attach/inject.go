@@ -128,7 +128,7 @@ func (in *injection) tryOnce() (done bool, doing string, err error) {
 		return false, "", err
 	}
 	defer func() {
-		if !done || err != nil { // else start has detached
+		if !done || err != nil { // otherwise start has detached
 			if _, failed := in.execute("detach"); failed != nil {
 				err = cmp.Or(err, failed)
 				return

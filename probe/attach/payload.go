@@ -40,18 +40,18 @@ type payload struct {
 	withdrawn bool   // the process will not start the probe
 }
 
-// newPayload makes a payload. remote: the process will open the script by its name. own is the
-// status of this program. socket is the path on which the probe is to listen, or "". root is as in
-// Plan.
+// newPayload makes a payload. If remote is true, the process will open the script by its name. own is
+// the status of this program. socket is the path on which the probe is to listen, or "". root is as
+// in Plan.
 func newPayload(remote bool, own *status, socket, root string) (*payload, error) {
 	directory, err := makeDirectory(root)
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
-	p.text = payloadText(directory, socket, remote, fmt.Sprintf("\nSeccomp:\t2\nSeccomp_filters:\t%d\n", own.filters)) // in the status of a thread with as many as this program
+	p.text = payloadText(directory, socket, remote, fmt.Sprintf("\nSeccomp:\t2\nSeccomp_filters:\t%d\n", own.filters)) // as in the status of a thread with as many filters as this program
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
-	name := imageName // gdb needs it later; its place is taken before the process stops
+	name := imageName // gdb needs this file later; its disk space is taken before the process stops
 	if remote {
 		name = scriptName
 	}
@@ -82,8 +82,8 @@ func makeDirectory(root string) (string, error) {
 	return directory, nil
 }
 
-// payloadText returns the Python code. It sets no name of the program. An interrupt that comes
-// meanwhile is meant for the program: a thread repeats the signal after the code.
+// payloadText returns the Python code. The code sets no global name in the program. An interrupt
+// that comes while it runs is meant for the program: afterwards a thread repeats the signal.
 func payloadText(directory, socket string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
 	return "try:\n (lambda b: b.exec(b.compile(" + pythonBytes(slices.Concat(agent.Library(), payloadSource)) +

@@ -5,11 +5,11 @@
 # payload's), path (the socket's, or b""), source (the probe's), remote, and seccomp (a
 # line of the kernel's, see permitted).
 #
-# At each system call of Python's another thread may take the GIL, and after five
-# milliseconds, by default, it asks for it. C code may then keep it for a second. So
-# until it listens this is short and calls the C library with the GIL held. Later there
-# are few calls: the source comes with this text, no other thread is started, and the
-# one that reports a failure needs no file descriptor either. Nothing is written to the
+# Another thread may take the GIL at each system call of Python's, and by default asks
+# for it after five milliseconds. C code may then keep it for a second. Until this code
+# listens it is therefore short, and calls the C library with the GIL held. Later it
+# makes few calls: the source comes with this text, no other thread is started, and to
+# report a failure takes one call, without a file descriptor. Nothing is written to the
 # program's output, and no module is imported: see library.py.
 
 import _imp
@@ -31,7 +31,7 @@ def begin():
 
 
 def thread_starter():
-    """The system's own function: gevent and eventlet make a greenlet instead."""
+    """Returns the system's own function, which gevent and eventlet replace by one that makes a greenlet."""
     start = _thread.start_new_thread
     gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("__original_module__thread")
     if type(start) is not type(len) and gevent:
@@ -42,8 +42,8 @@ def thread_starter():
 
 
 def permitted():
-    """Whether this thread has the seccomp filters that it was examined with: any
-    further call could kill it."""
+    """Reports whether this thread has no seccomp filters, or as many as vramscope. With
+    others any further call could kill the process."""
     file = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         status = posix.read(file, 1 << 16)
@@ -82,7 +82,7 @@ def c_library():
 
 
 def listen(call, left):
-    """If it fails, the probe finds out why."""
+    """Listens on the socket and adds it to left. If that fails, the probe finds out why."""
     if not path or hooks() or "vramscope_probe" in sys.modules:
         return
     stream, local = 1 | posix.O_CLOEXEC | posix.O_NONBLOCK, 1
@@ -97,7 +97,7 @@ def listen(call, left):
 
 
 def hooks():
-    """The import hooks of the probes that are in the process, as the globals of their modules."""
+    """Returns the globals of the probes that have an import hook in the process."""
     every = [getattr(finder, "find_spec", None) for finder in sys.meta_path if getattr(finder, "__name__", None) == "_ImportHook"]
     return [f.__globals__ for f in every if getattr(f, "__module__", None) == "vramscope_probe"]
 

@@ -64,7 +64,7 @@ func instead(command []string) string {
 	if isPythonName(base(command[0])) && !process.NamesProgram(command) {
 		return ""
 	}
-	const limit = 400 // bytes; a screen's width several times
+	const limit = 400 // bytes; several times the width of a screen
 	line := "vramscope run --"
 	for _, word := range command {
 		quoted := text.ShellQuote(word)

@@ -96,7 +96,7 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 	found := &python{
 		text: p.text, library: slices.DeleteFunc(slices.Clone(maps), notLibrary), functions: make(map[string]function),
 		version: versionOf(p, executable),
-		// Exported by free-threaded builds only.
+		// Only free-threaded builds export this symbol.
 		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
 	}
 	if p.has("malloc") {
@@ -182,8 +182,8 @@ func isThreads(path string) bool {
 	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
 }
 
-// runnable returns the path to run a process's program by, or "". It is the program's
-// name if that still leads to it, so that it finds its libraries.
+// runnable returns the path by which to run a process's program, or "". It is the
+// program's own path if that still leads to the program, which then finds its libraries.
 func (a *Attacher) runnable(pid int, executable string) string {
 	link := filepath.Join(a.proc, strconv.Itoa(pid), "exe")
 	its, err := os.Stat(link)

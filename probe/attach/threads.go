@@ -77,8 +77,8 @@ func readThreads(dir string, python *python, own *status) ([]thread, error) {
 }
 
 // losesHandler reports whether the return from a function that gdb calls in the
-// thread would reset a handler of the program: it is a fault, and where a thread
-// blocks the fault's signal the kernel unblocks it and forgets the handler.
+// thread would reset a handler of the program. That return is a fault. If a thread
+// blocks the fault's signal, the kernel unblocks the signal and resets its handler.
 // Source: force_sig_info_to_task in kernel/signal.c of Linux
 func (s *status) losesHandler() bool {
 	const faults = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGTRAP-1)

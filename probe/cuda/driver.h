@@ -36,7 +36,7 @@ typedef struct CUmemPoolProps_st {
 		int id;
 	} location;
 	void *win32SecurityAttributes;
-	size_t maxSize; /* of reserved[] before CUDA 12.2: zero is right for both */
+	size_t maxSize; /* part of reserved[] before CUDA 12.2; zero is right for both */
 	unsigned short usage;
 	unsigned char reserved[54];
 } CUmemPoolProps;
@@ -82,7 +82,7 @@ enum {
 	CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) \
 	CALL(cuMemFreeAsync, (CUdeviceptr, CUstream))
 
-/* Optional, since they are old or new. A missing one returns "not supported". */
+/* Optional. Either stands in for the other; without both, the UUID is "not supported". */
 #define DRIVER_OPTIONAL(CALL) \
 	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
 	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice))
@@ -96,9 +96,9 @@ struct driver {
 #undef DRIVER_MEMBER
 
 /*
- * Loads the library and fills the table. It returns NULL on failure: then the
+ * Loads the library and fills the table. It returns NULL on failure. Then the
  * caller frees message, and missing is the symbol that an old driver lacks, or
- * NULL without a library.
+ * NULL if no library could be loaded.
  */
 struct driver *driver_open(const char *path, char **message, const char **missing);
 

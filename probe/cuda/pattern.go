@@ -10,7 +10,7 @@ import (
 // time and seed: the same seed has the same timeline however fast the driver is, and
 // a late step only has more to do.
 //
-//	steady     ▁█████████████   full at once, changing nine tenths of it live
+//	steady     ▁█████████████   full at once; nine tenths of the temporary blocks live, by turns
 //	sawtooth   ▁█▃▄▅▆█▃▄▅▆█▃▄   up, and back to a third: the rest stays cached
 //	leak       ▁▁▂▂▃▃▄▄▅▅▆▆▇█   up until the size is reached
 //	staircase  ▁▁▁▃▃▃▅▅▅▆▆▆██   the same in eight steps
@@ -43,7 +43,7 @@ func ParsePattern(name string) (Pattern, error) {
 const (
 	fillTime   = 2 * time.Second  // until the pattern is full for the first time
 	toothTime  = 12 * time.Second // how long a sawtooth's tooth lasts
-	fullTime   = time.Second / 2  // for which it stays full, at the end of both
+	fullTime   = time.Second / 2  // how long the pattern is full at the end of fillTime and toothTime
 	turnTime   = 20 * time.Second // fragment frees the other half after this time
 	wanderTime = 5 * time.Second  // until the free tenth of steady moves on
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Process holds memory of one device in a pattern. One goroutine uses it, and is locked to its
-// thread, whose context it is, from Start to Close. A call may hang in the driver.
+// Process holds memory of one device in a pattern. From Start to Close one goroutine uses it, locked
+// to its thread, on which the CUDA context is current. A call may hang in the driver.
 type Process struct {
 	device   Device
 	timeline timeline

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Process is the type in a build that cannot load a driver. There is never a value of it: its
-// methods are not called.
+// Process is the type in a build that cannot load a driver. Start never returns one, so its methods
+// are not called.
 type Process struct{}
 
 // Start fails with ErrNoCgo.
