@@ -10,7 +10,7 @@ import (
 	"vramscope/schema"
 )
 
-// alerts writes the driver's state, whose alerts say the reason, and how many alerts of each kind
+// alerts writes the states of the driver, the probes and the guard, and how many alerts of each kind
 // stand on each GPU.
 func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
@@ -136,7 +136,7 @@ func sumOf(rows iter.Seq[*snapshot.Process]) *figures {
 // figures are a process's metrics, or the sums of several processes' metrics.
 type figures [metric.FirstSensor]metric.Float
 
-// add adds what is known of the exported figures.
+// add adds the known values of the metrics that are exported for a process.
 func (f *figures) add(value func(metric.ID) metric.Float) {
 	for id := range metric.FirstSensor {
 		if metric.Table[id].ExportedAs(metric.Process) != "" {

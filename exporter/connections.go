@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// connections is a listener that limits the open connections. When one more comes, it closes the
-// one that has been idle for longest, or else waits until one ends. All may come from one address,
-// for instance that of a proxy on this machine.
+// connections is a listener that limits how many connections are open. At the limit, a new connection closes the
+// one that has been idle for longest, or waits until one ends. There is no limit per address, because
+// all connections may come through one proxy on this machine.
 type connections struct {
 	listener net.Listener
 	limit    int
@@ -41,12 +41,12 @@ func (c *connections) Accept() (net.Conn, error) {
 		_ = conn.Close() // nothing was read of it
 		return nil, net.ErrClosed
 	}
-	c.idle[conn] = time.Now() // until it begins a request
+	c.idle[conn] = time.Now() // idle until it begins a request
 	return conn, nil
 }
 
 // closeOldest closes the connection that has been idle for longest. It returns false if none is
-// idle. The lock is held.
+// idle. The caller holds the lock.
 func (c *connections) closeOldest() bool {
 	var oldest net.Conn
 	for conn, since := range c.idle {
@@ -62,7 +62,7 @@ func (c *connections) closeOldest() bool {
 	return true
 }
 
-// note implements the server's ConnState.
+// note is the ConnState hook of the http.Server.
 func (c *connections) note(conn net.Conn, state http.ConnState) {
 	if over, ok := conn.(*tls.Conn); ok {
 		conn = over.NetConn()
@@ -70,7 +70,7 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, open := c.idle[conn]; !open {
-		return // it gave way
+		return // closeOldest has closed it
 	}
 	switch state {
 	case http.StateActive:

@@ -37,8 +37,8 @@ type probeCounter struct {
 	since time.Time // when the first report came; zero before it
 }
 
-// firstZero is how long a series that comes with a probe stays 0. Prometheus sees no increase up
-// to the first value of a series, and scrapes at least once a minute.
+// firstZero is how long a series that begins with a probe stays 0. Prometheus counts an increase only from the
+// first value that it has scraped, and it scrapes at least once a minute.
 const firstZero = time.Minute
 
 func (c *probeCounter) add(now time.Time, n int64) {
@@ -83,7 +83,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	}
 	// A GPU that only probes named is not kept: there may be any number.
 	maps.DeleteFunc(c.gpus, func(uuid string, _ *gpuCounters) bool { return snap.GPU(uuid) == nil })
-	noted := map[snapshot.RowID]int64{} // errors with an event
+	noted := map[snapshot.RowID]int64{} // out-of-memory errors that have an event
 	for i := range events {
 		c.take(snap.Time, &events[i])
 		if events[i].Kind == snapshot.EventOutOfMemory {
@@ -115,7 +115,7 @@ func (c *counters) take(now time.Time, e *snapshot.Event) {
 	}
 }
 
-// takeXIDs counts the critical errors that are new; they come newest first.
+// takeXIDs counts the new critical errors. The list is ordered newest first.
 func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	for _, x := range xids {
 		if !x.Time.After(g.newest) {
@@ -128,9 +128,9 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	}
 }
 
-// takeReports adds to its GPU what each probe has counted since the previous snapshot. Counts from
-// before a probe's first report are left out, unless the process started after the exporter. The
-// sampler makes events only of later errors.
+// takeReports adds what each probe has counted since the previous snapshot to the probe's GPU. Counts from
+// before a probe's first report are left out, unless the process started after the exporter: the
+// sampler makes no events of those errors.
 func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
 	current := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {

@@ -15,8 +15,8 @@ import (
 type Options struct {
 	Version string // of this program
 	Now     func() time.Time
-	// ProcessLabels are the labels of processes that are exported, of metric.ProcessLabels.
-	// Without "pid" among them, the figures are summed by the others.
+	// ProcessLabels are the labels of processes that are exported, some of metric.ProcessLabels.
+	// Without "pid", processes that are equal in all exported labels are summed.
 	ProcessLabels []string
 	// Processes is how many of the largest processes of a GPU have series of their own.
 	Processes int
@@ -107,7 +107,7 @@ func (e *Exporter) gather() writer {
 	return w
 }
 
-// Handler serves /metrics, /healthz and, if it is asked for, /snapshot.json; / has links to them.
+// Handler serves /metrics, /healthz and, if Snapshot is set, /snapshot.json. The page at / links to the first two.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", e.metrics())

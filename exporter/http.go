@@ -16,9 +16,9 @@ import (
 	"vramscope/schema"
 )
 
-// mostScrapes is how many scrapes are made at the same time: enough for two Prometheus servers
-// and a person, too few to keep the machine busy. mostAnswers limits the answers of 300 kB in
-// memory that clients have not read yet: a slow reader keeps no other from a scrape.
+// mostScrapes is how many scrapes run at the same time: enough for two Prometheus servers
+// and a person, too few to keep the machine busy. mostAnswers limits how many answers, of about 300 kB, wait in
+// memory for slow clients. A slow reader does not keep others from a scrape.
 const mostScrapes, mostAnswers = 4, 32
 
 func (e *Exporter) metrics() http.HandlerFunc {
@@ -32,11 +32,11 @@ func (e *Exporter) metrics() http.HandlerFunc {
 			defer func() { <-scrapes }()
 			return e.answer(r.Header, w.Header())
 		}()
-		_, _ = w.Write(body) // who goes away asks again
+		_, _ = w.Write(body) // a client that has gone asks again
 	})
 }
 
-// inMemory refuses more requests than there may be answers in memory.
+// inMemory refuses a request while mostAnswers answers are in memory.
 func inMemory(next http.HandlerFunc) http.HandlerFunc {
 	answers := make(chan struct{}, mostAnswers)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func (e *Exporter) answer(request, header http.Header) []byte {
 	return body
 }
 
-// enter takes a place, if there is one.
+// enter takes a place. It returns false if there is none.
 func enter(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -146,7 +146,7 @@ func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// snapshotJSON writes the document of once --format json, command lines without arguments.
+// snapshotJSON serves the document of once --format json, but without the arguments of command lines.
 func (e *Exporter) snapshotJSON(w http.ResponseWriter, _ *http.Request) {
 	snap, fresh := e.latest()
 	if !fresh {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// guarded serves what the web configuration lets a client read. The file, except its rate limit, is
-// read again for each request: if it no longer asks readers for a password, nothing is served.
+// guarded serves only what the web configuration lets a client read. The file is read again for each request; its
+// rate limit alone is read once. If the file no longer asks readers for a password, nothing is served.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
 func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
@@ -63,8 +63,8 @@ func tooMany(w http.ResponseWriter, what string) {
 	http.Error(w, what, http.StatusTooManyRequests)
 }
 
-// logins compares passwords. A password that was right is known by its HMAC. Others are compared by bcrypt,
-// which takes a tenth of a second of CPU, one at a time, so that wrong ones keep no reader waiting.
+// logins checks passwords. A password that was right before is known by its HMAC. Others are compared by bcrypt,
+// which takes a tenth of a second of CPU, one at a time, so that wrong passwords do not delay readers with known ones.
 type logins struct {
 	secret  [32]byte
 	waiting chan struct{}
@@ -74,7 +74,7 @@ type logins struct {
 	right map[[sha256.Size]byte]bool
 }
 
-// The limits on logins with passwords that were not right before.
+// Limits on logins whose passwords are not known to be right, and on the passwords that are known.
 const (
 	mostLogins = 64
 	loginTime  = 5 * time.Second
@@ -103,7 +103,7 @@ func unknownUser(users map[string]string) string {
 	return fmt.Sprintf("$2y$%02d$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi", highest)
 }
 
-// check returns why a request's name and password are refused.
+// check returns why a request's name and password are refused, nil if they are right.
 func (l *logins) check(r *http.Request, users map[string]string) error {
 	name, password, given := r.BasicAuth()
 	if !given {
@@ -132,7 +132,7 @@ func (l *logins) check(r *http.Request, users map[string]string) error {
 	case <-ctx.Done():
 		return errTooMany
 	}
-	// It may have become known in the meantime.
+	// Another request may have made the password known in the meantime.
 	if !l.known(sum) && (bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) != nil || !known) {
 		return errWrong
 	}

@@ -14,7 +14,7 @@ import (
 // other names the series that sums all processes without a series of their own.
 const other = "other"
 
-// mostUnlisted limits the GPUs that only probes report and whose processes have series.
+// mostUnlisted limits how many probe-only GPUs have series for their processes.
 const mostUnlisted = 16
 
 // group holds what is exported of one process or, without pids, of all processes with the same
@@ -26,7 +26,7 @@ type group struct {
 	figures
 }
 
-// newGroup makes a group without figures. A pid identifies it: if a pid was reused while the driver
+// newGroup makes a group without figures. With the label pid, the pid alone identifies a process: if a pid was reused while the driver
 // still lists the earlier process, both share one series.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
@@ -64,7 +64,7 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeServers writes what servers report of themselves; of several processes' one server the first series stay.
+// writeServers writes what servers report about themselves. If a server has several processes, the series of the first one stay.
 func (e *Exporter) writeServers(w writer, snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		s := snap.Rows[i].Served
@@ -157,7 +157,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	return append(kept, rest)
 }
 
-// size orders groups: the driver's figure or, if there is none, the probe's.
+// size returns a group's memory by the driver or, if that is unknown, by the probe. It orders the groups.
 func (g *group) size() float64 {
 	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
 }

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// mostConnections limits the memory and the file descriptors that clients take which never finish a
+// mostConnections limits how much memory and how many file descriptors the clients take that never finish a
 // request.
 const mostConnections = 128
 
-// Serving is where an exporter is served, and to whom.
+// Serving says where an exporter is served, and to whom.
 type Serving struct {
 	Address   string // "127.0.0.1:9841"; the configuration has checked it
 	WebConfig string // a file with TLS and passwords; "" for neither
-	Openly    bool   // even if other machines can read it and nothing asks who they are
+	Openly    bool   // serve even if other machines can read it and nothing asks who they are
 }
 
 // Check returns why nothing may be served with these settings; the error says which one to change.
@@ -72,7 +72,7 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// Listen opens the address, which Serving.Check has passed.
+// Listen opens the address. Serving.Check must have accepted s.
 func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	listener, err := net.Listen("tcp", s.Address)
 	if err != nil {
@@ -81,7 +81,7 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	return &Server{e, s, limitConnections(listener, mostConnections), log}, nil
 }
 
-// Address returns where it listens.
+// Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Run serves until the context ends.
@@ -124,8 +124,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("exporter: %w", err)
 }
 
-// useTLS reads the certificates again for each connection. Whether there is TLS, and HTTP/2, stays
-// as it was when the server started.
+// useTLS makes the server read the certificates again for each connection. Whether there is TLS, and HTTP/2,
+// stays as it was when the server started.
 func useTLS(server *http.Server, path string, http2 bool) {
 	protocols := []string{"http/1.1"}
 	if http2 {
@@ -146,7 +146,7 @@ func useTLS(server *http.Server, path string, http2 bool) {
 	}}
 }
 
-// panicsOnly drops what clients can cause at will, such as a failed TLS handshake.
+// panicsOnly logs only panics. It drops messages that clients can cause at will, such as a failed TLS handshake.
 type panicsOnly struct{ slog.Handler }
 
 func (p panicsOnly) Handle(ctx context.Context, r slog.Record) error {

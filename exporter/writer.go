@@ -24,10 +24,10 @@ type series struct {
 	value  float64
 }
 
-// writer gathers series, by the names of their families, and writes them.
+// writer gathers series by the names of their families, and writes them.
 type writer map[string]*family
 
-// add takes a series. Only the first of a name needs its help.
+// add adds a series. Only the first series of a name calls help.
 func (w writer) add(name string, help func() string, labels labels, value float64) {
 	f := w[name]
 	if f == nil {
@@ -37,7 +37,7 @@ func (w writer) add(name string, help func() string, labels labels, value float6
 	f.series = append(f.series, series{labels, value})
 }
 
-// measured takes a metric of Table, if it is known and exported of the subject.
+// measured adds a metric of Table if its value is known and the metric is exported for the subject.
 func (w writer) measured(subject metric.Subject, id metric.ID, labels labels, value metric.Float) {
 	v, known := value.Value()
 	m := &metric.Table[id]
@@ -46,7 +46,7 @@ func (w writer) measured(subject metric.Subject, id metric.ID, labels labels, va
 	}
 }
 
-// exported writes a metric of ExportTable; values are for the metric's own labels.
+// exported adds a metric of ExportTable; values are the values of the metric's own labels.
 func (w writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
 	m := &metric.ExportTable[id]
 	w.add(m.Name, func() string { return m.Help }, subject.with(m.Labels, values), value)
@@ -140,7 +140,7 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-// maxLabel limits a text from outside in a label, in characters.
+// maxLabel is the longest label value that comes from outside, in characters.
 const maxLabel = 128
 
 // clean returns a text from outside as a label's value: short, printable UTF-8.

@@ -20,8 +20,8 @@ import (
 const (
 	queryTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
-	maxObjects   = 200_000  // in an answer: a series has two in 300 bytes, and an empty one takes 250 bytes of memory
-	maxQueries   = 4        // at a time: an engine has 20 for everybody
+	maxObjects   = 200_000  // JSON objects in an answer: a series has two in 300 bytes, and an empty object takes 250 bytes of memory
+	maxQueries   = 4        // at a time: an engine runs 20, for all its clients
 )
 
 // api is the part of Prometheus' HTTP API that a fleet needs. Its errors say what to do next.
@@ -106,7 +106,7 @@ func (s *sample) UnmarshalJSON(content []byte) error {
 	return err
 }
 
-// query asks for a vector at a moment, or now.
+// query asks for a vector at a moment; the zero time is now.
 func (a *api) query(ctx context.Context, query string, at time.Time) (*result, []string, error) {
 	form := url.Values{"query": {query}, "timeout": {queryTimeout.String()}}
 	setTime(form, "time", at)
@@ -146,7 +146,7 @@ func setTime(form url.Values, name string, at time.Time) {
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
 
-// ask asks an engine when it has a slot.
+// ask waits for a slot, and then calls the engine.
 func ask[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (answer[T], error) {
 	select {
 	case a.slots <- struct{}{}:

@@ -30,7 +30,7 @@ type decoder struct {
 type gpuFigures struct {
 	gpu       snapshot.GPU
 	values    map[field]float64
-	foreign   map[instanceFigure]float64 // figures of another exporter, for what the first leaves unknown
+	foreign   map[instanceFigure]float64 // figures of other exporters, used where vramscope's are unknown
 	instances map[snapshot.InstanceID]*instanceFigures
 }
 
@@ -42,7 +42,7 @@ type instanceFigure struct {
 
 type rowKey struct{ uuid, pid, instance string }
 
-// The exported names of Table's metrics.
+// ofGPU and ofProcess find the metrics of Table by their exported names.
 var ofGPU, ofProcess = exportedNames(metric.GPU), exportedNames(metric.Process)
 
 func exportedNames(subject metric.Subject) map[string]metric.ID {
@@ -55,7 +55,7 @@ func exportedNames(subject metric.Subject) map[string]metric.ID {
 	return names
 }
 
-// figures lists the metrics that are figures of a line, too.
+// figures maps the metrics that a line shows, too, to the line's fields.
 var figures = map[metric.ID]field{
 	metric.Used: used, metric.Total: total, metric.Free: free, metric.Reserved: reserved,
 	metric.Allocated: allocated, metric.Cached: cached, metric.Fragmented: fragmented, metric.Returnable: returnable,
@@ -76,7 +76,7 @@ func boxOf(all []series, name string, at time.Time) *snapshot.Snapshot {
 	return d.snap
 }
 
-// take takes one series; it ignores unknown ones.
+// take reads one series. It ignores unknown names and values that are no numbers.
 func (d *decoder) take(s *series) {
 	name := s.label("__name__")
 	if math.IsNaN(s.value) || math.IsInf(s.value, 0) {
@@ -126,7 +126,7 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	return g
 }
 
-// described reads the exporter's series about a GPU besides the metrics of Table.
+// described reads the exporter's series about a GPU that are no metrics of Table.
 var described = map[string]func(*gpuFigures, *series){
 	exported(metric.GPUInfo): func(g *gpuFigures, s *series) { g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id") },
 	exported(metric.GPUState): func(g *gpuFigures, s *series) {
@@ -147,7 +147,7 @@ var described = map[string]func(*gpuFigures, *series){
 	exported(metric.FullInLatest):   func(g *gpuFigures, s *series) { g.values[latest] = s.value },
 }
 
-// ofGPU takes a series of vramscope's exporter.
+// ofGPU reads a series of vramscope's exporter about a GPU. It returns false if the name is not one of these.
 func (d *decoder) ofGPU(s *series, name string) bool {
 	id, measured := ofGPU[name]
 	take := described[name]
@@ -167,7 +167,7 @@ func (d *decoder) ofGPU(s *series, name string) bool {
 	return true
 }
 
-// foreign takes a series of another exporter.
+// foreign reads a series of another exporter.
 func (d *decoder) foreign(s *series, name string) {
 	for _, e := range exporters[1:] {
 		uuid := cmp.Or(s.label(e.uuid), s.label("uuid"))
@@ -199,7 +199,7 @@ func (d *decoder) foreign(s *series, name string) {
 				scale = 1
 			}
 			at := instanceFigure{f, s.label("GPU_I_ID")}
-			if before, known := g.foreign[at]; !known || s.value*scale > before { // pods' shares are less
+			if before, known := g.foreign[at]; !known || s.value*scale > before { // a pod's share is smaller
 				g.foreign[at] = s.value * scale
 			}
 			return
@@ -255,7 +255,7 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 			values[f] = v
 		}
 	}
-	if _, known := values[total]; !known && values[used]+values[free] > 0 { // dcgm-exporter has none
+	if _, known := values[total]; !known && values[used]+values[free] > 0 { // dcgm-exporter has no total
 		values[total] = values[used] + values[free] + values[reserved]
 	}
 	l := Line{GPU: g.gpu}

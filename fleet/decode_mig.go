@@ -14,7 +14,7 @@ const mostInstances = 64
 
 var ofInstance = exportedNames(metric.Instance)
 
-// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is the whole GPU.
+// instanceOf reads the label mig, "GPU instance/compute instance". Without that label it returns the zero value, the whole GPU.
 func instanceOf(label string) (id snapshot.InstanceID) {
 	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
 		return snapshot.InstanceID{}
@@ -29,7 +29,7 @@ type instanceFigures struct {
 	values   map[field]float64
 }
 
-// ofMIG takes a series of a MIG instance.
+// ofMIG reads a series of a MIG instance. It returns false if the name is not one of these.
 func (d *decoder) ofMIG(s *series, name string) bool {
 	id, known := ofInstance[name]
 	if !known && name != exported(metric.MIGInfo) && name != exported(metric.MIGFullIn) {
@@ -57,7 +57,7 @@ func (d *decoder) ofMIG(s *series, name string) bool {
 	return true
 }
 
-// finishInstances makes the instances of a GPU, in the order of their names.
+// finishInstances makes the instances of a GPU, in the order of their IDs.
 func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instance {
 	var all []snapshot.Instance
 	for id, in := range g.instances {

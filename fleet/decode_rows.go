@@ -20,8 +20,8 @@ func (d *decoder) row(s *series) *snapshot.Process {
 		return nil
 	}
 	pid, _ := strconv.Atoi(k.pid) // "other" has none
-	// A fleet's row needs no start time, as no action uses it. With zero it would be a process of
-	// another container.
+	// No action uses the start time of a fleet's row, but zero would mean a process of another
+	// container.
 	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid, Instance: instanceOf(k.instance)}, Type: "C"}
 	if pid <= 0 {
 		p.Name = "other processes"

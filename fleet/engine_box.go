@@ -43,7 +43,7 @@ func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) 
 	if i < 0 {
 		return 0
 	}
-	// With a scrape interval of a minute, a sample can be that old.
+	// The scrape interval may be a minute, so a younger sample proves nothing.
 	age := p.engineTime().Sub(time.UnixMilli(int64(all[i].value * 1000))).Truncate(time.Second)
 	if age < 2*oldest*time.Second {
 		return 0
@@ -93,7 +93,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 			into = foreign
 		}
 		for _, v := range stream.Values {
-			if math.Abs(v.value) < maxMemory { // not NaN either
+			if math.Abs(v.value) < maxMemory { // false for NaN, too
 				into[key] = append(into[key], Sample{v.at, metric.Table[key.Metric].Whole(v.value * unit)})
 			}
 		}
@@ -106,7 +106,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	return past, nil
 }
 
-// seriesKey returns the history's name for a series, and the factor for its values.
+// seriesKey returns the history's key for a series, and the factor for its values.
 func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	name, uuid := s.label("__name__"), s.label("uuid")
 	if id, found := ofGPU[name]; found {

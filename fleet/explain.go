@@ -43,7 +43,7 @@ func explain(err error) error {
 	case errors.As(err, &lookup):
 		return fmt.Errorf("no such host: %s", text.Clean(lookup.Name))
 	}
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) { // TLS 1.3: its reason is lost
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) { // in TLS 1.3 the server's reason is lost
 		return errors.New("it closed the connection: over TLS perhaps for the certificate of this client, tls_config.cert_file in --http-config")
 	}
 	var dial *net.OpError

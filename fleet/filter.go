@@ -21,7 +21,7 @@ type Term struct {
 // Field is the part of a line in which a word is searched.
 type Field string
 
-// The fields. Anywhere is a host, a user or a job.
+// The fields. Anywhere means a host, a user or a job.
 const (
 	Anywhere Field = ""
 	InHost   Field = "host"
@@ -33,7 +33,7 @@ const (
 // The words of InState.
 const (
 	stateDown  = "down"  // the box does not answer
-	stateLost  = "lost"  // the GPU does not
+	stateLost  = "lost"  // the GPU does not answer
 	stateAlert = "alert" // an alert stands
 	stateFull  = "full"  // memory runs out
 	stateIdle  = "idle"  // more than a GiB is used and nothing has run for a while

@@ -8,9 +8,9 @@ import (
 	"vramscope/internal/text"
 )
 
-// destination is a host, a user at a host, or a name of ssh's configuration: no option, no blank,
-// and no character that a shell, ssh or a terminal interprets. It is compiled on first use:
-// compiling takes most of a millisecond, in every command.
+// destination matches a host, a user at a host, or a name of ssh's configuration. It admits no option, no blank,
+// and no character that a shell, ssh or a terminal interprets. It is compiled on first use, because
+// compiling takes most of a millisecond and most commands need no destination.
 var destination = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?[A-Za-z0-9_]([A-Za-z0-9._:-]{0,252}[A-Za-z0-9_])?$`)
 })

@@ -133,7 +133,7 @@ func (c *httpConfig) client() (*http.Client, error) {
 	if c.ProxyURL != "" {
 		proxy, err := url.Parse(c.ProxyURL)
 		if err != nil {
-			return nil, errors.New("proxy_url is no URL") // it may have a password
+			return nil, errors.New("proxy_url is no URL") // url.Parse's error may show a password
 		}
 		transport.Proxy = http.ProxyURL(proxy)
 	}
@@ -146,7 +146,7 @@ func (c *httpConfig) redirect(next *http.Request, before []*http.Request) error 
 	switch {
 	case !c.FollowRedirects:
 		return http.ErrUseLastResponse
-	case len(before) >= 10: // as net/http
+	case len(before) >= 10: // the limit of net/http
 		return errors.New("stopped after 10 redirects")
 	case next.URL.Hostname() != before[0].URL.Hostname():
 		for name := range c.Headers {

@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source. It first chooses the lines, by the engine's ranking and with all that
+// Look implements Source. It first chooses the lines, those that the engine ranks highest and all that
 // have a problem, and then asks for their figures.
 func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
@@ -55,7 +55,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		pic.Down = quantity.From(n, quantity.Computed)
 	}
 	for _, l := range c.lines {
-		// For a box without figures the engine can compare only the name.
+		// For a box without figures the engine can match only the name.
 		if q.Filter.state(l) && (l.State == OK || q.Filter.matches(l.Name(), nil)) {
 			pic.Lines = append(pic.Lines, *l)
 		}
@@ -124,7 +124,7 @@ func (c *choice) take(answers map[field][]series) {
 		if l := c.line(&s); c.unit == GPUs {
 			l.GPU.State = snapshot.GPUState(s.label("state"))
 		} else {
-			l.worse(snapshot.AlertLost, snapshot.Notice) // one of its GPUs
+			l.worse(snapshot.AlertLost, snapshot.Notice) // one of the box's GPUs
 		}
 	}
 	for _, s := range answers["idle"] {

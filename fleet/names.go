@@ -9,17 +9,17 @@ import (
 	"vramscope/metric"
 )
 
-// An exporter's names. Each of its metrics becomes a vector with only the labels instance and uuid,
+// exporter describes the metrics of one exporter. Each becomes a vector with only the labels instance and uuid,
 // in Prometheus' base units. Sources:
 // https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 // https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
 type exporter struct {
 	used string // the metric by which the exporter is known
 	uuid string // the label that has the GPU's UUID
-	// vector is the query for a figure of GPUs, with more matchers. Its result has the labels by:
+	// vector returns the query for a figure of GPUs. Its result has the labels in by:
 	// the uuid, and perhaps the instance.
 	vector  func(f field, name, matchers, by string) string
-	metrics map[field]string // their names; a formula if it has blanks
+	metrics map[field]string // the exporter's names of the figures
 	scale   map[field]string // a value is multiplied by this
 	info    func(matchers string) string
 	hosts   func(pattern string) string // the instances of the hosts that match
@@ -135,9 +135,9 @@ var exporters = []*exporter{
 	},
 }
 
-// expression returns a figure of the GPUs, "" if the exporter has none.
+// expression returns the query for a figure of the GPUs, "" if the exporter has no such figure.
 func (e *exporter) expression(f field, matchers, by string) string {
-	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of it
+	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of the total
 		in := func(f field) string { return e.vector(f, e.metrics[f], matchers, by) }
 		return fmt.Sprintf("(%[1]s + %[2]s + (%[3]s or %[1]s * 0)) * %[4]s", in(used), in(free), in(reserved), e.scale[used])
 	}
@@ -152,7 +152,7 @@ func (e *exporter) expression(f field, matchers, by string) string {
 	return s
 }
 
-// oneOf returns a matcher for a label with one of some values.
+// oneOf returns a matcher that selects the series whose label has one of values.
 func oneOf(label string, values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
@@ -161,5 +161,5 @@ func oneOf(label string, values []string) string {
 	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// containing returns a pattern of values that contain a word, as a string of PromQL.
+// containing returns a regular expression for values that contain a word in any case, as a string of PromQL.
 func containing(word string) string { return strconv.Quote("(?i).*" + regexp.QuoteMeta(word) + ".*") }

@@ -52,7 +52,7 @@ type Line struct {
 	Why      string // why the state is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
-	// User, Program and Job are those with the most of the GPU's memory, or what the line is about.
+	// User, Program and Job are those of the process with the most memory on the GPU, or what the line is about.
 	User, Program, Job string
 }
 
@@ -81,7 +81,7 @@ func (l *Line) Name() string {
 	return l.Box
 }
 
-// StateWord returns the state in a word: the box's or, if that answers, the GPU's.
+// StateWord returns the state in a word: the box's or, if the box answers, the GPU's.
 func (l *Line) StateWord() string {
 	if l.State == OK {
 		return string(cmp.Or(l.GPU.State, snapshot.GPUOK))
@@ -89,7 +89,7 @@ func (l *Line) StateWord() string {
 	return [...]string{OK: "ok", Asking: "asking", Down: "down", Stopped: "stopped"}[l.State]
 }
 
-// Key identifies a line: of a GPU or a box, or of a user or a job.
+// Key returns what identifies a line: the box and the GPU, or the user and the job.
 func (l *Line) Key() string {
 	if l.Box == "" {
 		return l.User + "\x00" + l.Job

@@ -27,7 +27,7 @@ type Poller struct {
 	wake    chan struct{} // the query has changed, or is to be asked again at once
 }
 
-// looksASum is the number of looks for each question for totals, which costs an engine more.
+// looksASum is the number of looks between two questions for totals, which cost an engine more.
 const looksASum = 3
 
 // View is the newest answer with its problems.
@@ -40,7 +40,7 @@ type View struct {
 	Err      error     // why the last attempt failed; Picture is older
 }
 
-// NewPoller makes a Poller that asks nothing before Ask. Every is the time from an answer to the
+// NewPoller makes a Poller that asks nothing before Ask. The argument every is the time from an answer to the
 // next question.
 func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller {
 	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
@@ -56,7 +56,7 @@ func (p *Poller) View() View {
 	return p.view
 }
 
-// Updates receives when there is a newer view. It holds one token.
+// Updates returns a channel that receives when there is a newer view. It holds one token.
 func (p *Poller) Updates() <-chan struct{} { return p.changed }
 
 // Ask changes the query, without waiting for the answer to the last one.
@@ -88,8 +88,8 @@ func (p *Poller) set(change func(v *View)) {
 	token(p.changed)
 }
 
-// Run asks until the context ends. A panic of the source becomes a panic of Run. If it is run
-// again, it asks at once.
+// Run asks until the context ends. A panic of the source becomes a panic of Run. A later Run
+// asks at once.
 func (p *Poller) Run(ctx context.Context) {
 	defer token(p.wake)
 	select {
@@ -127,8 +127,8 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// once asks for the lines and then, if due, for the totals: an engine that computes both at a
-// time would answer later with the lines.
+// once asks for the lines and then, if due, for the totals. An engine that computes both at the same
+// time answers later with the lines.
 func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) { v.Asked = p.now() })
 	pic, err := p.source.Look(ctx, q)

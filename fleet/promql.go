@@ -17,7 +17,7 @@ type asking struct {
 	jobs      []string    // the names of the scrape jobs in Prometheus
 	simulated bool        // some box is simulated
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
-	summed    bool        // these cover all processes of a user or job
+	summed    bool        // the rules' series cover all processes of a user or job
 	query     Query
 	within    string // a matcher of the few instances that the filter leaves; "": of all
 }
@@ -54,7 +54,7 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 // wanted returns a figure of the GPUs that the filter lets through.
 func (a *asking) wanted(f field) string { return a.filtered(a.each(f, nil, byGPU), byGPU) }
 
-// filtered returns the part of an expression that the filter lets through, by the labels that the
+// filtered restricts an expression to what the filter lets through. labels are the labels that the
 // expression has.
 func (a *asking) filtered(s, labels string) string {
 	if s == "" {
@@ -86,7 +86,7 @@ func (a *asking) infos(matchers func(*exporter) string) string {
 	return strings.Join(infos, " or on (uuid) ")
 }
 
-// matching returns the series that a term of the filter names: of hosts, and of processes.
+// matching returns selectors for the series that a term of the filter names: of hosts, and of processes.
 func (a *asking) matching(t Term) (hosts, people []string) {
 	if t.Field == Anywhere || t.Field == InHost {
 		for _, e := range a.exporters {
@@ -116,7 +116,7 @@ func (a *asking) up() string {
 	return fmt.Sprintf("max by (instance) (up{%s})", oneOf("job", a.jobs)+more(a.within))
 }
 
-// down selects the boxes that do not answer. The filter can compare only their names.
+// down selects the boxes that do not answer. The filter can match only their names.
 func (a *asking) down() string {
 	matchers := oneOf("job", a.jobs)
 	for _, t := range a.query.Filter.named() {
@@ -174,7 +174,7 @@ func (a *asking) queries() string {
 	return Raw
 }
 
-// top selects the greatest of an expression, "" if that is empty.
+// top selects the greatest values of an expression, "" if the expression is empty.
 func (a *asking) top(s string) string {
 	if s == "" {
 		return ""
@@ -217,7 +217,7 @@ func (a *asking) idleBy(by string) string {
 	return "count by (instance) (" + a.idle() + ")"
 }
 
-// moving selects the boxes whose figures change: if their time is old, their clock is wrong.
+// moving selects the boxes whose figures change: if their samples look old, their clock is wrong.
 func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
@@ -266,7 +266,7 @@ func (a *asking) owners(instances, uuids []string) string {
 		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
 }
 
-// predicted returns the highest median forecast of GPUs at these horizons.
+// predicted returns the highest median forecast of each GPU at these horizons.
 func (a *asking) predicted(horizons []time.Duration) string {
 	labels := make([]string, len(horizons))
 	for i, h := range horizons {

@@ -21,13 +21,13 @@ type RoomQuery struct {
 	Count  int
 	Filter Filter
 	Boxes  int // the most boxes to name
-	// Length is for how long the memory is needed; 0 means now. Horizons are the forecasts up to
-	// then, all of which must leave Need free.
+	// Length is how long the memory is needed; 0 means only now. Horizons are the horizons up to Length:
+	// the forecast at each must leave Need free.
 	Length   time.Duration
 	Horizons []time.Duration
 }
 
-// Room is the answer.
+// Room is the answer to a RoomQuery.
 type Room struct {
 	Time      time.Time
 	Simulated bool

@@ -37,7 +37,7 @@ func (a *asking) held(f field, matchers string) string {
 	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.heldByBox(f, matchers))
 }
 
-// heldByBox returns what held returns, by box.
+// heldByBox returns the same figure as held, for each box.
 func (a *asking) heldByBox(f field, matchers string) string {
 	matchers = a.people() + more(a.within) + more(matchers)
 	s := a.processes(f, matchers)
@@ -142,7 +142,7 @@ func (a *asking) shared(f field, matchers string) string {
 	return fmt.Sprintf("%s by (%s) (%s)", how, by, s)
 }
 
-// narrowTo makes all queries name the GPUs of the chosen jobs if these are few, or their boxes.
+// narrowTo restricts all further queries to the GPUs of the chosen jobs or, if these are too many, to their boxes.
 func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*Line, chosen string) error {
 	on, err := p.ask(ctx, fmt.Sprintf(`group by (instance,uuid,user,hpc_job) (%s{%s} or %s{%[2]s,pid=""})`, exported(metric.ProcessInfo), chosen+a.people()+more(a.within), metric.Table[metric.Used].ExportedAs(metric.Process)), time.Time{})
 	for _, label := range []string{"uuid", "instance"} {
@@ -243,7 +243,7 @@ func (s *SSH) shares(q Query) []Line {
 		if snap == nil {
 			continue
 		}
-		counted := map[string]int{} // what of the box
+		counted := map[string]int{} // how often once was called for each user, job or GPU
 		once := func(what string) int {
 			if counted[what]++; counted[what] > 1 {
 				return 0

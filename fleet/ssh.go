@@ -30,7 +30,7 @@ type SSH struct {
 	boxes []*sshBox
 	now   func() time.Time
 	ssh   []string      // the program and its options, before "--"
-	other Stream        // in place of ssh; nil: none
+	other Stream        // used in place of ssh; nil: ssh is used
 	quiet time.Duration // a connection without a line for this long is closed
 }
 
@@ -40,7 +40,7 @@ type sshBox struct {
 
 	mu     sync.Mutex
 	latest *snapshot.Snapshot
-	came   time.Time     // latest, by our clock
+	came   time.Time     // when latest came, by our clock
 	skew   time.Duration // by how much the box's clock is ahead of ours
 	why    string        // why there is no connection; "" while one is tried or holds
 	tried  bool
@@ -71,10 +71,10 @@ func NewSSH(hosts []string, now func() time.Time) *SSH {
 	return s
 }
 
-// Stream hands out the snapshots of a box until the context ends, or it fails.
+// Stream hands out the snapshots of a box until the context ends or the stream fails.
 type Stream func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error
 
-// NewStreams does what NewSSH does, over another transport.
+// NewStreams makes the same source as NewSSH, but over another transport.
 func NewStreams(hosts []string, stream Stream, now func() time.Time) *SSH {
 	s := NewSSH(hosts, now)
 	s.other = stream
@@ -117,7 +117,7 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	defer silent.Stop()
 	args := append(append([]string{}, s.ssh[1:]...), "--", b.host, "vramscope", "stream")
 	cmd := exec.CommandContext(ctx, s.ssh[0], args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keeps the terminal's signals from ssh
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
 	said := &LastLine{}
@@ -144,12 +144,12 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	if refused != nil {
 		cancel(nil)
 	} else {
-		defer time.AfterFunc(cmd.WaitDelay, func() { cancel(nil) }).Stop() // it has closed its output, and should end soon
+		defer time.AfterFunc(cmd.WaitDelay, func() { cancel(nil) }).Stop() // ssh has closed its output, and should end soon
 	}
 	err = cmd.Wait()
 	var ended *exec.ExitError
 	switch {
-	case errors.Is(context.Cause(ctx), errSilent): // the line that it had begun is refused, too
+	case errors.Is(context.Cause(ctx), errSilent): // the refused line may be the one that was cut off
 		return fmt.Errorf("%w %s", errSilent, quantity.BriefDuration(s.quiet))
 	case refused != nil:
 		return refused
@@ -200,7 +200,7 @@ type LastLine struct {
 	line []byte
 }
 
-// The prefixes of the program that writes a line. The fleet itself names ssh.
+// The prefixes that the programs write. The fleet itself says that a message comes from ssh.
 var byVramscope, bySSH = []byte("vramscope: "), []byte("ssh: ")
 
 func (l *LastLine) Write(p []byte) (int, error) {

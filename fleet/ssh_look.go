@@ -118,7 +118,7 @@ func boxLine(box Line, gpus []Line) Line {
 		if n, ok := gpus[i].Idle.Value(); ok {
 			box.Idle = quantity.From(box.Idle.Or(0)+n, quantity.Computed)
 		}
-		if gpus[i].GPU.Memory.Used.Known() { // without this test it would count only in the total
+		if gpus[i].GPU.Memory.Used.Known() { // without this test the GPU would add to the total alone
 			sum(&box.GPU, &gpus[i].GPU)
 		}
 		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
@@ -163,7 +163,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 			}
 		}
 		for i := range snap.GPUs {
-			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // without this test it would count only in the total
+			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // without this test the GPU would add to the total alone
 				count++
 				sum(&all, &snap.GPUs[i])
 			}
@@ -191,7 +191,7 @@ func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapsh
 		if snap == nil {
 			return nil, errors.New(text.Clean(l.Why))
 		}
-		own := *snap // the caller numbers it
+		own := *snap // the caller sets the sequence number
 		return &own, nil
 	}
 	return nil, fmt.Errorf("%s is not among the boxes", text.Clean(box))

@@ -17,13 +17,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// asker speaks to one address. The key is in a header, and in no message.
+// asker sends requests to one server. The key travels in a header, and no error message contains it.
 type asker struct {
 	base  string // "http://127.0.0.1:8000"
 	key   string
-	paths []step // the user's own program: the path to release, and to resume
+	paths []step // of the kind Paths: the path that releases, and the path that resumes
 
-	simulated func(path string) ([]byte, error) // answers instead of a program; nil: not simulated
+	simulated func(path string) ([]byte, error) // answers in place of a server; nil: the server is real
 }
 
 // client uses no proxy, follows no redirect and keeps no connection.
@@ -42,13 +42,13 @@ type statusError struct {
 
 func (e *statusError) Error() string { return strconv.Itoa(e.code) + " " + e.said }
 
-// isStatus reports whether an error is an answer with one of some statuses, or with any.
+// isStatus reports whether err is a statusError with one of codes or, without codes, any statusError.
 func isStatus(err error, codes ...int) bool {
 	status, ok := errors.AsType[*statusError](err)
 	return ok && (len(codes) == 0 || slices.Contains(codes, status.code))
 }
 
-// get reads an answer, which must be JSON, into a value.
+// get requests path and decodes the answer, which must be JSON.
 func (a *asker) get(ctx context.Context, path string, into any) error {
 	content, err := a.ask(ctx, http.MethodGet, step{path: path})
 	if err == nil && json.Unmarshal(content, into) != nil {
@@ -57,7 +57,7 @@ func (a *asker) get(ctx context.Context, path string, into any) error {
 	return err
 }
 
-// ask asks, and returns the body of the answer.
+// ask sends one request and returns the body of the answer.
 func (a *asker) ask(ctx context.Context, method string, s step) (content []byte, err error) {
 	if a.simulated != nil {
 		return a.simulated(s.path)
@@ -100,9 +100,9 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 	return nil, &statusError{answer.StatusCode, said}
 }
 
-// requests returns how many requests a server's metrics name; unknown without metrics.
+// requests returns how many requests a server's metrics report; unknown if there are no metrics.
 func (a *asker) requests(ctx context.Context, path string) snapshot.Int {
-	metrics, _ := a.ask(ctx, http.MethodGet, step{path: path}) // those that were read
+	metrics, _ := a.ask(ctx, http.MethodGet, step{path: path}) // without metrics there is nothing to sum
 	return requestsIn(sums(metrics))
 }
 
@@ -119,8 +119,8 @@ func requestsIn(values map[string]float64) snapshot.Int {
 	return snapshot.Int{}
 }
 
-// sums adds up the metrics of a text of Prometheus by name, over their labels. One of which a value is negative is NaN:
-// none of those that are read can be.
+// sums adds up each metric of Prometheus's text format over all its labels. If a value is negative, the sum is NaN: no metric
+// that is read here can be negative.
 func sums(metrics []byte) map[string]float64 {
 	sum := map[string]float64{}
 	for line := range strings.Lines(string(metrics)) {

@@ -19,14 +19,14 @@ import (
 
 // Entry is a server that the configuration names.
 type Entry struct {
-	Command         string // a pattern of the short command line; "": any of the kind
+	Command         string // a pattern of the short command line; "": every server of the kind
 	Matches         *regexp.Regexp
 	Kind            string        // of Kinds
 	Address         string        // "host:port"; "": where it listens
 	KeyFile, KeyEnv string        // where its key is
-	Release, Resume string        // paths, of the kind Paths
-	Watch           bool          // it is asked every ten seconds what it holds
-	Hold            time.Duration // for which a lease holds its room while it sleeps; 0: none does
+	Release, Resume string        // paths, for the kind Paths
+	Watch           bool          // ask the server every ten seconds what it holds
+	Hold            time.Duration // how long a lease holds the server's room while it sleeps; 0: no lease does
 }
 
 // Finder finds the servers of processes.
@@ -35,8 +35,8 @@ type Finder struct {
 	Entries []Entry
 }
 
-// Find finds the server that a process is, or that has started the process, if this user may ask
-// it. A *process.Refusal says why there is none.
+// Find returns the server that a process is, or that has started the process, if this user may ask
+// that server. If there is none, the error is a *process.Refusal with the reason.
 func (f *Finder) Find(id process.Identity) (*Server, error) {
 	if f == nil {
 		return nil, &process.Refusal{Reason: "a simulated process has no server to ask"}
@@ -51,8 +51,8 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
-	// The lowest that listens: a server may be started by sh -c, and may fork. Or one of another kind above it, as llama-swap
-	// starts other servers, or the first that an entry describes.
+	// The lowest process that has a kind and listens: a server may be started by sh -c, and may fork. A process of another kind
+	// above it takes its place, because llama-swap starts other servers, and the first process that an entry describes ends the search.
 	var found process.Info
 	var entry Entry
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {
@@ -90,8 +90,8 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 	return s, nil
 }
 
-// watches returns the process that the configuration has watched as the server of another, of the same user; false if there is none.
-// It may be one that Find does not find.
+// watches returns the process that the configuration says to watch as the server of id, if the same user owns both; false if there
+// is none. Find may not find that process.
 func (f *Finder) watches(id process.Identity) (server process.Identity, watched bool) {
 	owner := f.Table.Owner(id.PID)
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
@@ -107,7 +107,7 @@ func (f *Finder) watches(id process.Identity) (server process.Identity, watched 
 	return server, false
 }
 
-// Simulated returns a server that answers by a function. It is this process.
+// Simulated returns a server whose answers come from a function. Its process is the calling process.
 func Simulated(kind string, answer func(path string) ([]byte, error)) (*Server, error) {
 	table := process.NewTable("/proc")
 	id, err := table.Identify(os.Getpid())
@@ -176,7 +176,7 @@ func listens(pid int) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// key returns a server's key, without the end of its line.
+// key returns a server's key, without surrounding white space.
 func (e *Entry) key() (string, error) {
 	if e.KeyFile == "" {
 		return os.Getenv(e.KeyEnv), nil
@@ -194,7 +194,7 @@ func (e *Entry) key() (string, error) {
 
 // Below returns a process and all its descendants.
 func (f *Finder) Below(root int) map[process.Key]bool {
-	links, _ := f.Table.Links() // those that were read
+	links, _ := f.Table.Links() // without those that could not be read
 	below := map[process.Key]bool{}
 	for pid, link := range links {
 		at := pid

@@ -10,8 +10,8 @@ import (
 )
 
 // lookAtLlama follows the source of llama.cpp's server b11434 (tools/server/server-models.cpp, server.cpp). A router
-// has each model in a child process, which an unload ends, with the requests that it has. The next request loads
-// the model again. Other questions than these wake a sleeping model.
+// runs each model in a child process. An unload ends that process and the requests in it, and the next request loads
+// the model again. Any request that is not made here wakes a sleeping model.
 func lookAtLlama(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Build  string `json:"build_info"`
@@ -35,9 +35,9 @@ func lookAtLlama(ctx context.Context, a *asker) (s State, err error) {
 	for _, m := range answer.Models {
 		switch m.Status.Value {
 		case "loading":
-			s.loaded(m.ID, quantity.From(1, quantity.Probe)) // of the one who wants it
+			s.loaded(m.ID, quantity.From(1, quantity.Probe)) // the request that waits for the model
 		case "loaded":
-			name, _ := json.Marshal(m.ID) // a text
+			name, _ := json.Marshal(m.ID) // a string can always be encoded
 			s.release = append(s.release, step{"/models/unload", `{"model": ` + string(name) + `}`})
 			s.loaded(m.ID, a.requests(ctx, "/metrics?autoload=false&model="+url.QueryEscape(m.ID)))
 		}

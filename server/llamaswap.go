@@ -11,16 +11,16 @@ import (
 )
 
 // lookAtLlamaSwap follows llama-swap's source 0bdb372 of August 2026 (internal/server/api.go, apigroup.go,
-// internal/router/base.go). An unload ends the models' servers, with the requests that they have, and answers when
-// they have ended. It does not say whether they are busy: each is asked for its own metrics, not through
-// llama-swap, which would count that as a use.
+// internal/router/base.go). An unload ends the models' servers and the requests in them, and is answered when
+// they have ended. llama-swap does not report whether a server is busy. Each server is asked for its own metrics, not
+// through llama-swap, which would count the question as a use.
 func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Version string `json:"version"`
 		Running []struct {
 			Model string `json:"model"`
 			State string `json:"state"`
-			Proxy string `json:"proxy"` // where its server listens
+			Proxy string `json:"proxy"` // where the model's server listens
 		} `json:"running"`
 	}
 	if err = a.get(ctx, "/api/version", &answer); err == nil {
@@ -32,10 +32,10 @@ func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 	s = unloading(answer.Version)
 	s.release = []step{{path: "/api/models/unload"}}
 	for _, m := range answer.Running {
-		requests := quantity.From(1, quantity.Probe) // it starts or ends
+		requests := quantity.From(1, quantity.Probe) // a server that starts or ends counts as busy
 		if m.State == "ready" {
 			requests = snapshot.Int{}
-			if at, err := url.Parse(m.Proxy); err == nil && m.Proxy == "http://"+at.Host && isLoopback(at.Hostname()) { // no path of its own, and without llama-swap's key
+			if at, err := url.Parse(m.Proxy); err == nil && m.Proxy == "http://"+at.Host && isLoopback(at.Hostname()) { // the URL has no path, and llama-swap's key is not sent
 				requests = (&asker{base: m.Proxy}).requests(ctx, "/metrics")
 			}
 		}
@@ -45,6 +45,6 @@ func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 }
 
 func isLoopback(host string) bool {
-	address, _ := netip.ParseAddr(host) // a name is none
+	address, _ := netip.ParseAddr(host) // zero if host is a name
 	return host == "localhost" || address.IsLoopback()
 }

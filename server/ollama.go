@@ -10,9 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// lookAtOllama follows the source in Ollama's modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go):
-// each model is in a child process, which ends when the model is unloaded, after the requests that it
-// has. The next request loads it again: there is nothing to resume.
+// lookAtOllama follows the source in Ollama's modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go).
+// Ollama runs each model in a child process. An unload ends that process after its last request, and the
+// next request loads the model again, so there is nothing to resume.
 func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Version string `json:"version"`
@@ -31,7 +31,7 @@ func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 	s.Waits, s.Requests = true, snapshot.Int{}
 	var held quantity.Bytes
 	for _, m := range answer.Models {
-		name, _ := json.Marshal(m.Name) // a text
+		name, _ := json.Marshal(m.Name) // a string can always be encoded
 		s.release = append(s.release, step{"/api/generate", fmt.Sprintf(`{"model": %s, "keep_alive": 0}`, name)})
 		s.loaded(m.Name+" "+m.VRAM.String(), s.Requests)
 		held += max(m.VRAM, 0)

@@ -1,11 +1,11 @@
-// Package server speaks the interfaces of inference servers. It asks what they hold and whether
+// Package server is a client of inference servers. It asks them what they hold and whether
 // they are busy, and makes them release their GPU memory and take it again.
 //
 //	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
 //	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
 //
-// A server's answer is only a claim: action/flush asks the driver for the result. Each server has a
-// file with its routes, and with the releases in whose source they were read.
+// A server's answer is only a claim: action/flush asks the driver for the result. Each kind of server
+// has a file, which names the releases whose source was read.
 package server
 
 import (
@@ -23,21 +23,21 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kind is a kind of servers.
+// Kind is a kind of server.
 type Kind struct {
 	Name  string // "vLLM"
 	Keeps bool   // it keeps its processes when it releases their memory
 
 	look     func(context.Context, *asker) (State, error)
-	oldest   string   // of the versions whose release is known to be safe
+	oldest   string   // the oldest version whose release is known to be safe; "": any
 	port     uint16   // where it listens by default
-	commands []string // what its command line has in it
+	commands []string // parts of a command line that identify the kind
 }
 
-// Paths is the kind of programs with two paths of their own.
+// Paths is the kind of a program for which the configuration names two paths.
 const Paths = "paths"
 
-// Kinds are the kinds that are known, by the name that the configuration and the audit log have.
+// Kinds are the known kinds, by their names in the configuration and in the audit log.
 var Kinds = map[string]Kind{
 	"vllm":   {"vLLM", true, lookAtVLLM, "0.17.0", 8000, []string{"/vllm serve ", " -m vllm.entrypoints."}},
 	"sglang": {"SGLang", true, lookAtSGLang, "0.5.10", 30000, []string{"/sglang serve ", " -m sglang.launch_server "}},
@@ -50,36 +50,36 @@ var Kinds = map[string]Kind{
 	Paths: {Name: "its server"},
 }
 
-// Named are the names of the kinds, for messages.
+// Named lists the names of the kinds, for messages.
 const Named = "vLLM, SGLang, Ollama, llama.cpp, llama-swap, ComfyUI"
 
-// Server is a server that was found, and how it is asked.
+// Server is an inference server that was found, and how to ask it.
 type Server struct {
 	Kind
-	Key     string           // of Kinds
-	Process process.Identity // which listens
-	Limit   time.Duration    // for a release, after which it has failed
+	Key     string           // of the kind in Kinds
+	Process process.Identity // the process that listens
+	Limit   time.Duration    // how long a release may take before it counts as failed
 	Finder  *Finder
-	Watched bool          // the configuration has it asked for what it holds
-	Hold    time.Duration // for which its room is held while it sleeps, by the configuration
+	Watched bool          // the configuration says to ask what it holds
+	Hold    time.Duration // how long its room is held while it sleeps, by the configuration
 	command string
 	asker   asker
 }
 
-// State is what a server reports of itself.
+// State is what a server reports about itself.
 type State struct {
 	snapshot.Served
 	Cannot  string // why it cannot release its memory; "" if it can
-	Waits   bool   // a release waits for its requests, and aborts none
+	Waits   bool   // a release waits for running requests, and aborts none
 	Moves   bool   // a release moves weights to the host's memory
 	Unloads string // what a release takes off the GPU
 
 	release []step
 	resume  []step
-	back    step // where it refuses the release
+	back    step // sent if the server refuses the release
 }
 
-// step is a POST: a path, and JSON or nothing.
+// step is a request: its path, and its body, JSON or nothing.
 type step struct{ path, send string }
 
 // Held returns how much memory a server reports.
@@ -90,7 +90,7 @@ func (s *State) Held() (sum quantity.Bytes) {
 	return sum
 }
 
-// unloading returns the state of a server that unloads models, before those that it has loaded are added.
+// unloading returns the first state of a server that unloads models; loaded then adds each model.
 func unloading(version string) State {
 	s := State{Unloads: "models, which the next request loads again"}
 	s.Version, s.Requests, s.Asleep = version, quantity.From(0, quantity.Probe), quantity.From(true, quantity.Probe)
@@ -103,21 +103,21 @@ func (s *State) loaded(name string, requests snapshot.Int) {
 	s.Requests, s.Asleep = quantity.All(s.Requests, requests), quantity.From(false, quantity.Probe)
 }
 
-// Resumes reports whether a server is asked to take its memory again: others do so with the next request.
+// Resumes reports whether a server must be asked to take its memory again. Other servers take it with the next request.
 func (s *State) Resumes() bool { return len(s.resume) > 0 }
 
-// Exceeds reports whether a server reports more memory than the driver does.
+// Exceeds reports whether a server reports more memory than the driver does, by over 2 %.
 func (s *State) Exceeds(used quantity.Bytes) bool { return s.Held() > used+used/50 }
 
-// uses sets which share of the KV cache is in use. What is no share is refused.
+// uses sets the share of the KV cache that is in use. It ignores a number that is no share.
 func (s *State) uses(share float64) {
 	if share >= 0 && share <= 1 {
 		s.KVCacheUsed, s.Words = quantity.From(share, quantity.Probe), fmt.Sprintf("KV cache %.0f %% in use", 100*share)
 	}
 }
 
-// Checked returns what the server reports: without figures where it sleeps, and where the driver
-// reports less, or not what all its processes use.
+// Checked returns what the server reports. It leaves the figures out if the server sleeps, if the driver reports less memory
+// than the server does, or if the driver does not report what all the server's processes use.
 func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	out := s.Served
 	bytes, known := used.Value()
@@ -135,7 +135,7 @@ func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	return out
 }
 
-// Look asks a server for its state. A *process.Refusal says why it is not the expected server.
+// Look asks a server for its state. A *process.Refusal says why the answer is not that of the expected server.
 func (s *Server) Look(ctx context.Context) (State, error) {
 	if s.Key == Paths {
 		return State{Served: snapshot.Served{Process: s.Process, Name: s.Name, Command: s.command}, Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
@@ -173,16 +173,16 @@ func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
 	return nil
 }
 
-// Ended reports whether the listening process has ended, or the process that keeps the memory.
+// Ended reports whether the listening process has ended or, for a kind that keeps its processes, the process id.
 func (s *Server) Ended(id process.Identity) bool {
 	return !s.Finder.Table.Alive(s.Process) || s.Keeps && !s.Finder.Table.Alive(id)
 }
 
-// older compares the numbers of two versions: "0.17.0rc1" has 0, 17 and 0.
+// older compares the first three numbers of two versions: "0.17.0rc1" has 0, 17 and 0.
 func older(version, than string) bool {
 	var numbers [2][3]int
 	for i, text := range []string{version, than} {
-		_, _ = fmt.Sscanf(text, "%d.%d.%d", &numbers[i][0], &numbers[i][1], &numbers[i][2]) // as many as it has
+		_, _ = fmt.Sscanf(text, "%d.%d.%d", &numbers[i][0], &numbers[i][1], &numbers[i][2]) // a missing number stays 0
 	}
 	return slices.Compare(numbers[0][:], numbers[1][:]) < 0
 }

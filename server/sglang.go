@@ -11,12 +11,12 @@ import (
 // lookAtSGLang follows the source in SGLang's wheels 0.5.6 to 0.5.23
 // (sglang/srt/entrypoints/http_server.py, managers/scheduler_components/weight_updater.py):
 //
-//   - A release asserts that the scheduler is idle, and a resume that it was released: if not, the
-//     server ends. It does not report its state: the caller has to know it.
-//   - A request that comes after a release meets memory that is not there, unless the server was paused
-//     before: in mode retract requests wait until it continues.
-//   - Weights survive with --enable-weights-cpu-backup alone: without, only the KV cache is released.
-//   - Without --enable-memory-saver a release answers 200, and frees nothing.
+//   - A release asserts that the scheduler is idle, and a resume asserts that the memory was released. If
+//     an assertion fails, the server ends. SGLang does not report its state, so the caller has to know it.
+//   - A request after a release uses memory that is not there, unless the server was paused before the
+//     release: in mode retract, requests wait until it continues.
+//   - Weights survive only with --enable-weights-cpu-backup. Without it, only the KV cache is released.
+//   - Without --enable-memory-saver, a release answers 200 and frees nothing.
 func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
 	var info struct {
 		Version string `json:"version"`
@@ -55,7 +55,7 @@ func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
 	requests, share, parts := 0, 0.0, [3]quantity.Bytes{}
 	for _, l := range answer.Loads {
 		requests, share = requests+l.Running+l.Waiting, max(share, l.Usage)
-		for i, gib := range []float64{l.Memory.KV, l.Memory.Weights, l.Memory.Graphs} { // it says GB
+		for i, gib := range []float64{l.Memory.KV, l.Memory.Weights, l.Memory.Graphs} { // SGLang names the unit GB
 			parts[i] += quantity.Bytes(max(0, min(gib, 1<<20)) * float64(quantity.GiB))
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Watcher asks the servers that the configuration names, while samples are taken: one after the
-// other, each for a moment. A server that hangs delays only the next question to the others, not
-// their answers and not a sample.
+// Watcher asks the servers that the configuration says to watch, on a goroutine of its own: one after the
+// other, each for at most watchTime. A server that hangs delays the questions to the servers after it, but
+// no answer that has come, and no sample.
 type Watcher struct {
 	First time.Duration // how long the first sample waits for answers
 	Log   *slog.Logger  // notes which servers do not answer, and why; nil outside a daemon
@@ -27,17 +27,17 @@ type Watcher struct {
 	answered chan struct{}           // closed after the first round
 
 	mu sync.Mutex
-	of map[process.Key]*watched // by its own process, and by those on a GPU; only ask replaces it
+	of map[process.Key]*watched // by the server's process, and by its processes on a GPU; only ask replaces the map
 }
 
 // watched is a server and its newest answer.
 type watched struct {
 	state State
-	at    time.Time // zero: it has not answered yet
-	idle  time.Time // since when it has served nothing; zero: it serves, or does not say
+	at    time.Time // when the newest answer came; zero: none has come
+	idle  time.Time // since when it has served nothing; zero: it serves, or does not say whether it does
 	named bool      // an event has said that it is idle
 
-	heard  time.Time // when it answered or, if it never has, was seen first
+	heard  time.Time // when it last answered or, before its first answer, was first seen
 	silent bool      // the log has said that it does not answer
 }
 
@@ -69,7 +69,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// ask asks the server of each process, once, and forgets those that have no process any more.
+// ask asks the server of each process once, and forgets the servers whose processes have ended.
 func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	of, servers := map[process.Key]*watched{}, []*Server(nil)
 	for _, id := range ids {
@@ -122,8 +122,8 @@ func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	}
 }
 
-// note logs that a server has not answered for as long as an answer is valid, and why, and that it
-// answers again. Only ask calls it.
+// note logs that a server has not answered for watchOld, and why, and later that it answers
+// again. Only ask and look call note.
 func (w *Watcher) note(known *watched, id process.Identity, err error) {
 	switch {
 	case err == nil && known.silent && w.Log != nil:
@@ -137,19 +137,19 @@ func (w *Watcher) note(known *watched, id process.Identity, err error) {
 	}
 }
 
-// Add adds the newest answers to the rows of a snapshot, and returns events about servers that serve nothing.
+// Add adds the newest answers to the rows of a snapshot. It returns an event for each server that has become idle, or serves again.
 func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
 	var ids []process.Identity
 	for i := range snap.Rows {
 		ids = append(ids, snap.Rows[i].ID.Process)
 	}
 	select {
-	case <-w.rows: // of an older sample
+	case <-w.rows: // drops those of an older sample
 	default:
 	}
 	select {
 	case w.rows <- ids:
-	default: // another sample's came meanwhile
+	default: // another sample has sent its rows meanwhile
 	}
 	if w.First > 0 {
 		bounded.Ended(w.answered, w.First)
@@ -198,7 +198,7 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		return nil
 	}
 	if s.named = idle; !idle && (!busy || s.state.Asleep.Or(false)) {
-		return nil // it sleeps, holds less, or does not say what it does
+		return nil // it sleeps, holds less, or does not say whether it serves
 	}
 	if idle {
 		message = "%s (PID %d) holds %s, and has served nothing for 10m, by its own report"

@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// palette makes the styles of a theme for a terminal's colour profile. Without colours (NO_COLOR, a
-// terminal that has none) the attributes remain; texture, "!" and ">" say the rest.
+// palette makes the styles of a theme for a terminal's colour profile. Without colours (NO_COLOR, or a
+// terminal that has none) bold and reverse remain; textures, "!" and ">" say the rest.
 type palette struct {
 	profile colorprofile.Profile
 	made    map[string]Style // by escape sequence, so that styles that look alike are equal
@@ -19,7 +19,7 @@ func newPalette(profile colorprofile.Profile) palette {
 	return palette{profile: profile, made: map[string]Style{}}
 }
 
-// style resolves a style. What is no terminal (NoTTY) gets no sequences.
+// style resolves a style. Output that is not a terminal (NoTTY) gets no escape sequences.
 func (p palette) style(s lipgloss.Style) Style {
 	if p.profile <= colorprofile.NoTTY {
 		return Style{}
@@ -42,8 +42,8 @@ func (p palette) style(s lipgloss.Style) Style {
 	return p.made[open]
 }
 
-// ink returns a colour, chosen by hand for 24 bits and for xterm's 256 colours: rounding to the
-// latter would turn dim blue into teal, and grey text too.
+// ink returns a colour in the form that the terminal can show. Both forms, 24 bits and xterm's 256 colours,
+// are chosen by hand: rounding to 256 colours would turn dim blue and grey text into teal.
 func (p palette) ink(hex string, index uint8) lipgloss.Style {
 	if p.profile == colorprofile.ANSI256 {
 		return lipgloss.NewStyle().Foreground(ansi.IndexedColor(index))
@@ -85,11 +85,11 @@ func (p palette) theme(name string, dark bool) Styles {
 	}
 }
 
-// The hues are the same in every theme: slate other, dim grey unknown, calm blue allocated, magenta
-// fragmented, and a bright accent for what a flush frees, the one part that the reader can act on.
-// They differ in lightness too, so that readers who see no hue, and photocopies, distinguish them.
+// The hues are the same in every theme: slate for other, dim grey for unknown, calm blue for allocated, magenta
+// for fragmented, and a bright accent for what a flush frees, the only part that the reader can act on.
+// They also differ in lightness, for readers who see no hue and for photocopies.
 
-// night returns the theme for dark grounds, from black to Solarized's base03.
+// night returns the theme for dark backgrounds, from black to Solarized's base03.
 func (p palette) night() Styles {
 	s := p.plain(true)
 	s.Dim, s.Header, s.Rule = p.color("#93a1b0", 247), p.color("#93a1b0", 247), p.color("#7d8b9a", 245)
@@ -127,7 +127,7 @@ func (p palette) day() Styles {
 	return s
 }
 
-// contrast keeps the hues of high lightness (or, on a light ground, of low)
+// contrast uses the hues at high lightness (on a light background, at low lightness)
 // and dims nothing: for projectors, sunlight and tired eyes.
 func (p palette) contrast(dark bool) Styles {
 	s := p.plain(dark)
@@ -180,11 +180,11 @@ func (p palette) okabeIto(dark bool) Styles {
 	return s
 }
 
-// sixteen uses the terminal's own colours. Every theme becomes this one if there are no
-// others. Other, unknown and free keep the terminal's text colour and differ in texture.
-// Bright black is never used: in Solarized it is the background. Red is bright on a dark ground, where
-// black text on the usual red is hardly readable. No text and no line of a graph
-// is blue, which on black is hardly readable in the default colours of xterm and PuTTY; on a
+// sixteen uses the terminal's own colours. Every theme becomes this one on a terminal that has no
+// other colours. Other, unknown and free keep the terminal's text colour and differ in texture.
+// Bright black is never used, because it is the background in Solarized. On a dark background red is the
+// bright red, because black text on the usual red is hardly readable. No text and no line of a graph
+// is blue, because blue on black is hardly readable in the default colours of xterm and PuTTY. On a
 // light background no text is yellow.
 func (p palette) sixteen(dark bool) Styles {
 	s := p.plain(dark)

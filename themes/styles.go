@@ -9,8 +9,8 @@ import (
 // theme that look alike are equal.
 type Style struct{ *drawn }
 
-// drawn is a style with its escape sequence, computed once per theme, because
-// rendering a style again for each cell is what costs time in a frame.
+// drawn is a style with its escape sequence, which is computed once per theme: rendering
+// a style again for each cell is slow.
 type drawn struct {
 	style lipgloss.Style
 	open  string // the sequence that starts it
@@ -36,8 +36,8 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch appends to dst the sequence that changes the style from to this one, or nothing if they
-// are equal, so that a row in one colour needs no sequence for each cell.
+// Switch appends the sequence that changes the style at the end of dst from one style to s, or nothing if they
+// are equal. A row in one colour then needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst
@@ -79,15 +79,15 @@ type Styles struct {
 
 	Owners [6]Style // users' colours, where bars are divided by user
 
-	// Solid: the colours of the parts tell them apart; else textures do. Hatched: colours and
-	// textures, where the texture of cached memory must show enough of its colour.
+	// Solid means that colours tell the parts apart; otherwise textures do. Hatched means that both do, and
+	// that the texture of cached memory must show enough of its colour.
 	Solid, Hatched bool
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 
-	// Faded draws the parts where they are not certain: in the forecast, and where memory was used
-	// for only a part of a column's time; zero: no areas. Veil draws the forecast's interval, which
-	// thins out away from the median.
+	// Faded draws the parts where they are not certain: in the forecast, and in a column during only a part of
+	// which memory was used. Its zero value draws no areas. Veil draws the forecast's interval, which
+	// fades away from the median.
 	Faded [5]Style
 	Veil  [3]Style
 
@@ -97,8 +97,8 @@ type Styles struct {
 // edge is a cell in which one area ends and another begins.
 type edge struct{ lower, upper Style }
 
-// Edge returns the style of a cell whose lower part has the colour of one style and the rest the
-// colour of another. A glyph that fills the cell from below is drawn in it.
+// Edge returns the style of a cell whose lower part has the colour of lower and whose upper part has the
+// colour of upper. The cell is drawn with a glyph that fills it from below.
 func (s *Styles) Edge(lower, upper Style) Style {
 	if style, ok := s.edges[edge{lower, upper}]; ok {
 		return style

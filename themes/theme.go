@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Names lists the themes in the order in which a key walks through them.
+// Names lists the themes in the order in which the theme key steps through them.
 func Names() []string {
 	return []string{"vramscope", "dark", "light", "high-contrast", "colorblind", "terminal", "mono"}
 }
@@ -19,7 +19,7 @@ const Default = "vramscope"
 
 // New resolves a theme for a terminal's colour profile. Most themes have a dark and a light
 // variant, chosen by dark; the themes "dark" and "light" do not depend on it. On a terminal
-// with 16 colours every theme is "terminal", without colours (NO_COLOR) every theme is "mono".
+// with 16 colours every theme is "terminal". Without colours (NO_COLOR) every theme is "mono".
 func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	if name == "" {
 		name = Default

@@ -20,7 +20,7 @@ type binding struct {
 	act   func(*model) tea.Cmd
 }
 
-// bindings lists every key, in the order of the help. A key of the monitor does the same here.
+// bindings lists every key, in the order of the help. A key that the monitor has, too, does the same here.
 var bindings []binding
 
 func init() { // help draws bindings and is one of them
@@ -82,7 +82,7 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// change asks again, from the top.
+// change changes the place, and asks again from the top.
 func (m *model) change(what func(*Place)) tea.Cmd {
 	what(&m.Place)
 	m.Place.Cursor, m.Place.top, m.Place.lines = "", 0, 0

@@ -52,7 +52,7 @@ func (m *model) columns() columns {
 	return c
 }
 
-// titles reports whether there was room for the legend.
+// titles writes the column titles. It reports whether there was room for the legend.
 func (m *model) titles(l *cell.Line, c columns) (legend bool) {
 	s := &m.look.Styles
 	l.Skip(1)

@@ -26,10 +26,10 @@ type Place struct {
 	lines  int // how many lines to ask for beyond those in view
 }
 
-// model is the tea.Model. Update draws the frame where something changed.
+// model is the tea.Model. Update draws a new frame after each message, unless the terminal is stalled.
 type model struct {
 	terminal.Hold
-	Options        // Theme and Place are those of now
+	Options        // Theme and Place are the present ones
 	every   string // how often the source is asked
 
 	look cell.Appearance
@@ -42,12 +42,12 @@ type model struct {
 	prompt        *dialog.Prompt
 	question      *question
 	opening       *opening // nil: no box is being opened
-	problem       int      // the one that is shown
+	problem       int      // the index of the problem that is shown
 	message       string
 	until         time.Time // when the message goes
 	outcome       Outcome
 
-	shown []string // the frame, an older one where the terminal took none
+	shown []string // the newest frame that was drawn
 }
 
 // question is a question before an action.
@@ -79,7 +79,7 @@ func (m *model) restyle() {
 	}
 }
 
-// say shows what a key has done. There is no more to do.
+// say shows a message for ten seconds. It returns no command.
 func (m *model) say(s string) tea.Cmd {
 	m.message, m.until = s, m.Now().Add(10*time.Second)
 	return nil
