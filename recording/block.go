@@ -21,14 +21,14 @@ type column struct {
 	series int64
 	store.Block
 	listed bool // in a row of the tail since the block began
-	known  bool // at the tick before
+	known  bool // at the previous tick
 	last   int64
 	ended  bool // no sample follows: the series is dropped with the block
 }
 
-// A row of the tail holds the series that are new or have changed since the row before, in order.
-// For each it has the distance to the series before it, whether its value is known, and the
-// difference to its last value.
+// A row of the tail holds the series that are new or have changed since the previous row, ordered
+// by ID. For each series it has the distance from the previous series ID, whether the value is
+// known, and the difference from the series' last value.
 //
 //	(distance<<1 | known  [difference])*
 //
@@ -82,7 +82,7 @@ func (b *block) replay(r *tailRow) error {
 	b.n++
 	for series := int64(0); len(data) > 0; {
 		head, n := binary.Uvarint(data)
-		if head>>1 == 0 || head>>1 > 1<<40 { // 0 if it is cut off, too
+		if head>>1 == 0 || head>>1 > 1<<40 { // head is also 0 if it is cut off
 			return errTail
 		}
 		data = data[n:]
@@ -132,8 +132,8 @@ func (b *block) ticks() (times store.Block) {
 	return times
 }
 
-// codecChecked is the codec of a block of ticks, chunks (store.Block) and tail (block.appendTail),
-// after a checksum of four bytes. Codec 1 had no checksum.
+// codecChecked marks data that begins with a checksum of four bytes: ticks and chunks (store.Block)
+// and rows of the tail (block.appendTail). Codec 1 had no checksum.
 const codecChecked = 2
 
 // A disk that flips a bit can turn samples into other plausible ones. The checksum covers the
@@ -141,7 +141,7 @@ const codecChecked = 2
 const checksumBytes = 4
 
 func checksum(of, at int64, data []byte) uint32 {
-	polynomial := crc32.MakeTable(crc32.Castagnoli) // made once, here: making it takes longer than most commands' start
+	polynomial := crc32.MakeTable(crc32.Castagnoli) // built on first use, not at startup: building it takes longer than most commands take to start
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:8], uint64(of))
 	binary.LittleEndian.PutUint64(key[8:], uint64(at))
@@ -154,7 +154,7 @@ func checked(of, at int64, data []byte) []byte {
 	return data
 }
 
-// errChecksum is damage that SQLite does not see.
+// errChecksum reports damage that SQLite does not detect.
 var errChecksum = errors.New("samples are malformed: their checksum is wrong")
 
 // content returns a row's data without its checksum.

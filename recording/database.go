@@ -12,7 +12,7 @@ import (
 )
 
 // database is the one connection that writes, with its prepared statements. After the first error
-// it does nothing more: the caller checks err once a commit.
+// it does nothing more: the caller checks err at each commit.
 type database struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -51,14 +51,15 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// queryTime limits a query: a hostile file may have an endless view in place of a table.
+// queryTime limits a query, because a hostile file may have an endless view in place of a table.
 const queryTime = time.Minute
 
-// longestRow limits a row and each value in it, which SQLite reads whole into memory, as the file
-// may be hostile. This program's longest row is a tick of all series.
+// longestRow is the most bytes that a row or a value may have: SQLite reads a row into memory
+// whole, and the file may be hostile. The longest row that this program writes holds one tick of
+// all series.
 const longestRow = 16 << 20
 
-// limited takes a connection on which a longer row is an error.
+// limited returns a connection on which a row longer than longestRow is an error.
 func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -71,11 +72,11 @@ func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// ctx is the context of every statement that writes. None takes long, and cancelling one would
-// leave a transaction in an unknown state.
+// ctx is the context of every statement. Cancelling a write would leave its transaction in an
+// unknown state; queryTime limits the queries.
 var ctx = context.Background()
 
-// statement prepares each text once.
+// statement returns the prepared statement of a text, and prepares each text once.
 func (d *database) statement(text string) *sql.Stmt {
 	s := d.prepared[text]
 	if s == nil && d.err == nil {
@@ -117,7 +118,7 @@ type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// each calls scan for every row of a query, for queryTime.
+// each calls scan for every row of a query, which may take at most queryTime.
 func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text string, args ...any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
 	defer cancel()
@@ -133,7 +134,7 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err says what went wrong
+	defer func() { _ = rows.Close() }() // rows.Err reports what went wrong
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return err
@@ -144,7 +145,8 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 
 var errEndless = fmt.Errorf("a query did not end in %s", queryTime)
 
-// row reads the first row of a query, for queryTime.
+// row scans the first row of a query, which may take at most queryTime. Without a row it returns
+// sql.ErrNoRows.
 func row(ctx context.Context, in querier, into []any, text string, args ...any) error {
 	missing := sql.ErrNoRows
 	err := each(ctx, in, func(rows *sql.Rows) error {
@@ -169,7 +171,7 @@ func (d *database) commit() error {
 // close rolls back the uncommitted transaction.
 func (d *database) close() error {
 	if d.begun {
-		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // closing does it too
+		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // closing the connection rolls back too
 	}
 	d.release()
 	return d.db.Close()
@@ -177,7 +179,7 @@ func (d *database) close() error {
 
 func (d *database) release() {
 	for _, s := range d.prepared {
-		_ = s.Close() // its connection follows
+		_ = s.Close() // the connection is released next
 	}
 	_ = d.conn.Close() // it returns to db
 }

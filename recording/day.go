@@ -28,7 +28,7 @@ type day struct {
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
 	alerts  map[snapshot.AlertKey]alertRecord
-	last    int64 // ns, of the newest tick, which may be of the day before; 0: there is none
+	last    int64 // ns, of the newest tick, which may belong to the day before; 0: none
 	ticks   int64 // written so far
 	divider divider
 	work    []byte
@@ -52,8 +52,8 @@ type rowRecord struct {
 	id, gpu int64
 	tick    int64
 	at      int64             // ns, of that tick
-	last    *snapshot.Process // as in the newest snapshot that has it
-	used    snapshot.Bytes    // the last that was known: an exiting process may have none
+	last    *snapshot.Process // from the newest snapshot that has the row
+	used    snapshot.Bytes    // the last known value: an exiting process may report none
 	columns [metric.Count]*column
 	sums    processSums
 }
@@ -122,7 +122,7 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	now := snap.Time.UnixNano()
 	switch {
 	case now == d.last:
-		return // it is there
+		return // this tick is already written
 	case d.ticks == 0 || now < d.last:
 		d.begin(snap)
 	}
@@ -161,8 +161,8 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
 
-// weightOf returns the time that a tick counts for: the time since the tick before, but at most two
-// intervals. A longer time is a gap.
+// weightOf returns the time that a tick counts for: the time since the previous tick, but at most
+// two intervals of at least a second each. A longer time is a gap.
 func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
 	return min(elapsed, 2*max(snap.Interval, time.Second))
 }
@@ -201,7 +201,7 @@ func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, 
 		return
 	}
 	if *c == nil {
-		if !known && (process == 0 || id != metric.Used) { // a row always has used memory: it shows that it is there
+		if !known && (process == 0 || id != metric.Used) { // a process always has a series of used memory: it shows that the row exists
 			return
 		}
 		d.series++

@@ -7,8 +7,8 @@
 //
 //	Open(file or folder) ─→ Recording: At, Series, Span, Events; Processes, OOMs, …
 //
-// A database covers a UTC day, as a local day may have 23 or 25 hours and differs between places.
-// docs/recording.md has the schema for queries in SQL.
+// A database covers a UTC day, because a local day may have 23 or 25 hours and differs between
+// places. docs/recording.md documents the schema for SQL queries.
 //
 // Start reading at Writer, day and Recording.
 package recording

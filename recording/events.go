@@ -92,8 +92,9 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	return gpu, process
 }
 
-// exited returns the process of an error that has no row, and inserts it if no tick has shown it. It
-// belongs to the event's user: any user can leave an error record with the pid of another's process.
+// exited returns the ID of the process of an out-of-memory error that has no row, and inserts the
+// process if it is not recorded yet. It searches only among the processes of the event's user,
+// because any user can leave an error record with the PID of another user's process.
 func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 	if found := d.find(findProcess+" AND user IS ?", keyColumns(e.Row, gpu, words(e.User))...); found != 0 {
 		return found
@@ -171,7 +172,8 @@ func (r *Recording) EventsOf(kind snapshot.EventKind, limit int) []snapshot.Even
 	return r.eventsUntil(time.Unix(0, math.MaxInt64), limit, "e.kind = ?", kind)
 }
 
-// lateEvent is how much older than its tick an event may be. Its tick's day records it.
+// lateEvent is how much older than its tick an event may be. An event is recorded in the day of its
+// tick.
 const lateEvent = time.Minute
 
 func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...any) []snapshot.Event {
@@ -193,8 +195,8 @@ func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...an
 	return events
 }
 
-// EventsBeside returns the events of the first moment after t that has any or, unless forward, of
-// the last one before t.
+// EventsBeside returns the events of one moment: with forward the first one after t that has
+// events, else the last one before t.
 func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	paths, next := r.between(t, time.Unix(0, math.MaxInt64)), "SELECT min(time_ns) FROM events WHERE time_ns > ?"
 	if !forward {

@@ -16,12 +16,12 @@ import (
 	"vramscope/internal/install"
 )
 
-// makeFolder makes a missing folder. It refuses one in which another user could put a database,
-// or a link that SQLite follows.
+// makeFolder makes a folder if it is missing. It refuses a folder in which another user could put a
+// database or a link that SQLite would follow.
 func makeFolder(directory string) error {
 	err := os.MkdirAll(directory, 0o700)
 	if err == nil {
-		directory, err = filepath.EvalSymlinks(directory) // a link to a larger disk is the user's own
+		directory, err = filepath.EvalSymlinks(directory) // the user may have linked the folder to a larger disk
 	}
 	if err == nil {
 		err = install.Directory(directory, 0o700)
@@ -55,7 +55,7 @@ func lockFolder(directory string) (*os.File, error) {
 	return file, nil
 }
 
-// days lists the databases of a folder, oldest first.
+// days lists the databases of a folder without those that were set aside, oldest first.
 func days(directory string) ([]string, error) {
 	paths, err := files(directory)
 	return slices.DeleteFunc(paths, func(path string) bool { return len(filepath.Base(path)) != len(time.DateOnly+suffix) }), err
@@ -91,8 +91,9 @@ func sizeOf(paths ...string) (size int64) {
 	return size
 }
 
-// prune removes the days that are older than Keep. While all days together take more than
-// MaxSize, it also removes the oldest. It keeps the day that is written to.
+// prune removes the days that are older than Keep. If all databases together take more than
+// MaxSize, it also removes the oldest until they no longer do. It never removes the day that is
+// being written, nor today or a later day.
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
 	paths, _ := files(w.directory) // none: nothing to prune
@@ -113,8 +114,8 @@ func (w *Writer) prune(now time.Time) {
 }
 
 // present returns the time from which the age of days is measured: now, or the end of the newest
-// day before the current one. So nothing is removed if a clock is set years ahead for a moment, or
-// if a box was off for a long time.
+// other day if that is earlier. This keeps the days if the clock is set years ahead for a moment or
+// if the box was off for a long time.
 func (w *Writer) present(paths []string, now time.Time) time.Time {
 	for _, path := range slices.Backward(paths) {
 		name, _ := strings.CutSuffix(filepath.Base(path), suffix)
@@ -130,7 +131,7 @@ func (w *Writer) present(paths []string, now time.Time) time.Time {
 	return now
 }
 
-// reasonOf says why recording is paused, and how to resume it.
+// reasonOf returns why recording is paused, in words for the user.
 func reasonOf(err error) string {
 	text := err.Error()
 	switch {
@@ -144,8 +145,8 @@ func reasonOf(err error) string {
 	return text
 }
 
-// trim removes the oldest samples of the current day while that day takes more than limit by
-// itself. It removes a few blocks a call. Their pages are used again; the file does not shrink.
+// trim removes the oldest samples of the current day while its database uses more than limit bytes,
+// at most 32 blocks a call. SQLite uses the freed pages again; the file does not shrink.
 func (d *day) trim(limit int64) {
 	const blocks = 32
 	for range blocks {
@@ -159,8 +160,8 @@ func (d *day) trim(limit int64) {
 	}
 }
 
-// damaged reports whether SQLite found a database's content to be wrong. If its first page is
-// damaged, the file no longer shows that it was a recording.
+// damaged reports whether an error means that a database's content is wrong. ErrForeign is such an
+// error: a file whose first page is damaged no longer shows that it was a recording.
 func damaged(err error) bool {
 	text := err.Error()
 	return errors.Is(err, ErrForeign) || strings.Contains(text, "malformed") || strings.Contains(text, "too big") ||
@@ -178,6 +179,6 @@ func setAside(path string) {
 		to = fmt.Sprintf("%s-damaged-%d%s", strings.TrimSuffix(path, suffix), i, suffix)
 	}
 	for _, also := range []string{"-wal", "-shm", ""} {
-		_ = os.Rename(path+also, to+also) // recording is paused if it fails
+		_ = os.Rename(path+also, to+also) // recording pauses if this fails
 	}
 }

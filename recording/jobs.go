@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Jobs sums the use of jobs, as a recording does, for a log line at the end of each. A service of
-// systemd is not a job.
+// Jobs sums what each job uses, in the same way as a recording, for a log line when the job ends. A
+// systemd service is not a job.
 type Jobs struct {
 	divider divider
 	last    time.Time
@@ -23,7 +23,7 @@ type Jobs struct {
 	rows    map[snapshot.RowID]jobKey // of the jobs that run
 }
 
-// jobKey includes the user: a user can name a cgroup like another user's container.
+// jobKey includes the user, because a user can name a cgroup like another user's container.
 type jobKey struct {
 	process.Job
 	user string
@@ -31,9 +31,9 @@ type jobKey struct {
 
 type jobUse struct {
 	gpus              []int
-	began, first, end time.Time // when its first process began and was seen, and its last one was seen
+	began, first, end time.Time // when its first process began; when a process of it was first seen, and last seen
 	share             share
-	peak              snapshot.Bytes              // of a process on a GPU
+	peak              snapshot.Bytes              // the largest of one process on one GPU
 	ooms              map[snapshot.RowID]oomCount // where a probe counts out-of-memory errors
 }
 
@@ -43,8 +43,8 @@ type oomCount struct{ first, now int64 }
 // jobGrace is how long a job may have no process on a GPU between two of its steps.
 const jobGrace = time.Minute
 
-// Observe takes a snapshot and calls ended for each
-// job that has had no process on a GPU for a minute.
+// Observe takes a snapshot and calls ended for each job that has had no process on a GPU for a
+// minute.
 func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any)) {
 	if j.running == nil {
 		j.running, j.rows = make(map[jobKey]*jobUse), make(map[snapshot.RowID]jobKey)
@@ -78,10 +78,10 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 // useOf returns the job of a row, nil if it has none.
 func (j *Jobs) useOf(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
-	if job.ID == "" || job.Kind == "service" || p.User == "" { // its user will be known in a moment
+	if job.ID == "" || job.Kind == "service" || p.User == "" { // an unknown user becomes known at a later tick
 		return nil
 	}
-	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // Slurm's number has become known
+	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // the job's Slurm number has become known
 		j.running[job] = j.running[was]
 		delete(j.running, was)
 	}
@@ -96,8 +96,9 @@ func keyOfJob(p *snapshot.Process) jobKey {
 	return jobKey{process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}, p.User}
 }
 
-// count takes the count of a row's probe. It adds the errors from before the row was first seen
-// if the process has started since.
+// count updates a row's count of out-of-memory errors from its probe. It includes the errors from
+// before the row was first seen only if started is true: the process began after the job was first
+// seen.
 func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], started bool) {
 	v, known := count.Value()
 	c, seen := u.ooms[row]
@@ -107,7 +108,7 @@ func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], start
 	switch {
 	case !seen && !started:
 		c.first = v
-	case v < c.now: // the probe began again
+	case v < c.now: // the probe restarted and counts from 0
 		c.first -= c.now
 	}
 	c.now = v
@@ -129,8 +130,8 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 	}
 }
 
-// attributes returns a job's figures for its log line; an unknown one is "–". Its GPU hours cover the
-// time in which it was watched, which is less if the daemon started later.
+// attributes returns a job's figures for its log line; an unknown one is "–". The GPU hours cover
+// the time in which the job was watched, which is shorter than the job if the daemon started later.
 func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {
 		if !u.share.loaded {

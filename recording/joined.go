@@ -9,13 +9,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Joined joins a live history and an earlier one. It answers at once what the screen asks for at
-// every frame: the earlier history is read in the background, and its part is unknown until then.
-// An earlier history may have a method Away() bool, which reports that it cannot be reached for
-// now, as while a daemon restarts.
+// Joined joins a live history and an earlier one. Its own methods, which the screen calls at every
+// frame, return at once: a part of the earlier history is unknown until it has been read in the
+// background. An earlier history may have a method Away() bool, which reports that it cannot be
+// reached for now, for example while a daemon restarts.
 type Joined struct {
 	whole
-	failed func(error) // takes a panic of the background
+	failed func(error) // receives a panic of the background goroutine
 
 	mu      sync.Mutex
 	before  snapshot.History // nil until Before
@@ -27,7 +27,8 @@ type Joined struct {
 	reading bool
 }
 
-// grid is a series in buckets of equal width. It ends at the seam, or a number of whole grids before it.
+// grid is a series in count buckets of equal width. It ends at the seam, or earlier by a number
+// (before) of whole grids.
 type grid struct {
 	key    snapshot.SeriesKey
 	width  time.Duration
@@ -43,7 +44,8 @@ func (g grid) span(seam time.Time) (from, to time.Time) {
 }
 
 const (
-	// mostGrids limits the memory: on a box of 16 × 64 each row has a sparkline.
+	// mostGrids limits the memory. A box with 16 GPUs of 64 processes each has a sparkline for each
+	// row.
 	mostGrids = 4096
 	// earlierEvents is the number of events that the live log keeps.
 	earlierEvents = 5000
@@ -51,7 +53,8 @@ const (
 
 var _ snapshot.History = (*Joined)(nil)
 
-// Join makes a Joined with only the live history. It passes a panic in the background to failed.
+// Join returns a Joined that has only the live history so far. It passes a panic of the background
+// goroutine to failed.
 func Join(live snapshot.History, failed func(error)) *Joined {
 	j := &Joined{failed: failed, grids: make(map[grid][]snapshot.Point)}
 	j.whole = whole{live, func() snapshot.History {
@@ -64,8 +67,9 @@ func Join(live snapshot.History, failed func(error)) *Joined {
 // Whole returns the whole history; its methods wait for the earlier part.
 func (j *Joined) Whole() snapshot.History { return &j.whole }
 
-// Before puts an earlier history before the live one, which must have begun. It reads that
-// history, which takes time, and reports whether it adds anything.
+// Before puts an earlier history before the live one, which must already have samples. It reads the
+// earlier history's span and events, which takes time, and reports whether that history begins
+// before the live one.
 func (j *Joined) Before(earlier snapshot.History) bool {
 	seam, _ := j.live.Span()
 	oldest, _ := earlier.Span()
@@ -121,7 +125,7 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		if p.Time.Before(oldest) {
 			continue
 		}
-		// The one bucket of the grid that ends in (p.Time − width, p.Time].
+		// Find the bucket of the grid that ends in (p.Time − width, p.Time].
 		k := 0
 		if behind := seam.Sub(p.Time); behind > 0 {
 			k = int((behind + width - 1) / width)
@@ -140,7 +144,8 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	return points
 }
 
-// grid returns a series of the earlier history, or nil and has it read.
+// grid returns a part of the earlier history. It returns nil until that part has been read in the
+// background.
 func (j *Joined) grid(g grid) []snapshot.Point {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -160,7 +165,7 @@ func (j *Joined) grid(g grid) []snapshot.Point {
 	return nil
 }
 
-// read reads the pending parts, and returns.
+// read reads the pending grids until none is left.
 func (j *Joined) read() {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// At rebuilds the moment at or just before t. In a gap it is the last moment before the gap, with
-// its own time.
+// At rebuilds the snapshot at or just before t. In a gap it returns the last snapshot before the
+// gap, with that snapshot's own time.
 func (r *Recording) At(t time.Time) (*snapshot.Snapshot, bool) {
 	for _, path := range slices.Backward(r.between(time.Time{}, t)) {
 		d, err := r.day(path)
@@ -34,8 +34,8 @@ type session struct {
 	simulated bool
 }
 
-// sessions returns the day's sessions, newest first. After the clock was set back two sessions
-// may overlap: the newer one counts.
+// sessions returns the day's sessions, newest first. If the clock was set back, two sessions may
+// overlap: the newer one counts.
 func (d *dayReader) sessions() []session {
 	var all []session
 	d.each(collect(&all, func(s *session) []any { return []any{&s.id, &s.from, &s.simulated} }),
@@ -117,7 +117,7 @@ func (f *figures) instancesOf(gpu int64) func(snapshot.InstanceID) snapshot.Floa
 	}
 }
 
-// add adds a sample. A row exists even without one.
+// add adds a sample. A GPU or a process is present even if the sample is unknown.
 func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID, id := f.gpus, s.gpu
 	switch {
@@ -137,7 +137,7 @@ func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID[id].known[s.metric], byID[id].value[s.metric] = known, v
 }
 
-// at rebuilds a moment; false if the day begins later.
+// at rebuilds the snapshot at t. It returns false if the day begins after t.
 func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	f, ok := d.figures(t.UnixNano())
 	if !ok {
@@ -167,8 +167,8 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	return then, true
 }
 
-// takeAllocations takes the rows that stand for a job's allocation out of a moment, and returns the
-// allocations by GPU.
+// takeAllocations removes from a snapshot the rows that stand for a job's allocation, and returns
+// the allocations by GPU UUID.
 func takeAllocations(then *snapshot.Snapshot) map[string]*snapshot.JobAllocation {
 	held := make(map[string]*snapshot.JobAllocation)
 	then.Rows = slices.DeleteFunc(then.Rows, func(p snapshot.Process) bool {
@@ -200,7 +200,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		times = tail.block.times[:tail.block.n]
 		columns, err = d.tailColumns(tail)
 	} else {
-		var blocks []tickBlock // several if a block is damaged
+		var blocks []tickBlock // the first one is used; more are read in case blocks are damaged
 		if blocks, err = d.ticksOf(f.id, "from_ns <= ? ORDER BY from_ns DESC LIMIT 4", t); len(blocks) > 0 {
 			times = blocks[0].times
 			columns, err = d.columnsOf(f.id, blocks[0].from)

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// Reading is the recorded tick of a GPU, of a MIG instance (Instance.MIG) or of a process.
+// Reading holds what was recorded of a GPU, a MIG instance (Instance.MIG) or a process at one tick.
 type Reading struct {
 	Time      time.Time
 	Simulated bool
@@ -25,9 +25,9 @@ type Reading struct {
 // Value returns a metric in its unit, false if unknown.
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
-// Readings visits all readings recorded in [from, to), by time; at each tick GPUs come first,
-// then instances, then processes. It ends at an error of visit. A damaged day is read up to the
-// damage, which Problems reports.
+// Readings visits all readings recorded in [from, to), by time. At each tick each GPU is followed
+// by its instances, and the processes come last. Readings ends at the first error of visit. A
+// damaged day is read up to the damage, which Problems reports.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
 	return r.ticks(from, to, func(w *walk, t int64, i int, columns []readColumn) error {
 		for len(columns) > 0 {
@@ -47,7 +47,8 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 	})
 }
 
-// describeEvery is how long a description of the GPUs, which says which ones are lost, is used.
+// describeEvery is how long Moments uses one description of the GPUs, which says which of them are
+// lost.
 const describeEvery = 5 * time.Minute
 
 // Moments visits every recorded moment in [from, to) as a snapshot made only from the samples: At,
@@ -140,7 +141,7 @@ func (w *walk) gpu(uuid string) int64 {
 }
 
 func (d *dayReader) walk(w *walk) error {
-	tail := d.tailOf(w.id) // read before the chunks, so that a tail that is sealed meanwhile is in them
+	tail := d.tailOf(w.id) // read before the chunks: if the tail is sealed meanwhile, the chunks have its ticks
 	sealed := int64(0)
 	blocks, err := d.ticksOf(w.id, "from_ns < ? AND to_ns >= ? ORDER BY from_ns", w.to, w.from)
 	if err != nil {
@@ -244,7 +245,7 @@ func (w *walk) ticks(times []int64, columns []readColumn) error {
 	return nil
 }
 
-// reading returns place i of a subject's columns, nil if the subject was absent.
+// reading returns the values at index i of a subject's columns, nil if the subject has none.
 func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 	subject, there := columns[0].series, false
 	r := &Reading{Time: moment(t), Simulated: w.simulated, GPUUUID: w.uuids[subject.gpu], Instance: subject.instance, figures: new(values)}

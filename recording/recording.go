@@ -16,19 +16,19 @@ import (
 )
 
 // Recording is a recording on disk, read-only. It implements snapshot.History and is safe for
-// concurrent use, also while the recording is written.
+// concurrent use, even while a Writer appends to the recording.
 type Recording struct {
 	directory string // "" if it is a single file
 	paths     []string
 
 	mu       sync.Mutex
 	open     map[string]*dayReader
-	problems map[string]error // by day: the first
+	problems map[string]error // the first problem of each database, by path
 }
 
 var _ snapshot.History = (*Recording)(nil)
 
-// Open opens a day's database, or all of a folder.
+// Open opens the database of a day, or all databases of a folder.
 func Open(path string) (*Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -87,8 +87,8 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
-// unlessDamaged returns an error that ends a query over all days. Damage does not end it: that is
-// noted as a problem of its day.
+// unlessDamaged returns an error that must end a query over all days. Damage does not end the
+// query: unlessDamaged notes it as a problem of its day and returns nil.
 func (r *Recording) unlessDamaged(path string, err error) error {
 	if err != nil && damaged(err) {
 		_ = r.note(path, err)
@@ -97,8 +97,8 @@ func (r *Recording) unlessDamaged(path string, err error) error {
 	return err
 }
 
-// eachReader visits the days of a time, oldest first. It skips the rest of a damaged day, which
-// Problems reports.
+// eachReader visits the days between from and to, oldest first. It skips the rest of a damaged day,
+// which Problems reports.
 func (r *Recording) eachReader(from, to time.Time, visit func(*dayReader) error) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
@@ -226,18 +226,19 @@ func openReader(path string) (*dayReader, error) {
 	}
 	if err != nil {
 		if db != nil {
-			_ = db.Close() // err is why
+			_ = db.Close() // err has the reason
 		}
 		return nil, err
 	}
-	// A day that is no longer read costs nothing after a minute.
+	// An idle connection is closed after a minute: a day that is no longer read costs nothing.
 	db.SetConnMaxIdleTime(time.Minute)
 	return &dayReader{db: db, problem: func(error) {}}, nil
 }
 
-// openWhole opens a database with its log, for which SQLite must be able to write beside the file.
-// If it cannot, a database without a log is opened without one. A pragma such as cache_size would
-// make SQLite read the tables' definitions before they are limited.
+// openWhole opens a database for reading, together with its write-ahead log. For that, SQLite must
+// be able to create files beside the database. If it cannot, openWhole opens a database that has no
+// log as immutable. It sets no pragma such as cache_size, because SQLite would then read the
+// tables' definitions before they are limited.
 func openWhole(path string) (db *sql.DB, blank bool, err error) {
 	for _, more := range []string{"", "&immutable=1"} {
 		if db, err = open(path, "ro"+more); err != nil {
@@ -246,7 +247,7 @@ func openWhole(path string) (db *sql.DB, blank bool, err error) {
 		if blank, err = check(ctx, db, path); err == nil || !strings.Contains(err.Error(), "unable to open") {
 			return db, blank, err
 		}
-		_ = db.Close() // err is why
+		_ = db.Close() // err has the reason
 		if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
 			return nil, false, fmt.Errorf("%w: its log cannot be used there: copy %s and %[2]s-wal into a folder that you can write", err, path)
 		}

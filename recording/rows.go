@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each type is a row of the table of that name.
+// Each table's rows have a type: processes, alerts, gpu_minute and process_5min.
 
 // ProcessRow is a process on a GPU.
 type ProcessRow struct {
@@ -26,14 +26,14 @@ type ProcessRow struct {
 	key              int64
 }
 
-// Alert is an alert, and its forecast of when the GPU would be full. It is recorded again when a
-// day or a recorder begins.
+// Alert is an alert, with its forecast of when the GPU would be full. An alert that lasts is
+// recorded again when a new day or a new recorder begins.
 type Alert struct {
 	snapshot.Alert
 	Time     time.Time
 	Median   quantity.Optional[time.Duration]
 	Earliest quantity.Optional[time.Duration]
-	Latest   quantity.Optional[time.Duration] // unknown: the interval has no late end
+	Latest   quantity.Optional[time.Duration] // unknown if the interval has no upper end
 }
 
 func (a *Alert) columns() []any {
@@ -56,7 +56,7 @@ type Utilization struct {
 type GPUMinute struct {
 	Time        time.Time
 	GPUUUID     string
-	Covered     time.Duration // how much of it was measured
+	Covered     time.Duration // how much of the minute was measured
 	Used        Sum
 	Free        snapshot.Bytes
 	Allocated   snapshot.Bytes
@@ -78,7 +78,8 @@ func (m *GPUMinute) columns() []any {
 		percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
 }
 
-// Process5Min is a row in the five minutes that begin at Time. The parts of memory are means.
+// Process5Min holds the figures of a row in the five minutes that begin at Time. The parts of
+// memory are means.
 type Process5Min struct {
 	Time         time.Time
 	Row          snapshot.RowID
@@ -90,7 +91,7 @@ type Process5Min struct {
 	Other        snapshot.Bytes
 	Utilization  Utilization
 	AllocRetries quantity.Optional[int64]
-	// Its part of the GPU's time, in ns, and energy, in J.
+	// The row's part of the GPU's time, in ns, and of its energy, in J.
 	Held   quantity.Optional[int64]
 	Busy   quantity.Optional[int64]
 	Idle   quantity.Optional[int64]
@@ -130,8 +131,8 @@ func (r *Recording) Decisions(from, to time.Time) (all []snapshot.GuardDecision,
 	return all, err
 }
 
-// GPUMinutes visits the minutes that begin in [from, to). The row is valid until
-// visit returns: a month of eight GPUs has 350,000.
+// GPUMinutes visits the minutes that begin in [from, to). Each row is valid until visit returns: it
+// is reused, because a month of eight GPUs has 350,000 rows.
 func (r *Recording) GPUMinutes(from, to time.Time, visit func(*GPUMinute)) error {
 	return r.eachDay(from, to, visiting((*GPUMinute).columns, visit), selectMinutes, from.UnixNano(), to.UnixNano())
 }
@@ -151,7 +152,7 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 		for _, p := range found {
 			last := p.Last
 			if p.Ended.IsZero() {
-				last = last.Add(5 * time.Minute) // it is written with the sums
+				last = last.Add(5 * time.Minute) // Last is written only with the sums, every five minutes
 			}
 			if last.Before(from) || !p.First.Before(to) {
 				continue
@@ -183,7 +184,7 @@ func larger(a, b snapshot.Bytes) snapshot.Bytes {
 	return b
 }
 
-// Session is a time of writing without interruption.
+// Session is a time in which a recorder wrote without interruption.
 type Session struct {
 	To        time.Time // its last tick
 	Host      string
@@ -204,7 +205,8 @@ func (r *Recording) Sessions(from, to time.Time) (all []Session, err error) {
 	return all, err
 }
 
-// GPUs returns the GPUs that were present in [from, to), once for each day: names and capacity.
+// GPUs returns the GPUs that were present in [from, to), once for each day, with their names and
+// capacity.
 func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
 	err = r.eachDay(from, to, collect(&all, func(g *snapshot.GPU) []any {
 		return []any{&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Memory.Total, quantity.Driver), known(&g.Memory.Reserved, quantity.Driver)}
@@ -212,7 +214,7 @@ func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
 	return all, err
 }
 
-// Recorded returns the processes with a recorded metric in [from, to).
+// Recorded returns the processes of which a metric was recorded on the days between from and to.
 func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
 	all := make(map[snapshot.RowID]bool)
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
@@ -224,7 +226,7 @@ func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.Row
 	return all, err
 }
 
-// eachDay calls scan for every row of a query in the days of a time.
+// eachDay calls scan for every row of a query in each day between from and to.
 func (r *Recording) eachDay(from, to time.Time, scan func(*sql.Rows) error, query string, args ...any) error {
 	return r.eachReader(from, to, func(d *dayReader) error { return each(ctx, d.db, scan, query, args...) })
 }

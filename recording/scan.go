@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// into takes a column's value; NULL changes nothing.
+// into receives a column's value, which is nil for NULL.
 type into func(v any)
 
 // Scan implements sql.Scanner.
@@ -17,8 +17,8 @@ func (i into) Scan(v any) error {
 	return nil
 }
 
-// visiting reads a query's rows one after the other into the same value, which visit may not keep;
-// columns are the destinations of a row's values.
+// visiting reads a query's rows one after the other into the same value, which visit must not keep.
+// columns returns the destinations of a row's values.
 func visiting[T any](columns func(*T) []any, visit func(*T)) func(*sql.Rows) error {
 	var row, zero T
 	values := columns(&row)
@@ -36,7 +36,8 @@ func collect[T any](to *[]T, columns func(*T) []any) func(*sql.Rows) error {
 	return visiting(columns, func(row *T) { *to = append(*to, *row) })
 }
 
-// take passes on a value of the type that the SQL driver has for the column.
+// take passes a value to set if it has type V, the type that the SQL driver uses for the column. It
+// ignores other values, such as NULL.
 func take[V any](set func(V)) into {
 	return func(v any) {
 		if value, ok := v.(V); ok {
@@ -53,7 +54,7 @@ func word[T ~string](to *T) into { return take(func(s string) { *to = T(s) }) }
 
 func at(to *time.Time) into { return take(func(ns int64) { *to = moment(ns) }) }
 
-// known takes a figure. Its original source is not recorded.
+// known receives a figure. Its source is given, because the original one is not recorded.
 func known[T ~int | ~int64 | ~uint32](to *quantity.Optional[T], source quantity.Source) into {
 	return take(func(n int64) { *to = quantity.From(T(n), source) })
 }

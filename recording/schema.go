@@ -14,7 +14,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// The database records its program and its version.
+// SQLite's application_id and user_version in every database.
 const (
 	applicationID = 0x76726d73 // "vrms"
 	schemaVersion = 5
@@ -29,7 +29,7 @@ var (
 	ErrOlder = errors.New("made by an older vramscope")
 )
 
-// open opens a database in a mode, with these pragmas.
+// open opens a database in an SQLite mode (ro, rw or memory), with pragmas for each connection.
 func open(path, mode string, pragmas ...string) (*sql.DB, error) {
 	values := url.Values{"_pragma": append([]string{"busy_timeout(2000)"}, pragmas...)}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode="+mode+"&"+values.Encode())
@@ -61,8 +61,8 @@ func check(ctx context.Context, db *sql.DB, path string) (blank bool, err error)
 	return false, nil
 }
 
-// create makes the tables of a new database. Only its owner can read it: the mode is set before
-// anything is written, and SQLite gives its other files the same mode.
+// create creates the file of a database if it is missing. Only the owner can read the file: the
+// mode is set before anything is written, and SQLite gives its other files the same mode.
 func create(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

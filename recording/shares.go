@@ -9,12 +9,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A GPU's time is shared out among its processes and adds up to one GPU. While the GPU is busy, its
-// time belongs to the processes that compute, in proportion to their utilization; otherwise to
-// those that hold its memory, in proportion to that. So no process is busy for longer than it holds
-// the GPU, and together they hold it as long as any process is on it. A job that has been given a
-// GPU holds it also while it runs nothing there. Energy is divided as time. A MIG instance counts
-// by its share of the GPU's slices. No process holds a lost GPU, though probes on it still report.
+// A GPU's time is divided among its processes and adds up to one GPU. While the GPU is busy, its
+// time belongs to the processes that compute, in proportion to their utilization. The rest belongs
+// to the processes that hold its memory, in proportion to their memory. Thus no process is busy for
+// longer than it holds the GPU, and together they hold it as long as any process is on it. A job
+// that was given a GPU also holds it while it runs nothing there. Energy is divided in the same
+// proportions. A MIG instance counts by its share of the GPU's slices. No process holds a lost GPU,
+// even if probes on it still report.
 
 // share is a process's part of a GPU's time and energy.
 type share struct {
@@ -40,19 +41,20 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 // divider divides GPUs among their processes, tick by tick.
 type divider struct {
 	meters map[string]meter
-	drawn  map[string]snapshot.Float // energy since the last tick
+	drawn  map[string]snapshot.Float // J since the last tick, by GPU
 	rows   []share                   // of the rows
 }
 
-// meter follows a GPU's energy counter, which is read every ten seconds. Until then a tick's energy
-// is estimated from the power. A reading corrects the estimate; if that was too high, the next
-// ticks get less.
+// meter follows a GPU's energy counter, which is read every ten seconds. Between two readings, a
+// tick's energy is estimated from the power. A reading corrects the estimates: if they were too
+// high, the next ticks get less.
 type meter struct {
 	counter     snapshot.Float // at the last tick
-	ahead, owed float64        // J given that the counter does not have yet; of it, before the last reading
+	ahead, owed float64        // J given that the counter does not show yet; J given too much, to be taken off the next ticks
 }
 
-// give returns the energy of a tick in which the counter rose by counted.
+// give returns the energy of a tick, in J. power is the estimate from the GPU's power, counted the
+// rise of the counter: 0 without a new reading.
 func (m *meter) give(power, counted float64) (given float64) {
 	if counted > 0 {
 		left := counted - m.ahead
@@ -64,11 +66,11 @@ func (m *meter) give(power, counted float64) (given float64) {
 	return given
 }
 
-// divide divides the time of a tick among rows, and returns the rows: the snapshot's, and one for
-// each job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back
-// or was not read at the last tick.
+// divide divides the time of a tick among rows: those of the snapshot, and one for each job that
+// has a GPU and runs nothing on it. It returns these rows and leaves their shares in d.rows. Energy
+// is unknown if its counter has gone back or was not read at the last tick.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
-	rows = slices.Clip(snap.Rows) // they are published: nothing is appended in place
+	rows = slices.Clip(snap.Rows) // the snapshot's array must not be appended to
 	for i := range snap.GPUs {
 		if a := snap.GPUs[i].Allocation; a != nil {
 			rows = append(rows, a.Row(&snap.GPUs[i]))
@@ -87,7 +89,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
 			d.drawn[g.UUID] = quantity.From(m.give(g.Power.Or(0)*elapsed.Seconds(), now-before), quantity.Computed)
 			m.counter = g.Energy
-		} else if !known || !counted || now != before { // else a gap between two readings: what was given before it counts
+		} else if !known || !counted || now != before { // otherwise the tick follows a gap in which the counter stood still: the meter goes on
 			m = meter{counter: g.Energy}
 		}
 		d.meters[g.UUID] = m
@@ -113,7 +115,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 	return rows
 }
 
-// share divides a GPU, or an instance of it.
+// share divides the time and the energy of a GPU or of one of its instances, which is a part of it.
 func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
 	n, memory, load := 0, 0.0, 0.0
 	memoryKnown, loadKnown := true, true

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A snapshot's values other than figures, recorded whenever they change. The fields have the
-// names of the documents in schema.
+// A state holds a snapshot's values other than figures. It is recorded as JSON whenever it changes.
+// The JSON names are those of the documents in package schema.
 
 type boxState struct {
 	Interval    time.Duration        `json:"interval_ns"`
@@ -28,7 +28,7 @@ type boxState struct {
 	ProbeSeen   bool                 `json:"probe_seen,omitempty"`
 }
 
-// amount is an optional with its source.
+// amount is a known value with its source; a nil *amount is an unknown value.
 type amount struct {
 	Value  float64         `json:"value"`
 	Source quantity.Source `json:"source"`
@@ -197,7 +197,8 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 	}
 }
 
-// sameProcessState compares without making the states, as it runs for every row at every tick.
+// sameProcessState compares without building the states, because it runs for every row at every
+// tick.
 func sameProcessState(a, b *snapshot.Process) bool {
 	return a.GPU == b.GPU && a.Hints.Rank == b.Hints.Rank && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
 		sameProbe(a.Probe, b.Probe) && slices.EqualFunc(a.Allocators, b.Allocators, func(x, y snapshot.Allocator) bool {

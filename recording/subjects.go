@@ -132,7 +132,7 @@ func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
 		words(p.Type), words(p.Runtime), words(p.RuntimeVersion), orNull(nanoseconds(p.Started)), r.id)
 }
 
-// updateRow records the attributes of a row that have changed.
+// updateRow records a row's newest time, peak, used memory and counts.
 func (d *day) updateRow(r *rowRecord) {
 	p := r.last
 	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = coalesce(?, out_of_memory_count), alloc_retries = coalesce(?, alloc_retries) WHERE process = ?",

@@ -43,9 +43,9 @@ func (w *window) set(now int64, width time.Duration) {
 	w.from, w.covered = now-now%w.width, 0
 }
 
-// measure adds a tick to the sums; the first is used memory, the last utilization. Covered is the
-// time of the ticks whose used memory is known or, while none is, of all ticks. The parts are summed
-// over the same ticks, so that they add up to used memory.
+// measure adds a tick to the sums. The first figure is used memory, the last is utilization.
+// covered is the time of the ticks whose used memory is known or, until the first such tick, of all
+// ticks. The parts are summed over the same ticks, so they add up to used memory.
 func (w *window) measure(sums []sum, weight time.Duration, figures []quantity.Optional[int64]) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)
@@ -115,8 +115,8 @@ type processSums struct {
 	outOfMemory, retries quantity.Optional[int64]
 }
 
-// begin keeps the remainder below the database's whole joules, which matters for a small process
-// on a large GPU.
+// begin starts a window. It keeps the fraction of a joule by which the row in the database, in
+// whole joules, was rounded: that matters for a small process on a large GPU.
 func (s *processSums) begin(now int64) {
 	*s = processSums{share: share{energy: s.share.energy - math.Round(s.share.energy)}}
 	s.set(now, 5*time.Minute)
@@ -211,17 +211,17 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
 }
 
-// joinedMeans are the means over two stretches of a window: of a percentage over the time in
-// which it is known, of memory over all covered time.
+// joinedMeans are SQL expressions for the mean over two parts of a window. A percentage is the mean
+// of the parts in which it is known; memory is the mean over all covered time.
 var joinedMeans = map[string]string{
 	"percent": "(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)",
 	"bytes": "CASE WHEN coalesce(%[1]s, excluded.%[1]s) IS NOT NULL THEN CAST(round((coalesce(%[1]s, 0) * 1.0 * covered_ns + " +
 		"coalesce(excluded.%[1]s, 0) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)) AS INTEGER) END",
 }
 
-// Summed sums moments as a Writer does, by writing them into memory. A Writer writes a GPU's row
-// each minute and a process's row each five minutes: the newest are missing while it runs, and
-// for good after it was killed.
+// Summed sums moments as a Writer does, in a database in memory. A Writer writes a GPU's row each
+// minute and a process's row every five minutes, so the newest rows are missing while it runs, and
+// stay missing after it was killed.
 func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
 	db, err := inMemory()
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 
 // Options are a Writer's settings. The zero value means the defaults.
 type Options struct {
-	Keep    time.Duration // how long: 30 days
-	MaxSize int64         // of all databases, in bytes: 4 GiB
-	// FullCommands records command lines with their arguments, which can hold secrets; else the
-	// program and its script or module.
+	Keep    time.Duration // how long a day is kept; 0 means 30 days
+	MaxSize int64         // of all databases, in bytes; 0 means 4 GiB
+	// FullCommands records command lines with their arguments, which can hold secrets. Without it,
+	// only the program and its script or module are recorded.
 	FullCommands bool
 }
 
 const (
 	// commitInterval is how much of the recording a kill may lose.
 	commitInterval = 2 * time.Second
-	// queueTicks limits the queue for a slow disk: a snapshot of 16 GPUs with 64 processes each
-	// takes 1.5 MB.
+	// queueTicks limits the memory that the queue takes when the disk is slow: a snapshot of 16
+	// GPUs with 64 processes each takes 1.5 MB.
 	queueTicks = 30
 	// retryInterval is the time between attempts to resume after a failure.
 	retryInterval = 5 * time.Second
@@ -88,7 +88,7 @@ func newWriter(directory string, options Options) (*Writer, error) {
 	return w, w.take()
 }
 
-// take makes the folder and takes its lock.
+// take makes the folder, takes its lock, and checks that a file can be created in it.
 func (w *Writer) take() error {
 	if err := makeFolder(w.directory); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (w *Writer) take() error {
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
-	_ = w.lock.Close() // an error would concern a file that no program finds
+	_ = w.lock.Close() // the lock before is nil, or its file was removed
 	w.lock = lock
 	return nil
 }
@@ -231,7 +231,7 @@ func (w *Writer) commit() {
 	}
 	err := w.day.commit()
 	if _, missing := os.Stat(w.day.path); err == nil && errors.Is(missing, fs.ErrNotExist) {
-		err = fmt.Errorf("recording: %w", missing) // SQLite would write on into a file without a name
+		err = fmt.Errorf("recording: %w", missing) // SQLite would go on writing into the removed file
 	}
 	if err != nil {
 		w.drop(err)
@@ -257,7 +257,7 @@ func (w *Writer) committed() {
 // database again or, if it is damaged, a new one.
 func (w *Writer) drop(err error) {
 	w.lose(int64(w.pending))
-	_ = w.day.database.close() // err is why
+	_ = w.day.database.close() // err has the reason
 	if damaged(err) {
 		setAside(w.day.path)
 	}

@@ -15,12 +15,12 @@ import (
 // Question selects what a report covers.
 type Question struct {
 	From, To       time.Time // whole minutes
-	Oldest, Newest time.Time // the samples that there are; zero if that is not known
+	Oldest, Newest time.Time // when the samples begin and end; zero if unknown
 	By             string    // one of Groupings
 }
 
-// bounds returns the ends of the period. Sums of whole minutes that reach beyond the samples are cut
-// off at them.
+// bounds returns the ends of the period. Where its whole minutes reach beyond the samples, it ends
+// at the samples.
 func (q *Question) bounds() (from, to time.Time) {
 	from, to = q.From, q.To
 	if q.Oldest.After(from) && q.Oldest.Sub(from) < fiveMinutes {
@@ -38,8 +38,8 @@ const fiveMinutes = 5 * time.Minute
 // Groupings are the values of Question.By. With "gpu" each process is its own group.
 var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
-// Builder sums rows. GPUs and processes must come first, then minutes, then five minutes, each in
-// the order of time; other rows may come at any time.
+// Builder sums rows. GPUs and processes must be added first, then minutes, then five minutes, each
+// in the order of time. Other rows may be added at any time.
 type Builder struct {
 	question  Question
 	host      string
@@ -52,10 +52,10 @@ type Builder struct {
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	hours     hours
-	recorded  map[int64]time.Duration // by minute: the time of the GPU with the most
+	recorded  map[int64]time.Duration // by minute: the time covered of the GPU with the most
 }
 
-// New begins a report.
+// New returns a Builder for the report that answers q.
 func New(q Question) *Builder {
 	return &Builder{
 		question: q, byUUID: map[string]*gpuSums{}, processes: map[snapshot.RowID]*processSums{}, hours: hours{q.From, make([]hour, int(math.Ceil(q.To.Sub(q.From).Hours())))},
@@ -98,7 +98,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
 		return
 	}
-	if g.parts[used].Known() && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
+	if g.parts[used].Known() && !m.Used.Mean.Known() { // a lost GPU has no parts, even if its processes' probes still report
 		m = &recording.GPUMinute{Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered, Utilization: m.Utilization, Energy: m.Energy}
 	}
 	g.add(m)
@@ -107,7 +107,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	b.hours.at(m.Time).add(m, g.Memory.Capacity())
 }
 
-// AddFiveMinutes adds five minutes of a process, with its count of steps at the end of them.
+// AddFiveMinutes adds five minutes of a process. steps is its count of steps at their end.
 func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	p, share := b.processes[f.Row], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {
@@ -124,7 +124,7 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	b.hours.addProcess(p, &some, retried, stepped)
 }
 
-// AddAlert adds an alert. One that is recorded several times while it stands counts once.
+// AddAlert adds an alert. An alert that was recorded several times while it stood counts once.
 func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{snapshot.AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row}, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
@@ -138,7 +138,7 @@ type alertKey struct {
 	since int64
 }
 
-// AddEvent adds an event. Stayed is how much of the memory that it freed was still free after
+// AddEvent adds an event. stayed says how much of the memory that it freed was still free after
 // each of Stays.
 func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 	if b.within(e.Time) && slices.Contains(evaluated, e.Kind) {

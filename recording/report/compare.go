@@ -188,7 +188,8 @@ func rates(name string, first, second Count, overFirst, overSecond time.Duration
 	return line
 }
 
-// binomialTails returns the chance of k, or of something as unlikely, among n.
+// binomialTails returns the p-value of the two-sided binomial test: the probability of all counts
+// among n that are no more likely than k.
 func binomialTails(n, k int, chance float64) float64 {
 	log := func(i int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
@@ -205,7 +206,8 @@ func binomialTails(n, k int, chance float64) float64 {
 	return total
 }
 
-// steppingCommands returns the commands with the most steps in both periods.
+// steppingCommands returns the commands with steps in both periods, at most five: those with the
+// most steps in the second period.
 func (b *Builder) steppingCommands(first *Builder) []string {
 	const maxCommands = 5
 	count := func(h *hours) map[string]int64 {

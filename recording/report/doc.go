@@ -6,8 +6,8 @@
 //	                                             │                       └→ page: HTML
 //	             the period before ─→ Builder ───┴ Compare
 //
-// It is pure: rows in, a document out. Rows are kept as sums, so that a month takes as much
-// memory as a day.
+// The package does no I/O: rows go in, and a document comes out. Rows are kept as sums, so the
+// memory for a report hardly grows with its period.
 //
 // Only recorded time counts: GiB·h are sums over it, and percentages are of the capacity in it.
 //

@@ -15,10 +15,10 @@ import (
 
 // These rules are the same as in `vramscope backtest` (docs/forecast.md).
 const (
-	// rightWithin is how soon a GPU must be full for an alert to be right: twice
-	// the time to full from which it is raised.
+	// rightWithin is how soon a GPU must be full for an alert to be right: twice the time to full
+	// below which the alert is raised.
 	rightWithin = 10 * time.Minute
-	// apart is how long a GPU must not be full before it can become full again. A recorded minute
+	// apart is the least time between two moments at which a GPU becomes full. A recorded minute
 	// shows only that the GPU was full at some moment in it.
 	apart = 2 * time.Minute
 	// sudden is how long after its start a process cannot be forecast: the forecaster needs
@@ -30,12 +30,13 @@ const (
 const (
 	outcomeHit       = "hit"
 	outcomeFalse     = "false"
-	outcomeActedOn   = "acted_on"  // something was done to a process, or the named one ended
+	outcomeActedOn   = "acted_on"  // the GPU saw a flush or a signal, or the process that the alert names ended
 	outcomeUndecided = "undecided" // the recording does not show it
 )
 
-// fullness tracks when a GPU becomes full (within 1 % of its capacity, less than most allocations)
-// or tight (within 10 %, so that an out-of-memory error was the GPU's and not a limit's).
+// fullness tracks when a GPU becomes full (within 1 % of its capacity, which is less than most
+// allocations) and when it is tight (within 10 %). An out-of-memory error on a GPU that is not
+// tight comes from a limit, not from the GPU.
 type fullness struct {
 	fills []time.Time
 	tight minuteSet
@@ -96,7 +97,8 @@ func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
 		if began.IsZero() {
 			began = p.First
 		}
-		// A minute is full if any moment in it is.
+		// at may be the start of a full minute, and the process may have started within that
+		// minute.
 		if since := at.Sub(began); id.GPUUUID == g.UUID && since >= -time.Minute && since <= sudden {
 			return true
 		}
@@ -104,7 +106,7 @@ func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
 	return false
 }
 
-// forecaster judges the alerts that a GPU will be full, and marks them as events.
+// forecaster judges the alerts that a GPU will be full, and appends them to events.
 func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecaster, []schema.ReportEvent) {
 	out := schema.ReportForecaster{OtherAlerts: []schema.ReportAlertKind{}}
 	fills := map[string][]fill{}
@@ -169,7 +171,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	return out, events
 }
 
-// judge returns an alert's outcome, and the time of its fill.
+// judge returns an alert's outcome, and the fill that a hit predicted.
 func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *fill) {
 	end := a.Time.Add(rightWithin)
 	for i := range fills {
@@ -200,7 +202,7 @@ func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	})
 }
 
-// sawAll reports whether most of each minute was recorded.
+// sawAll reports whether at least half of each minute was recorded.
 func (b *Builder) sawAll(from, to time.Time) bool {
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
 		if b.recorded[minuteOf(at)] < time.Minute/2 {
@@ -210,7 +212,7 @@ func (b *Builder) sawAll(from, to time.Time) bool {
 	return true
 }
 
-// median sorts its argument; unknown without values.
+// median returns the median of v, unknown if v is empty. It sorts v.
 func median(v []float64) snapshot.Float {
 	if len(v) == 0 {
 		return snapshot.Float{}

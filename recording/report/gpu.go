@@ -34,7 +34,7 @@ const (
 	partCount
 )
 
-// add adds the first parts' means over a time; an unknown one changes nothing.
+// add adds means over a time, in the order of the parts. An unknown mean changes nothing.
 func (p *parts) add(over time.Duration, means ...snapshot.Bytes) {
 	for i, mean := range means {
 		p[i] = quantity.Sum(p[i], figure(gibHours(mean.Or(0), over), mean.Known()))
@@ -82,7 +82,7 @@ type memory struct {
 	energy   snapshot.Float // kWh
 }
 
-// add adds a minute of a GPU. A lost GPU has minutes, too.
+// add adds a minute of a GPU. The used memory of a lost GPU is unknown.
 func (m *memory) add(minute *recording.GPUMinute, whole snapshot.Bytes) {
 	m.recorded += minute.Covered
 	if minute.Used.Mean.Known() {
@@ -126,7 +126,7 @@ type gpuSums struct {
 	snapshot.GPU
 	memory
 	idle     idleRun
-	idleAt   minuteSet // for the processes
+	idleAt   minuteSet // the minutes of idle holding, for the processes
 	peak     snapshot.Bytes
 	peakTime time.Time
 	timeline timeline
@@ -156,7 +156,7 @@ func isIdle(utilization snapshot.Int, held snapshot.Bytes) bool {
 	return ok && busy == 0 && held.Or(0) > idleLeast
 }
 
-// idleRun is the time since which idle memory has been held.
+// idleRun tracks how long idle memory has been held.
 type idleRun struct {
 	begin   time.Time // start of a time that may turn out to be idle
 	next    time.Time

@@ -28,12 +28,12 @@ type Table struct {
 // Column is a column of a table.
 type Column struct {
 	Title string
-	Short string // in text, without a blank
-	Name  bool   // words, not figures
+	Short string // the title in text output, without spaces
+	Name  bool   // the cells are words, not figures
 	Wide  bool   // left out if there is little room
 }
 
-// Row is a row of a table; the row of all GPUs is set off.
+// Row is a row of a table. All marks the row for all GPUs.
 type Row struct {
 	Cells []string
 	All   bool
@@ -42,7 +42,7 @@ type Row struct {
 	Bars []Bar
 }
 
-// Bar is a stretch of a bar.
+// Bar is one segment of a row's bar. Class is its CSS class.
 type Bar struct {
 	Class string
 	Share float64
@@ -131,7 +131,7 @@ func spell(seconds float64) string {
 	}
 }
 
-// Figure returns a number of three digits: "1466", "88.3", "4.21", "0".
+// Figure formats a number with about three digits: "1466", "88.3", "4.21", "0".
 func Figure(v float64) string {
 	a := max(v, -v)
 	switch {
@@ -158,7 +158,7 @@ func known[T any](l *layouter, v quantity.Optional[T], written func(T) string) s
 
 func (l *layouter) figure(v snapshot.Float) string { return known(l, v, Figure) }
 
-// counted writes a number of things.
+// counted writes a count, or the dash if it is unknown.
 func counted[T int | int64](l *layouter, v quantity.Optional[T]) string {
 	return known(l, v, func(n T) string { return fmt.Sprint(n) })
 }
