@@ -10,12 +10,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// absentTime is how long an exited program is expected to start again: a failed training
+// absentTime is how long after its exit a program is expected to start again: a failed training
 // restarts within minutes.
 const absentTime = 10 * time.Minute
 
-// nextPart limits the allocation that is expected after one that failed, to this part of a GPU.
-// So a program that is too large soon needs more than can be freed.
+// nextPart limits the further allocation that is expected after a failed one to a sixteenth of the
+// GPU's capacity. A program that is too large thus soon needs more than can be freed.
 const nextPart = 16
 
 // program identifies a command and its user on a device. The next run is expected to need
@@ -27,8 +27,8 @@ type program struct {
 
 // runs records the runs of a program.
 type runs struct {
-	Needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
-	holds      quantity.Bytes // by those that run now
+	Needs      quantity.Bytes // the most that a run has needed, inside and outside its allocators
+	holds      quantity.Bytes // what the present runs use
 	Importance int
 	Owner      uint32
 	Seen       time.Time
@@ -51,7 +51,7 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 			continue
 		}
 		t := e.traces[p.ID]
-		t.outside = max(p.Other.Or(t.outside), 0) // unknown while driver and probe were read at different moments
+		t.outside = max(p.Other.Or(t.outside), 0) // Other is unknown while driver and probe were read at different moments
 		r := e.runsOf(programOf(p))
 		r.Needs, r.holds = max(r.Needs, t.outside+allocated+p.Demand.Ever), r.holds+usedOf(p).Or(0)
 		r.Importance, r.Owner, r.Seen = e.standing[p.ID].Importance, t.owner, e.now
@@ -94,17 +94,17 @@ func (e *Engine) runsOf(key program) *runs {
 type demand struct {
 	bytes      quantity.Bytes // 0: none
 	important  bool           // important programs need it: all together, or the one whose demand it is
-	whose      program        // the one program that needs it; none: several do
+	whose      program        // the one program that needs it; the zero value if several do
 	importance int
 	owner      uint32
 	lease      bool // a claim that waits needs it
 }
 
-// demandOn returns how much should be free on a device beyond what programs hold. It covers the
-// next peaks of all important programs, or else the peak of one program, as peaks rarely
-// coincide: important programs first, then the largest need. It leaves out memory that flushes
-// could not free and memory that a process takes again at once: otherwise the flushes would be in
-// vain, and a program that claims too much would leave nothing for others.
+// demandOn returns how much should be free on a device beyond what programs hold. It first tries
+// the next peaks of all important programs together. Then it tries the peak of one program, because
+// peaks rarely coincide: important programs first, then the largest need. It skips a demand that
+// flushes cannot meet: they would be in vain, and a program that claims too much would leave
+// nothing for others. Memory that a process takes again at once does not count.
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
@@ -143,14 +143,15 @@ func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
 	return spare
 }
 
-// leaseOn sets what the first claim that waits for a lease demands, on one device at a time: the nearest of those that could
-// have it, if these are as many as it needs.
+// leaseOn sets the demand of the first claim that waits for a lease, on one device at a time. Among
+// the devices that can meet the demand, it takes the one that lacks the least, if there are as many
+// as the claim needs.
 func (e *Engine) leaseOn(rule int, views []*view) {
 	var can []*view
 	for _, v := range views {
 		d := demand{lease: true, bytes: e.wanted[v.snap.DeviceUUID(snapshot.RowID{GPUUUID: v.GPUUUID, Instance: v.Instance})]}
 		switch {
-		case e.now.Before(e.picked): // the release there, and the next reading of the leases, are waited for
+		case e.now.Before(e.picked): // wait for the release on the picked device and for the next reading of the leases
 			if v.Place == e.pick {
 				v.demand = d
 			}
@@ -183,10 +184,10 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	return importance < d.importance || step == Gradual
 }
 
-// vain is the newest flush that a rule made only for its goal, on a device.
+// vain is the newest flush on a device that a rule made only for its goal.
 type vain struct {
 	began time.Time      // zero once its effect is known
-	free  quantity.Bytes // what is free afterwards, if the flush has freed anything
+	free  quantity.Bytes // what should be free afterwards if the flush was of use
 	until time.Time      // no other flush is made before this time
 }
 

@@ -1,5 +1,5 @@
-// Package guard decides when cached memory is freed, and whose, by a policy. It is pure: snapshots
-// in, decisions out; its clock is Snapshot.Time, and it does no IO. It never ends a process.
+// Package guard decides, by a policy, when cached memory is freed, and whose. It does no I/O:
+// snapshots go in, decisions come out, and its clock is Snapshot.Time. It never ends a process.
 //
 //	Policy ─┐
 //	Snapshot ─→ Decide ─┬─ act ──→ runner ─→ action/flush ─→ Finished ─┐

@@ -21,8 +21,8 @@ type Owner struct {
 // Outcome is the result of a decision to act.
 type Outcome struct {
 	Time    time.Time      // when it ended
-	Freed   quantity.Bytes // by the probe
-	Driver  snapshot.Bytes // by how much the driver's figure fell; unknown if it reports none
+	Freed   quantity.Bytes // as the probe reports it
+	Driver  snapshot.Bytes // by how much used memory fell, by the driver; unknown if the driver does not report it
 	Refused string         // why nothing was done; "" if something was
 	Reason  string         // why less was freed than was asked, in the probe's words
 }
@@ -40,9 +40,9 @@ type Engine struct {
 	wanted  map[string]quantity.Bytes // how much the first claim for a lease wants to be free, by UUID
 	devices int                       // on how many of these
 	pick    snapshot.Place            // where memory is freed for it
-	picked  time.Time                 // until then nowhere else
+	picked  time.Time                 // until then, memory is freed for it nowhere else
 	paused  time.Time
-	cannot  string // why it only reports, though it is to act
+	cannot  string // why it only reports although its mode is Act
 
 	traces   map[snapshot.RowID]*trace
 	runs     map[program]*runs
@@ -80,7 +80,7 @@ func New(p Policy, owner Owner) *Engine {
 	return e
 }
 
-// forget drops the past, except which rules have failed and at what.
+// forget drops what the engine has seen, except which rules were turned off, and why.
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
 	e.runs = make(map[program]*runs)
@@ -92,15 +92,15 @@ func (e *Engine) forget() {
 	e.actions, e.began, e.applied = nil, time.Time{}, time.Time{}
 }
 
-// Want takes what the first claim for a lease waits for, before Decide: how much should be free, by UUID of a GPU or
-// instance, and on how many of these.
+// Want sets what the first claim that waits for a lease needs: how much should be free, by UUID of
+// a GPU or instance, and on how many of these. It is called before Decide.
 func (e *Engine) Want(free map[string]quantity.Bytes, devices int) {
 	e.wanted, e.devices = free, devices
 }
 
-// Decide takes the next snapshot. The caller carries out each decision that is Acts, without
-// waiting for others, and hands its outcome to Finished. At most one is under way for a user
-// on a GPU, and one for a process. The other decisions are for the record.
+// Decide takes the next snapshot. The caller carries out each decision of kind GuardActs, without
+// waiting for others, and hands its outcome to Finished. At most one is under way for a user on a
+// GPU, and one for a process. The other decisions are for the record.
 func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	if snap.Time.Before(e.now) {
 		e.forget() // the clock was set back
@@ -162,7 +162,7 @@ func (e *Engine) mode() Mode {
 	return e.policy.Mode
 }
 
-// State returns the state after the newest snapshot. It does not change any more.
+// State returns the state after the newest snapshot. The returned value never changes.
 func (e *Engine) State() *snapshot.Guard { return e.state }
 
 // remembered is the number of decisions in State.

@@ -22,13 +22,13 @@ type episode struct {
 	step       int       // an index into the rule's steps
 	done       map[snapshot.RowID]Level
 	acted      int
-	wouldFree  quantity.Bytes // in dry-run: by the decisions so far
-	quietUntil time.Time      // in dry-run: the same decisions would follow
+	wouldFree  quantity.Bytes // in dry-run: what the decisions so far would have freed
+	quietUntil time.Time      // in dry-run: until then no decision is made, because it would be the same again
 	restarts   int            // in dry-run
 
 	reported   string // the last reason for doing nothing, without its digits
 	reportedAt time.Time
-	inherited  bool // it was reported in a previous episode
+	inherited  bool // reported is from a previous episode
 }
 
 const (
@@ -92,7 +92,7 @@ func (e *Engine) applyAt(rule int, v *view) []Decision {
 		e.episodes[key] = ep
 	}
 	if v.capacity <= 0 {
-		ep.since = time.Time{} // nothing is known of it
+		ep.since = time.Time{} // the device's memory is unknown
 		return nil
 	}
 	r := &e.policy.Rules[rule]
@@ -139,7 +139,7 @@ func (r *Rule) goal(v *view) quantity.Bytes {
 	return max(r.Goal.Of(v.capacity), v.demand.bytes)
 }
 
-// reached ends an episode in which something was done.
+// reached returns the decision that ends an episode, nil if nothing was done in the episode.
 func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 	if ep.acted == 0 {
 		return nil
@@ -236,7 +236,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return before == Gradual && step != Gradual && evictable(p) >= minFlush && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // less than that it would take again at once
+	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // it would take the rest again at once
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)

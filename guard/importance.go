@@ -16,7 +16,7 @@ type importance struct {
 	named       bool // an entry matches it
 	distributed bool // it may be touched although it is a part of a distributed job
 
-	unread string // "job": what could not be read of the process, and an entry may match
+	unread string // "job": an attribute that could not be read, and on which an entry may depend
 }
 
 // importanceOf applies the entries. A process may lower its own importance, never raise it. It
@@ -46,8 +46,9 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	return imp
 }
 
-// OfClaims returns the importance of claims for leases. A user chooses what the command of his claim is: an entry that asks for it
-// counts only for claims of the daemon's own user. No job of a claim is known.
+// OfClaims returns a function that returns the importance of a claim for a lease. A user chooses
+// the command of a claim, so an entry with a command counts only if own is true: the claim is by
+// the daemon's own user. The job of a claim is not known.
 func (p *Policy) OfClaims() func(user string, own bool, command []string) int {
 	entries := make([]patterns, len(p.Importance))
 	for i := range entries {

@@ -30,9 +30,9 @@ type processSums struct {
 	rescued, notRescued int
 }
 
-// use is the GPU time (GPU·h) and energy (kWh) of processes. If a figure is known for a part of
-// the time only, it covers that part. Held is different: every recorder of this version knows it,
-// so all figures are unknown without it.
+// use is the GPU time (GPU·h) and energy (kWh) of processes. A figure that is known only for a part
+// of the time covers that part. held is the exception: every recorder of this version writes it, so
+// all figures are unknown without it.
 type use struct {
 	held, busy, idle, energy snapshot.Float
 	unknown                  bool
@@ -49,7 +49,7 @@ func (u *use) document(g *schema.ReportGroup) {
 	}
 }
 
-// useOf returns the use in five minutes, of which a share lies in the period.
+// useOf returns the use in five minutes, scaled to the share of them that lies in the period.
 func useOf(f *recording.Process5Min, share float64) use {
 	scaled := func(count Count, unit float64) snapshot.Float {
 		return figure(float64(count.Or(0))*share/unit, count.Known())
@@ -68,7 +68,7 @@ type counter struct {
 	last  Count
 	sum   int64
 	known bool
-	// The rate is counted over since. Both grow only by five-minute spans that were recorded
+	// The rate is counted divided by since. Both cover only five-minute spans that were recorded
 	// nearly whole.
 	counted int64
 	since   time.Duration
@@ -106,7 +106,7 @@ func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (re
 		p.peak = f.Used.Max
 	}
 
-	if !f.Time.Equal(p.idle.next) { // what was counted in a gap was not recorded
+	if !f.Time.Equal(p.idle.next) { // growth during a gap does not count
 		p.retries.last, p.steps.last = Count{}, Count{}
 	}
 	p.addIdle(f, g)

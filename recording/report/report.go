@@ -13,13 +13,13 @@ import (
 	"vramscope/schema"
 )
 
-// mostGroups and mostEvents limit a document: a month of short jobs has a hundred thousand.
+// mostGroups and mostEvents limit a document: a month of short jobs has a hundred thousand groups.
 const (
 	mostGroups = 1000
 	mostEvents = 1000
 )
 
-// Report makes the document of all rows added; now is its time.
+// Report returns the document of all rows added so far. now is the document's time.
 func (b *Builder) Report(now time.Time) schema.Report {
 	slices.SortFunc(b.gpus, func(x, y *gpuSums) int { return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.UUID, y.UUID)) })
 	b.countOutOfMemory()
@@ -120,7 +120,7 @@ func setRates(f *schema.ReportFailures, over time.Duration) {
 
 func (b *Builder) allOOMs() Count { return b.failures("", 0).OutOfMemory }
 
-// shownEvents returns the events in the timeline, without alerts.
+// shownEvents returns the events of the document without alerts and signals.
 func (b *Builder) shownEvents() []schema.ReportEvent {
 	shown := []schema.ReportEvent{}
 	for i := range b.events {
@@ -160,7 +160,7 @@ type group struct {
 	jobs           map[string]bool
 }
 
-// groups sums the processes by group, those that waste most first.
+// groups returns the sums by group, those that waste most first, and how many groups it left out.
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {

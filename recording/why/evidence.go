@@ -23,15 +23,15 @@ type Evidence struct {
 
 	Requested snapshot.Bytes
 	Free      snapshot.Bytes // on the device
-	FreeAbout bool           // Free is the driver's at the samples before and after
+	FreeAbout bool           // Free is estimated from the driver's samples before and after
 	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
 	MPSLimit  snapshot.Bytes // what the process may use, by its environment, if less than the device has
-	Withheld  snapshot.Bytes // the part of Free that CUDA did not have for the process, if it is why the process failed
+	Withheld  snapshot.Bytes // the part of Free that CUDA withheld from the process, if the allocation failed for that reason
 	Capacity  snapshot.Bytes // what processes can use of the device
-	Driver    snapshot.Bytes // what the driver reserves of it
+	Driver    snapshot.Bytes // what the driver reserves of the device
 
 	Used        snapshot.Bytes // by the process when it failed
-	UsedLeast   bool           // Used counts only its allocator: what else it used then is unknown
+	UsedLeast   bool           // Used is only what the allocator reserved: the rest is unknown
 	Reserved    snapshot.Bytes // the part of Used that the allocator reserves
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
@@ -46,7 +46,7 @@ type Evidence struct {
 	Neighbours   []Neighbour // largest first
 }
 
-// Sample is the process and the rest of its device at a moment.
+// Sample is the memory of the process and of the rest of its device at a moment.
 type Sample struct {
 	Time      time.Time
 	Used      snapshot.Bytes // by the process: 0 before it started
@@ -57,8 +57,8 @@ type Sample struct {
 // Neighbour is another process on the device.
 type Neighbour struct {
 	Process snapshot.Process // at the event
-	Used    []Use            // parallel to Recent; unknown ones are left out
-	Before  []Use            // parallel to Long
+	Used    []Use            // during the time of Recent, and until neighbourTime later; unknown values are left out
+	Before  []Use            // the same for the time of Long
 }
 
 // Use is a process's used memory at a moment; 0 before it started.
@@ -73,7 +73,7 @@ const (
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
-	// If the samples begin this much after the last minutes do, what came before is unknown.
+	// If the samples begin more than this after the last minutes do, what came before is unknown.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	neighbourTime = 3 * time.Second
@@ -93,14 +93,14 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 		at = &snapshot.Snapshot{}
 	}
 	if later, ok := history.At(event.Time.Add(neighbourTime)); ok && at.Row(event.Row) == nil {
-		at = later // it had only just started
+		at = later // the process had only just started
 	}
 	e.fromSnapshot(at, event)
 	e.read(history, oldest, newest)
 	e.fromFailure(history, event.OutOfMemory)
 	e.estimateFree(history)
 	e.Rescue = rescueOf(history, event)
-	if used, ok := e.Used.Value(); ok && len(e.Recent) > 0 { // exact, where a sample may be a second older or younger
+	if used, ok := e.Used.Value(); ok && len(e.Recent) > 0 { // e.Used is exact; a sample may be a second older or younger
 		last := &e.Recent[len(e.Recent)-1]
 		last.Used = e.Used
 		if all, ok := e.inUse(); ok {
@@ -118,7 +118,7 @@ const (
 	mostEvents = 2000
 )
 
-// rescueOf returns the guard's answer to the allocation.
+// rescueOf returns why the guard did not rescue the allocation, "" if no event says so.
 func rescueOf(history snapshot.History, event *snapshot.Event) string {
 	for _, e := range history.Events(mostEvents) {
 		near := event.Time.Sub(e.Time).Abs() <= rescueNear
@@ -168,14 +168,14 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	}
 	if limit, ok := f.MPSLimit.Value(); ok && limit < e.Capacity.Or(limit) {
 		e.MPSLimit = f.MPSLimit
-		if !e.Event.Row.Instance.MIG { // what it saw as free is less than the limit; not so on a MIG instance
+		if !e.Event.Row.Instance.MIG { // under a limit, the process sees no more than the limit as free, except on a MIG instance
 			e.Free = snapshot.Bytes{}
 		}
 	}
 	if !f.Reserved.Known() {
 		return
 	}
-	// PyTorch frees all it can before it fails: the sample before shows more.
+	// PyTorch frees all it can before it fails, so the previous sample shows more.
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
 	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
@@ -184,7 +184,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
 }
 
-// Total returns the device's memory, as every other place names it.
+// Total returns the device's total memory, with what the driver reserves.
 func (e *Evidence) Total() quantity.Bytes { return e.Capacity.Or(0) + e.Driver.Or(0) }
 
 // overMPSLimit returns by how much the request exceeded the limit of a client of MPS, 0 if it did not.
@@ -195,7 +195,7 @@ func (e *Evidence) overMPSLimit() quantity.Bytes {
 	return max(e.Used.Or(0)+e.Requested.Or(0)-e.MPSLimit.Or(0), 0)
 }
 
-// size returns the total in words.
+// size returns the total for a sentence, with what the driver reserves of it.
 func (e *Evidence) size() string {
 	if e.Driver.Or(0) == 0 {
 		return e.Total().String()
@@ -208,8 +208,8 @@ func (e *Evidence) inUse() (used quantity.Bytes, known bool) {
 	return e.Capacity.Or(0) - e.Free.Or(0), e.Capacity.Known() && e.Free.Known() && !e.FreeAbout
 }
 
-// sampledBefore returns the last sample of the other processes before the error, if they cannot
-// have used as much when it failed.
+// sampledBefore returns when the other processes were last sampled before the error. moved is true
+// if memory has moved since: with these samples, more would have been used at the error than was.
 func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	all, known := e.inUse()
 	sum := e.Used.Or(0)
@@ -225,8 +225,8 @@ func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	return at, known && sum > all && !at.IsZero()
 }
 
-// otherOf returns the process's other memory as last known, since the readings of a growing process
-// are skewed.
+// otherOf returns the process's other memory as last known, because the readings of a growing
+// process are skewed.
 func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	if e.Process.Other.Known() {
 		return e.Process.Other
@@ -245,12 +245,12 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// estimateFree uses the driver's samples before and after: for the free memory, if the process does
-// not report it, and for the part of it that CUDA withheld from the process.
+// estimateFree uses the driver's samples before and after the error. It estimates the free memory,
+// if the process does not report it, and else the memory that CUDA withheld from the process.
 func (e *Evidence) estimateFree(history snapshot.History) {
 	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	var sequences [2]uint64
-	near := true // both values are close to their moments
+	near := true // both samples are close to their moments
 	for i, at := range [...]time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {

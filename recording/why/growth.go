@@ -14,7 +14,8 @@ type Growth struct {
 	Began, End time.Time
 }
 
-// neighbourOf names the neighbour that grew since the reference.
+// neighbourOf returns the verdict that a neighbour took the memory. It names the one that grew most
+// since the reference.
 func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
 	v := Verdict{Cause: NeighbourTook}
 	var largest quantity.Bytes
@@ -60,7 +61,7 @@ func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	g.Began, g.End = used[start].Time, used[len(used)-1].Time
 	for _, u := range used[start:] {
 		if u.Used <= used[start].Used+tenth {
-			g.Began, g.From = u.Time, u.Used // two figures of a moment belong together
+			g.Began, g.From = u.Time, u.Used // the time and the size are of the same sample
 		}
 	}
 	for i := len(used) - 1; i >= start && used[i].Used >= g.To-tenth; i-- {

@@ -36,8 +36,8 @@ func (e *Evidence) held() (held []snapshot.HeldClass, allocated quantity.Bytes) 
 	return nil, 0
 }
 
-// keeper returns the variable that held the most memory, if that was a tenth of the allocated
-// memory.
+// keeper returns the variable that held the most memory, if that was at least a tenth of the
+// allocated memory.
 func (e *Evidence) keeper() *snapshot.HeldClass {
 	held, allocated := e.held()
 	for i := range held {

@@ -12,9 +12,9 @@ import (
 const (
 	leakWindows   = 12 // into which the samples are divided
 	leakGrowing   = 8  // this many of the last windows must grow
-	leakUnsteady  = 4  // a window's growth is at most this many times the mean growth, and at least one part in this many of it
+	leakUnsteady  = 4  // a window grows at most by this many times the mean growth, and at least by the mean growth divided by this
 	leakSteps     = 20
-	leakLongTime  = 10 * time.Minute // without a count of steps
+	leakLongTime  = 10 * time.Minute // the least length of a leak with fewer steps, or without a count of them
 	leakLeastPart = 0.2              // as a share of the memory that the process used
 )
 
@@ -25,7 +25,7 @@ func leakOf(e *Evidence) (Verdict, bool) {
 	v, found := leakIn(e, samples, e.Steps)
 	for !found && len(samples) >= 2*leakWindows {
 		samples = samples[len(samples)/2:]
-		v, found = leakIn(e, samples, quantity.Optional[int64]{}) // its steps are not counted apart
+		v, found = leakIn(e, samples, quantity.Optional[int64]{}) // the steps in this part are not known
 	}
 	return v, found
 }
@@ -67,8 +67,9 @@ func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verd
 	return Verdict{}, false
 }
 
-// minimaOf returns the lowest allocated memory in equal stretches of time, and their starts; it
-// skips a stretch without samples.
+// minimaOf divides samples into leakWindows equal stretches of time. It returns the lowest
+// allocated memory and the start of each. It returns nil if there are too few samples or if a
+// stretch has none.
 func minimaOf(samples []Sample) (minima []quantity.Bytes, times []time.Time) {
 	first := 0
 	for first < len(samples) && !samples[first].Allocated.Known() {

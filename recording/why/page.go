@@ -42,7 +42,7 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	p.text(v.None)
 	if f := e.Event.OutOfMemory; f != nil && f.Trace != "" && len(e.Replayed) == 0 {
 		p.text("Other settings, when it has ended:")
-		p.lines = append(p.lines, Line{Text: fmt.Sprintf("  vramscope why %d --trace %s", e.Event.Row.Process.PID, text.ShellQuote(text.Clean(f.Trace)))}) // to be copied
+		p.lines = append(p.lines, Line{Text: fmt.Sprintf("  vramscope why %d --trace %s", e.Event.Row.Process.PID, text.ShellQuote(text.Clean(f.Trace)))}) // a long line, not wrapped, so that it can be copied
 	}
 	p.evidence(e)
 	if held, rest := e.held(); len(held) > 0 {
@@ -144,7 +144,8 @@ func (p *page) evidence(e *Evidence) {
 	}
 }
 
-// figure writes a row of the table. It leaves out unknown figures, except free and used.
+// figure writes a row of the table. It leaves out an unknown figure if the row is indented or is a
+// limit.
 func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	shown := "–"
 	if v, ok := value.Value(); ok {

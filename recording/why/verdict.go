@@ -34,7 +34,7 @@ func (c Cause) Title() string {
 type Verdict struct {
 	Cause   Cause
 	Reasons []string       // sentences with the figures that decide
-	Missing []string       // what would have to be known; of CannotTell
+	Missing []string       // what would have to be known, for CannotTell
 	Since   time.Time      // when the leak began
 	Leaked  quantity.Bytes // memory leaked since then
 	By      *Growth        // the growth behind NeighbourTook
@@ -63,7 +63,7 @@ const (
 	// growth. The process itself is the cause if the neighbour grew by at most the second.
 	// Between the two, neither is.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
-	// A process needs no more than before if it needs at most this much more.
+	// A process needs no more than before if it needs at most this much more than before.
 	samePeak = 256 * quantity.MiB
 )
 
@@ -204,7 +204,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	case before:
 		return unknown(fmt.Sprintf("why it failed: at %s it had as much, and since then nothing else has grown by the %s that it lacked",
 			reference.Time.Format(time.TimeOnly), short))
-	case !leaking && e.Recent[0].Used.Or(0) > 0 && e.Event.Time.Sub(e.Recent[0].Time) < recentTime-lateTime: // it was there before the history
+	case !leaking && e.Recent[0].Used.Or(0) > 0 && e.Event.Time.Sub(e.Recent[0].Time) < recentTime-lateTime: // the process is older than the samples
 		return unknown(fmt.Sprintf("which of them grew before %s, when %s: since then it grew by %s with that, and %s",
 			reference.Time.Format(time.TimeOnly), map[bool]string{true: "a gap in the history ends", false: "the history begins"}[e.Gap], ownGrowth, rest))
 	case leaking, float64(growth) <= ownShare*float64(ownGrowth), growth < short:
@@ -249,7 +249,8 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 // referenceOf returns the moment to compare with: the last one at which the process had as much
 // as it needed now (before is true), or the beginning of the last minutes.
 //
-// "As much" allows more difference than the shortage: a slow leak always has nearly as much.
+// "As much" allows a difference of at most half the shortage: a slow leak always has nearly as much
+// as it needs.
 func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, before, ok bool) {
 	same := min(samePeak, short/2)
 	for _, list := range [][]Sample{e.Recent, e.Long} {

@@ -70,7 +70,8 @@ func (c *chart) y(amount float64) int {
 	return bottom - int(amount/float64(c.highest)*(bottom-top)+.5)
 }
 
-// runs returns the points without a gap between them; a bucket has the shortest time between two points.
+// runs splits points where there is a gap. bucket is the shortest time between two points, at least
+// a minute.
 func runs(points []schema.ReportPoint) (all [][]schema.ReportPoint, bucket time.Duration) {
 	since := func(i int) time.Duration { return time.Time(points[i].Time).Sub(time.Time(points[i-1].Time)) }
 	for i := 1; i < len(points); i++ {
@@ -114,7 +115,7 @@ func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	c.path("peak", "M%s", c.line(x, peaks))
 }
 
-// line joins the points of a line, without points too close to see.
+// line joins the points of a line. It leaves out a point whose neighbours are at the same height.
 func (c *chart) line(x []int, amounts []float64) string {
 	var points strings.Builder
 	for i, amount := range amounts {

@@ -174,8 +174,8 @@ func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
 	w.put("</div></figure>\n")
 }
 
-// table writes a table with the columns that name its rows first. In text they are last, as they
-// may be long.
+// table writes a table. A last column COMMAND, which names the rows, comes first. In text output
+// that column is last because it may be long.
 func (w *writer) table(t report.Table) {
 	order := make([]int, len(t.Columns))
 	for i := range order {
