@@ -65,7 +65,7 @@ class Types:
         return "".join(word.title() for word in words.split("_"))
 
     def define(self, file, path):
-        """The type of a part of a schema, which it makes a class if that is an object."""
+        """The type of a part of a schema. An object with properties becomes a class."""
         part = self.schema(file)
         for key in path:
             part = part[key]
@@ -107,7 +107,7 @@ class Types:
 
 
 def pep440(version):
-    """The version of a tag, or 0.0.0~DATE.COMMIT, as Python writes versions."""
+    """Converts the version of a tag, or 0.0.0~DATE.COMMIT, to Python's notation (PEP 440)."""
     version = re.sub(r"^0\.0\.0~(\d+)\.(\w+)$", r"0.0.0.dev\1+\2", version)
     version = re.sub(r"-(rc)\.?(\d+)$", r"\1\2", version)
     if not re.fullmatch(r"\d+(\.\d+)*(rc\d+)?(\.dev\d+)?(\+\w+)?", version):
@@ -141,7 +141,7 @@ def build(version, architecture, program, probe, directory):
     path = os.path.join(directory, "vramscope-%s-py3-none-manylinux_2_17_%s.manylinux2014_%s.whl" % (version, platform, platform))
     when = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
     with zipfile.ZipFile(path, "w") as wheel:
-        # The wheel's description of itself comes last, as installers recommend.
+        # The .dist-info files come last, as the specification of wheels recommends.
         for name in sorted(files, key=lambda name: (name.startswith(info), name)):
             member = zipfile.ZipInfo(name, when)
             member.create_system, member.compress_type = 3, zipfile.ZIP_DEFLATED

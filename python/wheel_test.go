@@ -61,14 +61,15 @@ func install(t *testing.T, wheel string) installation {
 	return installation{filepath.Join(root, "bin", "vramscope"), sites[0]}
 }
 
-// on returns the environment of a box, with a PYTHONPATH and with libraries that are loaded beside the driver.
+// on returns the environment of programs on a box. path is "PYTHONPATH=…", and libraries are directories that are
+// searched beside the driver's.
 func (i installation) on(t *testing.T, box fakedriver.State, path string, libraries ...string) []string {
 	t.Helper()
 	own, err := os.MkdirTemp("", "wheel-") // short enough for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(own) }) // it is in the temporary directory
+	t.Cleanup(func() { _ = os.RemoveAll(own) }) // an error leaves files in the temporary directory only
 	state := filepath.Join(own, "state")
 	box.MustWrite(t, state)
 	environ := append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state, libraries...)...)
@@ -115,8 +116,8 @@ func TestWheelIsReproducible(t *testing.T) {
 	}
 }
 
-// TestInstalledWheel: the command is the program itself, python -m vramscope becomes it, and the
-// package returns its output.
+// TestInstalledWheel: the installed command is the program itself, python -m vramscope becomes the
+// program, and the package returns the program's output.
 func TestInstalledWheel(t *testing.T) {
 	i := install(t, build(t, needs.Vramscope(t)))
 	out, err := exec.Command(i.program, "--version").CombinedOutput()

@@ -1,8 +1,8 @@
 """A training keeps decoded samples on the GPU, so that epochs after the first need no
 loading.
 
-Under a selective flush the samples go, and the next epoch loads them again. The size is
-a number that the program keeps: reading it takes no lock.
+A selective flush drops the samples, and the next epoch loads them again. The program keeps
+their size in a variable, so reading the size takes no lock.
 
     vramscope run -- python3 dataset_cache.py
 """
@@ -29,7 +29,7 @@ class Samples:
         with self.lock:
             sample = self.kept.get(index)
         if sample is None:
-            sample = self.load(index)  # without the lock: it takes long
+            sample = self.load(index)  # without the lock, because loading takes long
             with self.lock:
                 if index not in self.kept:
                     self.kept[index] = sample

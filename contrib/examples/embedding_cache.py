@@ -1,7 +1,7 @@
-"""A recommender keeps the embeddings that are asked for most on the GPU, and all of
-them in host memory.
+"""A recommender keeps all embeddings in host memory, and on the GPU copies of those that
+it uses.
 
-Under a selective flush the GPU's copies go; rows are copied again as they are used.
+A selective flush drops the copies. A block is copied again when one of its rows is used.
 
     vramscope run -- python3 embedding_cache.py
 """

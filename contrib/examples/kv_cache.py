@@ -1,7 +1,7 @@
-"""An inference server keeps the keys and values of prefixes that may be asked again.
+"""An inference server keeps the keys and values of prefixes that requests may repeat.
 
-Under a selective flush it drops those that no request uses; they are computed again
-when they are asked for.
+A selective flush drops the entries that no request uses. An entry is computed again when
+a request needs it.
 
     vramscope run -- python3 kv_cache.py
 """
@@ -43,7 +43,7 @@ class PrefixCache:
         return [prefix for prefix in self.entries if not self.users[prefix]]
 
     def size(self):
-        """What evict would free: not what requests use."""
+        """The bytes that evict would free: those of entries that no request uses."""
         with self.lock:
             return sum(self.entries[prefix].nbytes for prefix in self.unused())
 

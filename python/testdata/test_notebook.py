@@ -16,7 +16,7 @@ class Notebook(unittest.TestCase):
         self.client.wait_for_ready(timeout=60)
 
     def run_cell(self, code):
-        """What a cell prints."""
+        """Runs a cell and returns what it prints."""
         printed = []
 
         def hook(message):

@@ -18,7 +18,7 @@ def take(mib):
 
 class Plugin(unittest.TestCase):
     def run_tests(self, *tests):
-        """Runs test functions, in this order, in one process; {name: outcome}, and all that pytest wrote."""
+        """Runs test functions, in this order, in one process. Returns {name: outcome} and pytest's output."""
         with tempfile.TemporaryDirectory() as directory:
             with open(os.path.join(directory, "test_it.py"), "w") as file:
                 file.write(HEAD + "".join(tests))

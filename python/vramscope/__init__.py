@@ -1,11 +1,11 @@
-"""vramscope for Python: what the GPUs' memory is, as dictionaries.
+"""vramscope for Python: who holds the GPUs' memory, and what it is, as dictionaries.
 
     vramscope.snapshot()               who holds memory on which GPU, and what it is
     vramscope.headroom(need="20GiB")   whether a job fits
     vramscope.self()                   what this process's own allocators hold
 
-The first two run the program and return its JSON: docs/json.md and docs/headroom.md describe
-every key, vramscope.documents has their types. Unknown is None.
+The first two run the program and return its JSON. docs/json.md and docs/headroom.md describe
+every key, and vramscope.documents has their types. None means unknown.
 """
 
 import os
@@ -19,7 +19,7 @@ __all__ = ["Allocator", "Device", "Error", "Headroom", "Snapshot", "Stats", "hea
 
 
 class Error(Exception):
-    """The program's message, and its exit code, which is None if it did not run."""
+    """An error with the program's message. code is its exit code, None if it did not run."""
 
     def __init__(self, message: str, code: Optional[int] = None):
         super().__init__(message)
@@ -68,7 +68,7 @@ def program() -> str:
 
 
 def run(*arguments: str) -> Tuple[int, str, str]:
-    """Runs the program: its exit code, what it wrote, and its message."""
+    """Runs the program. Returns its exit code, its output and its message."""
     import subprocess
 
     try:
@@ -92,8 +92,8 @@ def _document(arguments: List[str], expected: Tuple[int, ...], gpu: Optional[str
 def snapshot(*, gpu: Optional[str] = None, watch: Optional[str] = None, demo: bool = False) -> Snapshot:
     """One snapshot of the box: the document of `vramscope once --format json`.
 
-    gpu: only these, "0,2" or UUIDs. watch: observe for this long first ("60s"), which alerts and
-    forecasts need.
+    gpu limits the snapshot to these GPUs: "0,2" or UUIDs. watch observes the box for this long
+    first ("60s"), which alerts and forecasts need.
     """
     return cast(Snapshot, _document(["once"] + (["--watch", watch] if watch else []), (0,), gpu, demo))
 
@@ -104,8 +104,8 @@ def headroom(
     """Whether a job that needs this much (bytes, or "20GiB") fits: the answer of `vramscope
     headroom`.
 
-    ["answer"] is "yes", "after_flush", "no" or "unknown". horizon is --for: it must fit for this
-    long.
+    ["answer"] is "yes", "after_flush", "no" or "unknown". horizon is the flag --for: the job must
+    fit for this long.
     """
     arguments = ["headroom", "--need", str(need), "--count", str(count)]
     arguments += ["--for", horizon] if horizon else []
@@ -115,8 +115,8 @@ def headroom(
 
 
 def self() -> Stats:
-    """What the allocators of this process hold now, by its own probe; no devices if no library has
-    used a GPU."""
+    """What the allocators of this process hold now, as its own probe reports. devices is empty if
+    no library has used a GPU."""
     import vramscope_probe
 
     try:

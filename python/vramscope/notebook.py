@@ -29,7 +29,7 @@ def vram(line: str) -> None:
 
 
 def _look() -> Snapshot:
-    """A snapshot, with this kernel's parts if it uses a GPU: its probe answers within seconds of the first use."""
+    """A snapshot. If this kernel uses a GPU, waits up to 3 s until the snapshot has the kernel's own figures."""
     until = time.monotonic() + (3 if self()["devices"] else 0)
     while True:
         document = snapshot()
@@ -65,5 +65,5 @@ def _row(gpu: Gpu, process: Process) -> str:
 
 
 def _text(value: Optional[object]) -> str:
-    """Text as a process chose it, without what would change the screen."""
+    """The text of a value, – for None. Characters that could change the screen become question marks."""
     return "–" if value is None else "".join(c if c.isprintable() else "?" for c in str(value))

@@ -8,7 +8,7 @@ import pytest
 
 from . import Allocator, Stats, self, size
 
-_Key = Tuple[str, int, str]  # GPU, which allocator of it, its kind
+_Key = Tuple[str, int, str]  # the GPU's UUID, the allocator's index, its kind
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,14 +22,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
     limit = _limit(marker)
     _reset_peaks()
-    before = _allocators(self())  # which also has the probe notice what the test imports
+    before = _allocators(self())  # self() also makes the probe notice what the test imports
     result = yield
     _judge(limit, before, _allocators(self()))
     return result
 
 
 def _limit(marker: pytest.Mark) -> int:
-    """The bytes of "2GiB" or "2G", which mean the same, of "2GB" (2,000,000,000) or of a number."""
+    """The bytes of a limit: a number, "2GiB", "2G" (the same as "2GiB") or "2GB" (2,000,000,000)."""
     given = (*marker.args, *marker.kwargs.values())
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(I?)(B?)", str(given[0]).upper()) if len(given) == 1 else None
     if not found or found.group(3) and not found.group(2) or set(marker.kwargs) - {"limit"}:
@@ -40,7 +40,7 @@ def _limit(marker: pytest.Mark) -> int:
 
 
 def _reset_peaks() -> None:
-    """Has PyTorch's peaks begin with the test. Other libraries cannot do that."""
+    """Resets PyTorch's peaks, so that they begin with the test. Other libraries cannot reset theirs."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         for ordinal in range(torch.cuda.device_count()):
@@ -48,7 +48,7 @@ def _reset_peaks() -> None:
 
 
 def _allocators(stats: Stats) -> Dict[_Key, Allocator]:
-    """Without raw: memory outside pools, for which there is no peak, belongs to the libraries."""
+    """The allocators, without the kind raw: that memory is the libraries' own, and has no peak."""
     return {
         (device["uuid"], number, allocator["kind"]): allocator
         for device in stats["devices"]
