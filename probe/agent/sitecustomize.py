@@ -1,18 +1,18 @@
 """Brings the vramscope probe into a Python program that `vramscope run` starts.
 
 The probe itself, vramscope_probe.py beside this file, is loaded when the program imports a GPU
-library, or the probe: compiling it takes longer than Python's own start. What it must know about
-the program's start is kept for it. Python imports only the first sitecustomize that it finds. So
-this one finds and runs the one that it hides, which then works or fails as it would have without
-us.
+library or the probe, because compiling it takes longer than Python's own start. This file keeps
+what the probe must know about the program's start. Python imports only the first sitecustomize
+that it finds. So this one finds and runs the one that it hides, which then works or fails as it
+would without this one.
 """
 
 import sys
 
 
 def _install(directory):
-    """Puts a finder in front of the others. Everything is local: module globals are
-    gone while the interpreter ends, and tracers must not see this file's name."""
+    """Puts a finder in front of the others. Everything is local: module globals are gone
+    while the interpreter ends, and only the name of this function's file is hidden from tracers."""
     import _frozen_importlib_external as external
     import _imp
     import _thread
@@ -34,7 +34,7 @@ def _install(directory):
     def filters(status):
         return [line for line in status.splitlines() if line.startswith(b"Seccomp")]
 
-    # The program may replace functions, and install filters.
+    # The program may replace these functions later, and install seccomp filters.
     start = {
         "_thread.start_new_thread": _thread.start_new_thread,
         "_thread.allocate_lock": _thread.allocate_lock,
@@ -56,7 +56,7 @@ def _install(directory):
             return code
 
         def set_data(self, *arguments, **options):
-            # A filter may kill the program for what writing the bytecode takes.
+            # A seccomp filter may kill the program for the system calls that write the bytecode.
             try:
                 unfiltered = start["status"] is not None and filters(status()) == filters(start["status"])
             except OSError:
@@ -81,7 +81,7 @@ def _install(directory):
             return None
 
     def load():
-        """Loads the probe, once: a child that was forked meanwhile would wait for its lock for ever."""
+        """Loads the probe, once. It does not wait for the lock: a child that was forked meanwhile would wait for ever."""
         if probe not in modules and loading.acquire(False):
             try:
                 __import__(probe)
@@ -94,12 +94,12 @@ def _install(directory):
 
 
 def _is_first():
-    """Whether this is the process's first interpreter. Others may end before the process, and
-    Python aborts where one still has a thread."""
+    """Returns whether this is the process's first interpreter. Another one may end before the
+    process, and Python aborts if it still has a thread then."""
     import _signal
 
     try:
-        _signal.set_wakeup_fd(-1)  # which it is at the start; other interpreters may not set it
+        _signal.set_wakeup_fd(-1)  # the value at the start; only the first interpreter may set it
     except ValueError:
         return False
     return True

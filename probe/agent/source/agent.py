@@ -10,21 +10,21 @@ class _Agent:
         self.failure = None  # what ended the thread before it served
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
-        self.filtered = False  # a seccomp filter has come
+        self.filtered = False  # the program has installed a seccomp filter
         self.memory = None
         self.commands = None
         self.start_time = None
-        self.status = None  # of the thread; None until it has a descriptor for it
+        self.status = None  # the thread's _Status; None until a descriptor is free for it
         self._once = _allocate_lock()
         self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
         self._bell.acquire()
         self._server = None
         self._socket = None
-        self._begun = _allocate_lock()  # released when the thread looks for filters from then on
+        self._begun = _allocate_lock()  # released when the thread begins to look for filters
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._atexit = None  # the module that stop is registered with
-        self._tasks = []  # the same locks for the tasks' threads
+        self._tasks = []  # a lock like _ended for the thread of each task
 
     def start(self, at_once=False, socket=None):
         """Starts the thread, once. With socket, the calling thread becomes the probe's; socket
@@ -42,8 +42,8 @@ class _Agent:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
-        # A new thread makes its first system calls before it can look for filters. The
-        # program installs none meanwhile.
+        # A new thread makes its first system calls before it can look for filters. While
+        # this thread waits, the program installs none.
         self._begun.acquire(True, _START_TIME)
 
     def _start_thread(self, here):
@@ -53,8 +53,8 @@ class _Agent:
         for name in ("_ctypes", "_json", "_signal", "_socket", "select"):
             _library(name)
         try:
-            # pthread_exit loads it, and aborts the program if that fails. Python
-            # before 3.11 ends every thread with it, before 3.14 those that outlive it.
+            # pthread_exit loads this library, and aborts the program if it cannot. Python before
+            # 3.11 ends every thread by pthread_exit, Python before 3.14 those that outlive Python.
             _Foreign().open("libgcc_s.so.1")
         except OSError:
             pass  # another C library
@@ -90,8 +90,8 @@ class _Agent:
                 raise self.failure
 
     def stop_at_exit(self):
-        """Registers stop. Before Python 3.10 only the newest instance of atexit counts, which
-        may be the program's first."""
+        """Registers stop to run at exit. Before Python 3.10 only the newest instance of the atexit
+        module counts, which the program may have imported since the last call."""
         atexit = _library("atexit")
         if atexit is not self._atexit and (self._atexit is None or sys.version_info < (3, 10)):
             self._atexit = atexit
@@ -113,8 +113,8 @@ class _Agent:
             self._server.wake()
 
     def stop(self):
-        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or,
-        if an out-of-memory error is to be left, _RECORD_STOP_TIME.
+        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or up to
+        _RECORD_STOP_TIME if the thread has an out-of-memory error to leave.
 
         The program's own thread only closes a pipe and waits for a lock: a seccomp
         filter might kill it for more. The probe's thread removes the socket.
@@ -167,7 +167,8 @@ class _Agent:
         self._end(ended)
 
     def _end(self, ended):
-        """Ends this thread, or stops it for good: its end would make system calls."""
+        """Ends this thread. Under a new seccomp filter it stops the thread for good instead: a thread's
+        end makes system calls."""
         ended.release()
         if self.filtered:
             lock = _allocate_lock()
@@ -182,7 +183,7 @@ class _Agent:
                 _name_thread()
                 self.status = self.status or _Status()
             except OSError:
-                pass  # no descriptor is free: it is tried again
+                pass  # no descriptor is free: _live tries again
             finally:
                 self._begun.release()
             self._live()
@@ -271,7 +272,7 @@ class _Agent:
             self._socket.clear()
         wait = _CHECK_TIME
         while not (adopted or server.listener.bind()):
-            # A full disk or a foreign directory: either may be repaired.
+            # The disk is full, or the directory is another user's: either may be repaired.
             self.pause(wait)
             wait = min(wait * 2, 60.0)
             if self.stopping:

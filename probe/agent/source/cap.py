@@ -11,7 +11,7 @@ class _Cap:
         self._runtime, self._driver, self._set = runtime, driver, set()
 
     def begin(self, cuda):
-        """On the program's thread, at the end of CUDA's initialisation."""
+        """Runs on the program's thread, at the end of CUDA's initialisation."""
         try:
             if cuda.device_count() == 1:
                 self.apply(cuda, [0])

@@ -11,7 +11,7 @@ class _Commands:
         self._finished = []  # (task, connection, answer), appended by the tasks' threads
 
     def answer(self, connection, line):
-        """The answer, or None if a task will have it."""
+        """Returns the answer, or None if a task will give it."""
         number = None
         try:
             request = _decode(line)
@@ -90,7 +90,7 @@ class _Commands:
         self._start_task("flush", connection, number, lambda: memory.flush(request, evictable))
 
     def _still_wanted(self, connection):
-        """Whether the monitor is there and the program continues. Raises _Filtered."""
+        """Returns whether the monitor is still connected and the program continues. Raises _Filtered."""
         self._agent.status.check()
         return connection.sock.fileno() >= 0 and not self._agent.stopping
 

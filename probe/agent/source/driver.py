@@ -3,7 +3,7 @@ class _Driver:
 
     Ordinals are CUDA's in this process; all libraries share them. No call here
     makes a context: the state of a primary context is read
-    (cuDevicePrimaryCtxGetState), the context never retained.
+    (cuDevicePrimaryCtxGetState), and the context is never retained.
     Source: https://docs.nvidia.com/cuda/cuda-driver-api/
     """
 

@@ -67,7 +67,7 @@ _NO_EVICTABLE = "no evictable caches are registered"
 
 
 def _cache_size(size):
-    """A cache's bytes, which may call the program's code; None if unknown."""
+    """Returns the size of a cache in bytes, or None if it is unknown. May call the program's code."""
     count = size() if callable(size) else size
     if count is None:
         return None
@@ -124,7 +124,7 @@ class _Sizes:
         done.acquire(True, _SIZES_WAIT)
 
     def _ask(self, every, known, done):
-        # known is the dict of the start: after invalidate() the results are unused.
+        # known is self._known as it was when the thread started. After invalidate() nobody reads it.
         began = _monotonic()
         try:
             self._agent.memory.prepare_thread()

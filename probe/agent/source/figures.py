@@ -2,7 +2,7 @@
 
 
 def _allocator(stats, seen, settings):
-    """A device's figures, by its statistics and what the last snapshot showed, or None."""
+    """Returns a device's figures. seen is what the last snapshot showed, or None without one."""
     a = {"kind": "pytorch", "basis": "stranded"}
     asleep = _take_asleep(stats, seen)
     if asleep:
@@ -73,8 +73,8 @@ def _counts(stats, seen, settings):
 
 
 def _segments(stats, seen, settings, part):
-    """The number of segments: PyTorch counts the ordinary ones, and a snapshot shows the expandable
-    ones."""
+    """Returns the number of segments, or None if it is unknown. PyTorch counts the ordinary ones, and
+    a snapshot shows the expandable ones."""
     ordinary = _figure(stats, "segment", part=part if part == "all" else part + "_pool")
     if ordinary is None or (seen is None and settings.expandable(stats)):
         return None

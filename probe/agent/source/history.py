@@ -1,15 +1,15 @@
 class _History:
-    """PyTorch's memory history: which lines of the program allocate, for as long as a monitor asks. From the end of
-    the last step on, blocks get no lines; after the snapshot it is off, whatever happens. A history of the program's
-    own is left as it is, and so is one that it begins or ends meanwhile.
+    """Records PyTorch's memory history, which tells the lines of the program that allocate, for as long as a monitor
+    asks. Blocks that are allocated after the end of the last step get no lines. After the snapshot the recording is
+    off, whatever happens. A history that the program records itself, or begins or ends meanwhile, is left as it is.
 
     Source: torch/csrc/cuda/memory_snapshot.cpp, _record_memory_history (2.1 to 2.15).
     """
 
     def __init__(self, runtime, steps):
         self._runtime, self._steps = runtime, steps
-        self._calling, self._theirs = None, False  # the thread that sets it for the probe; the program has set it
-        self._left, self.whole = 0, None  # files of out-of-memory errors; where the history goes that is recorded from the start
+        self._calling, self._theirs = None, False  # the thread in which the probe sets the recording; whether the program has set it
+        self._left, self.whole = 0, None  # how many errors' files were written; the directory for a history recorded from the start
         self._emptied = None  # {ordinal: [allocations and frees when the program had emptied the cache, …]}
 
     def _set(self, enabled, context="alloc", most=_HISTORY):
@@ -71,14 +71,14 @@ class _History:
         if not _pickled(out.write):
             self._pickle(out, notes)
         if self._emptied is not None:
-            out.write(_encoded({"emptied": self._emptied}).encode("ascii"))  # unpicklers end before it
+            out.write(_encoded({"emptied": self._emptied}).encode("ascii"))  # unpicklers stop before this
 
     def _pickle(self, out, notes):
         pickle = _module("pickle")
         if not hasattr(pickle, "Pickler"):
             raise _Refusal("unsupported", "the program has not imported pickle")
         snapshot, paused = self._runtime.snapshot()
-        # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time, and other threads run in between.
+        # PyTorch's _dump_snapshot does the same. The C code writes some 64 KiB at a time, and other threads run in between.
         pickle.Pickler(out).dump(snapshot)
         if paused > 0.1:
             notes.append("PyTorch paused the program for %.1f s to make it" % paused)
@@ -107,13 +107,13 @@ class _History:
             try:
                 self._note(resets, before)
             except Exception:
-                self._emptied = None  # it would be the program's error
+                self._emptied = None  # if it were raised, it would be the program's error
             return answer
 
         return noting
 
     def _totals(self):
-        """{ordinal: the first two of _totals()} of the devices that have some."""
+        """Returns {ordinal: (allocations, frees)} of the devices with allocations."""
         try:
             cuda = self._runtime.initialised()
             every = {d: _totals(cuda.memory_stats_as_nested_dict(d))[:2] for d in self._runtime.ordinals(cuda)}
@@ -130,7 +130,7 @@ class _History:
             stats = cuda.memory_stats_as_nested_dict(ordinal)
             allocations, frees, _ = _totals(stats)
             if (allocations, frees) != before.get(ordinal, (0, 0)):
-                self._emptied = None  # another thread ran while the cache was emptied: between which events is unknown
+                self._emptied = None  # another thread allocated or freed meanwhile: the emptying's place among the events is unknown
                 return
             emptied.setdefault(str(ordinal), []).append(allocations + _figure(stats, "active", "freed"))
 
@@ -139,7 +139,7 @@ class _History:
             if posix.getpid() == pid:  # not in a child
                 self._write_beside("%s/memory-%d" % (directory, pid))
         except Exception:
-            pass  # the thread would end with a message that is not the program's
+            pass  # Python would print a message that is not the program's
 
     def leave(self):
         """Writes the snapshot of an allocation that fails."""
@@ -163,9 +163,10 @@ class _History:
 
 
 def _pickled(write):
-    """Calls write() with PyTorch's snapshot as a pickle, which its C++ makes without the GIL, except for the
-    names of lines. False if this release does not export it. It would import torch._inductor, hundreds of
-    modules, to look for lines of compiled graphs; an empty module stands in for it where the program has not.
+    """Calls write() with PyTorch's snapshot as a pickle. PyTorch's C++ makes the pickle without the GIL, except for
+    the names of lines. Returns False if this release does not export that function. The function would import the
+    hundreds of modules of torch._inductor, to look for lines of compiled graphs. If the program has not imported
+    torch._inductor, an empty module stands in for it.
 
     Source: torch/csrc/cuda/memory_snapshot.cpp, _memory_snapshot_pickled (2.0 to 2.15), which returns a
     std::string: address and size; before GCC's new ABI the size is 24 bytes in front of the text.

@@ -1,7 +1,7 @@
-# The classes of what holds memory. A block that several hold belongs to the first.
+# The classes of holders. A block with holders of several classes belongs to the first of them.
 _CLASSES = ("parameters", "gradients", "optimizer_state", "buffers", "variables")
 _PARAMETERS, _GRADIENTS, _STATE, _BUFFERS, _VARIABLES = range(5)
-_PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # what holds no tensors
+_PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # types of objects that hold no tensors
 
 
 class _GlobalHook:
@@ -12,8 +12,8 @@ class _GlobalHook:
         self._handle = None
 
     def add(self, make):
-        """Registers the hook that make() returns, and returns whether it is there. Where the program has hooks
-        it adds none: a thread that iterates over them would fail. Where there are none, no thread iterates."""
+        """Registers the hook that make() returns, and returns whether it is there. If the program has such hooks
+        it adds none: a thread that iterates over them would fail. If there are none, no thread iterates."""
         module, register, hooks = self._names
         module = _module(module)
         register = getattr(module, register, None)
@@ -38,17 +38,18 @@ def _do_nothing(*_):
 
 
 def _compiling():
-    """A function that returns whether torch.compile looks at its caller, which would inline a hook
-    into the program's graph, and compile anew for each value that it reads."""
+    """Returns a function that tells whether torch.compile is tracing its caller. torch.compile would
+    inline a hook into the program's graph, and compile again for each value that the hook reads."""
     compiler = _attribute(_module("torch"), "compiler")
     return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
 
 
 class _Pace(_CollectionOff):
-    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once.
+    """Lets the program's threads run: the probe holds the GIL for _HOLD at a time. After _LOOK_MOST in all, or with
+    once after the first hold, breathe() raises a _Refusal.
 
-    In a with statement each hold begins with a pause, and the garbage collector is on in the pauses alone:
-    a full collection takes much longer than a hold.
+    In a with statement each hold begins with a pause. The garbage collector is on only in the pauses, because a
+    full collection takes much longer than a hold.
     """
 
     def __init__(self, once=0):
@@ -61,7 +62,7 @@ class _Pace(_CollectionOff):
         return self
 
     def breathe(self, items=1):
-        """Called for every item, or so many."""
+        """Is called for every item, or for this many at a time. Pauses if the hold has lasted long enough."""
         self._calls += items
         if self._calls < 16:
             return
@@ -76,12 +77,12 @@ class _Pace(_CollectionOff):
 class _Holders:
     """The program's modules, optimizers and variables that hold tensors, all known by weak references.
 
-    A gradient is read on the thread of the program that makes the step, alone: another thread that reads .grad while a
-    backward pass or zero_grad() writes it, which they do without the GIL, ends the program.
+    A gradient is read only on the program's thread that makes the step. A backward pass and zero_grad() write .grad
+    without the GIL, and the program crashes if another thread reads it meanwhile.
 
-    Modules are met as they register parameters, buffers or modules, from the import of PyTorch on;
-    optimizers as they step. The rest is found by a look at the variables of the main module and of the
-    functions that run, and at what these hold: _LOOKED values at most. The heap is never walked.
+    Modules become known when they register parameters, buffers or modules, from the import of PyTorch
+    on, and optimizers when they step. The rest is found by a look at the variables of the main module and
+    of the functions that run, and at what these hold: _LOOKED values at most. The heap is never walked.
 
     Source: torch/nn/modules/module.py, register_module_parameter_registration_hook (2.0 to 2.15).
     """
@@ -91,7 +92,7 @@ class _Holders:
         self._modules = None  # id → module, weakly
         names = ("register_module_%s_registration_hook", "_global_%s_registration_hooks")
         self._hooks = [_GlobalHook("torch.nn.modules.module", *(name % what for name in names)) for what in ("parameter", "buffer", "module")]
-        self.trains = False  # as of the last walk: a module learns
+        self.trains = False  # whether the last walk found a module in training
 
     def watch(self):
         if self._modules is None and _module("torch.nn.modules.module") is not None:
@@ -118,19 +119,19 @@ class _Holders:
     # -- The walk
 
     def walk(self, pace):
-        """The storages in the GPUs' memory, as _Found."""
+        """Returns the storages in the GPUs' memory, as a _Found."""
         torch, self.trains = _module("torch"), False
-        # A subclass of Tensor may run the program's code for whatever is read of it.
+        # A subclass of Tensor may run the program's code when any of its attributes is read.
         with pace, torch._C.DisableTorchFunctionSubclass():
             found = _Found()
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
                 found.add(kind, one)
-                one = None  # nothing is kept alive while others run
+                one = None  # nothing is kept alive while other threads run
                 pace.breathe()
         return found
 
     def at_error(self, ordinal, frame):
-        """What holds a device's memory as an allocation fails on this thread, most first. No gradients: another thread may write them."""
+        """Returns what holds a device's memory when an allocation fails on this thread, the most first. Gradients are left out: another thread may be writing them."""
         torch, found, sums, names, seen, pace = _module("torch"), _Found(), {}, [""] * _VARIABLES, set(), _Pace(_ERROR_LOOK)
         if _compiling()() or not _no_fork.acquire(0):
             return {}
@@ -141,7 +142,7 @@ class _Holders:
                 for name, value in _named([frame], _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     names.append(name)
                     for one in _look([value], (torch.Tensor,), seen, pace):
-                        found.add(len(names) - 1, one)  # of the first that has it
+                        found.add(len(names) - 1, one)  # it counts for the first variable that has it
         except Exception:
             pass  # there is no more time, or a class hides what it holds
         finally:
@@ -151,7 +152,7 @@ class _Holders:
         return {"held": [{"class": _CLASSES[min(kind, _VARIABLES)], "name": _clip(names[kind]), "bytes": sums[kind]} for kind in sorted(sums, key=sums.get, reverse=True)[:_MAX_HELD] if sums[kind]]}
 
     def names(self, found):
-        """[(bytes, name)] of the variables that hold most of what walk() has found to be a variable's, as far as one look of _HOLD comes."""
+        """Returns [(bytes, name), …] of the variables that hold the most of the memory that walk() counted for variables, as far as a search of one _HOLD gets."""
         torch, sums, seen = _module("torch"), {}, set()
         with _Pace(_HOLD) as pace, torch._C.DisableTorchFunctionSubclass():
             try:
@@ -213,12 +214,12 @@ def _gradients(optimizer):
 def _of_optimizer(optimizer, _, pace):
     for group in list(optimizer.param_groups):
         parameters, n = group["params"], 0
-        while n < len(parameters):  # which may change meanwhile
+        while n < len(parameters):  # the list may change meanwhile
             yield _PARAMETERS, parameters[n]
             for tensor in _tensors(optimizer.state.get(parameters[n])) if n < len(parameters) else ():
                 yield _STATE, tensor
             n += 1
-    # Its own attributes, in plain containers. Iterators keep what they have passed or not reached no longer than its container does.
+    # Then its own attributes, and what is in plain containers among them. An iterator keeps nothing alive that its container has dropped.
     inside = [map(vars(optimizer).get, [name for name in list(vars(optimizer)) if name not in ("state", "param_groups")])]
     left = 4 * _LOOKED
     while inside and left:
@@ -226,7 +227,7 @@ def _of_optimizer(optimizer, _, pace):
         pace.breathe()
         try:
             one = [next(inside[-1])]
-        except (StopIteration, RuntimeError):  # at its end, or a dict that has changed
+        except (StopIteration, RuntimeError):  # the container ends, or is a dict that has changed
             inside.pop()
             continue
         kind = type(one[0])
@@ -271,7 +272,7 @@ def _look(values, wanted, seen=None, pace=None):
 
 
 def _variables():
-    """The values of the variables of the main module and of the functions that run on other threads."""
+    """Returns the values of the variables of the main module, and of functions: those that run on other threads, and those of the last traceback."""
     values = list(vars(_module("__main__")).values()) if _module("__main__") else []
     for frame in _frames() + [_kept()]:
         for _, held in _of_functions(frame):
@@ -280,7 +281,7 @@ def _variables():
 
 
 def _frames():
-    """What other threads run."""
+    """Returns the innermost frame of each other thread, of _MAX_THREADS at most."""
     return [frame for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS] if thread != _get_ident()]
 
 
@@ -288,14 +289,14 @@ def _kept():
     """The innermost frame of the last traceback, which a notebook keeps with the variables of what failed, or None."""
     kept = getattr(sys, "last_traceback", None)
     if type(kept) is not _attribute(_module("types"), "TracebackType"):
-        return None  # a program may have set anything
+        return None  # a program may have set it to anything
     while kept.tb_next is not None:
         kept = kept.tb_next
     return kept.tb_frame
 
 
 def _named(frames, opaque, seen):
-    """(name, value) of the variables, or attributes, of what the last traceback keeps and of what runs in the frames, the outermost first."""
+    """Yields (name, value) of variables, or of the attributes of their values: first of those that the last traceback keeps, then of global ones, then of those of the functions on the frames' stacks, the outermost first."""
     functions = [one for frame in frames for one in _of_functions(frame)]
     running = {one for one, _ in functions}
     spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]
@@ -310,11 +311,12 @@ def _named(frames, opaque, seen):
 
 
 def _of_functions(frame):
-    """(frame, its variables) of the functions on a stack, the innermost first.
+    """Yields (frame, its variables) of the functions on a stack, the innermost first.
 
-    Python before 3.13 keeps the dict of a function's variables, and with it what they held: it is
-    emptied. Nothing is looked at where the program may be using that dict itself: where a function
-    calls locals() or vars(), runs code by eval() or exec(), is traced, or one that it calls reads f_locals.
+    Python before 3.13 keeps the dict of a function's variables, and with it their values, so the
+    dict is emptied. The program may use that dict itself. So a function is skipped if it calls locals()
+    or vars(), or runs code by eval() or exec(), and the stack is left at a function that is traced or
+    reads f_locals.
     """
     left, lent = _MAX_FRAMES, False
     while left and frame is not None and "f_locals" not in frame.f_code.co_names and frame.f_trace is None:
@@ -329,8 +331,8 @@ def _of_functions(frame):
 
 
 class _Found:
-    """{address of a storage: _entry() of the first class that holds it}, in many dicts: no other thread
-    runs while one grows or is freed, which takes milliseconds for 100,000 entries."""
+    """{address of a storage: _entry() of the first class that holds it}, in many dicts. No other thread runs
+    while a dict grows or is freed, which takes milliseconds for one of 100,000 entries."""
 
     def __init__(self):
         self.parts = [{} for _ in range(251)]  # a prime: addresses are multiples of 512, and often of 2 MiB
@@ -358,8 +360,8 @@ class _Found:
 
 
 def _storages(tensor):
-    """(address, bytes, device) of the storage of a tensor, as far as the tensor reaches, or of what a wrapper
-    holds in its place. It makes no object of the storage, which PyTorch would keep."""
+    """Yields (address, bytes, device) of the storage of a tensor, up to the tensor's end, or of the storages that a
+    wrapper has instead. It makes no storage objects, which PyTorch would keep."""
     try:
         if tensor.is_cuda:
             end, each, address = tensor.storage_offset(), tensor.element_size(), tensor.data_ptr()
@@ -380,7 +382,7 @@ def _storages(tensor):
             _log_failure("looking into a %s" % type(tensor).__name__)
 
 
-# An entry is one integer, of which no garbage collection takes notice: class, bytes, device.
+# An entry is class, bytes and device in one integer, which the garbage collector does not track.
 def _entry(kind, size, ordinal):
     return kind << 58 | min(size, _MAX_BYTES) << 7 | ordinal & 127
 

@@ -1,4 +1,4 @@
-# What a snapshot shows of a block.
+# The states of a block in a snapshot.
 _LIVE, _PENDING, _WORKSPACE = range(3)
 
 
@@ -10,14 +10,14 @@ class _Holds:
         those at the end of the same step ─┘   so that the classes sum to what is allocated
 
     Blocks that no known object holds and that are gone by the end of the step were the step's:
-    activations. The end is known where PyTorch's hook counts steps. Then gradients are read on the
-    program's thread. If all blocks of an optimizer's gradients were there before, they are gradients;
-    if only some were, the step was still computing them, or had data of its own there.
+    activations. The end of a step is known if PyTorch's hook counts steps. At that end gradients are
+    read on the program's thread. If all blocks of an optimizer's gradients were there before, they are
+    gradients. If only some were, the step was still computing them, or had data of its own there.
 
-    A snapshot holds the GIL. If one would do so for more than _HOLD_MOST, or if memory history is
-    recorded, a block's size is that of its storage, rounded up to 512 bytes as PyTorch does. A block
-    of more than 1 MiB may be larger by as much again: that part stays unnamed, and so does what the
-    step's end would tell.
+    A snapshot holds the GIL. If it would do so for more than _HOLD_MOST, or if memory history is
+    recorded, none is taken. A block's size is then that of its storage, rounded up to 512 bytes as
+    PyTorch does. A block of more than 1 MiB may be up to 1 MiB larger: that part stays unnamed, and so
+    does what the end of a step would show.
     """
 
     def __init__(self, runtime, holders, steps):
@@ -25,11 +25,11 @@ class _Holds:
         self.budget = _MapBudget()
 
     def answer(self, uuids, uuid_of, wanted):
-        """The answer. wanted() is called now and then, and may raise."""
+        """Returns the answer. wanted() is called now and then, and may raise."""
         self._holders.watch()
         steps = self._steps.register()
         if steps and not self._steps.living() and (self._finds_nothing() or self._holders.trains):
-            met = set()  # until an optimizer makes its second step, and all have made one
+            met = set()  # the wait ends when one of these optimizers makes its second step: by then all have made one
             self._steps.wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted, _STEP_WAIT)
         began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
         pace = _Pace()
@@ -63,13 +63,14 @@ class _Holds:
         return nothing
 
     def _read(self, pace):
-        """(whether memory came and went, what is held, the blocks or None, the devices' figures).
+        """Returns (whether memory came and went, what is held, the blocks or None, the devices' figures).
 
-        Two walks, before and after the reading, have to find the same.
+        Two walks, before and after the reading, should find the same. If they do not after _WALKS
+        tries, it returns what both have found.
         """
         walked = self._holders.walk(pace)
         for _ in range(_WALKS):
-            _sleep(0.002)  # a hold of its own
+            _sleep(0.002)  # so that the reading is a hold of its own
             blocks, figures = _when_free(self._now)
             again, moving = self._holders.walk(pace), False
             with pace:
@@ -180,7 +181,7 @@ def _by_blocks(ordinal, blocks, found, ends, pace):
 
 
 def _inside(blocks, found):
-    """{a block's address: the first class that has a storage in it}"""
+    """Returns {address of a block: the entry of a storage in it, of the first class that has one}."""
     inside, starts, n = {}, sorted(blocks), 0
     for address in sorted(found):
         while n < len(starts) and starts[n] <= address:

@@ -4,8 +4,8 @@ class _JAX(_Runtime):
     name, package = "JAX", "jax"
 
     def _devices(self):
-        """Its GPUs, once its backends exist: the call would create them, and they
-        reserve three quarters of the memory."""
+        """Returns JAX's GPUs, or none before its backends exist: local_devices() would create
+        the backends, which reserve three quarters of the memory."""
         bridge = _module("jax._src.xla_bridge")
         ready = _attribute(bridge, "backends_are_initialized")
         local = _attribute(_module("jax"), "local_devices")

@@ -1,4 +1,4 @@
-# The standard library's JSON decoder is no C module, and imports others.
+# The standard library's JSON decoder is not used: it is no C module, and imports other modules.
 
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = (("true", True), ("false", False), ("null", None))

@@ -25,7 +25,7 @@ def _new_module(name):
     """Makes a new instance of a C module, which is not in sys.modules."""
     if name in sys.builtin_module_names:
         return _created(name, None, _imp.create_builtin, _imp.exec_builtin)
-    # Not the path of imports, on which the program may have a module of that name.
+    # The rest of the import path is not searched: the program may have a module of that name there.
     library = getattr(sys, "platlibdir", "lib"), *sys.version_info[:2]
     own = sys.base_exec_prefix + "/%s/python%d.%d/lib-dynload" % library
     for directory in [own] + [path for path in sys.path if str(path).endswith("/lib-dynload")]:

@@ -159,7 +159,7 @@ class _Listener:
 
     def __init__(self, uid, pid, start, check):
         self._uid, self._pid = uid, pid
-        self._check = check  # before a call that a seccomp filter might kill for
+        self._check = check  # called before system calls for which a seccomp filter might kill the process
         self._name = _socket_name(pid, start)
         self._path = None
         self._inode = None
@@ -239,8 +239,8 @@ class _Listener:
             except OSError as error:
                 if error.errno != _EADDRINUSE:
                     raise
-                # Another probe of this process, or the dead socket of the program
-                # before an exec, which keeps the pid and the start time.
+                # The name is that of another probe of this process, or of the dead socket
+                # of the program before an exec, which keeps the pid and the start time.
                 if not directory.dead(self._name, self._check):
                     sock.close()
                     return None

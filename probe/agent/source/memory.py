@@ -34,7 +34,7 @@ class _Memory:
             _log_failure("observing out-of-memory errors")
 
     def observe_early(self):
-        """The same for a program whose first allocation may fail, before the probe's thread notices it."""
+        """Does the same for a program whose first allocation may fail, before the probe's thread notices that it uses a GPU."""
         try:
             self._torch.errors.attach_early()
             _holders.watch()
@@ -67,7 +67,7 @@ class _Memory:
         return any(runtime.flushes for runtime in self._active())
 
     def report(self, fresh=False):
-        """The stats, at most _STATS_TIME old; fresh: of now, as far as that is cheap."""
+        """Returns the stats. They are at most _STATS_TIME old, or older if they are slow to read. With fresh they are of now, as far as that is cheap."""
         with self._lock:
             now = _monotonic()
             if self._report is None or now >= (self._fresh_due if fresh else self._due):
@@ -233,7 +233,7 @@ class _Memory:
     # -- What holds the memory
 
     def no_holds(self):
-        """Why what holds the memory is unknown, or None."""
+        """Returns why the holders of the memory cannot be known, or None."""
         reason = self._torch.no_snapshot()
         if reason is None and not (_attribute(_module("torch"), "_C", "DisableTorchFunctionSubclass") and _module("torch.nn.modules.module")):
             reason = "that needs PyTorch 2.0 or newer"

@@ -38,8 +38,8 @@ class _OutOfMemory:
             pass  # it would end the program's initialisation
 
     def attach(self):
-        """Attaches once PyTorch's own allocator is in use. Attaching takes no lock of PyTorch's, so
-        none may be held; it would initialise CUDA, so CUDA must be initialised already."""
+        """Attaches once PyTorch's own allocator is in use. Attaching takes no lock of PyTorch's, so no
+        thread may hold one then. It would initialise CUDA, so CUDA must be initialised already."""
         runtime = self._runtime
         cuda = runtime.initialised()
         if cuda is not None:
@@ -125,8 +125,8 @@ class _OutOfMemory:
 
 def _stack(_, frame):
     """The functions that led to an error, the innermost first. PyTorch's are left out, and another library's is
-    listed only if it is the innermost. A backward pass runs in a thread without Python frames: then they are those
-    of the one thread that waits in autograd."""
+    listed only if it is the innermost. A backward pass runs in a thread without Python frames: then the functions
+    are those of the thread that waits in autograd, if there is only one."""
     torch, lines = os.path.dirname(_module("torch").__file__), []
     passes = [] if frame else [one for one in sys._current_frames().values() if one.f_code.co_filename.startswith(torch + "/autograd")]
     frame = passes[0] if len(passes) == 1 else frame

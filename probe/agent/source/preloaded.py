@@ -6,8 +6,8 @@ class _Preloaded:
     """
 
     _SIZE = 256 << 10
-    # By kind of allocator, how the names of the libraries' files begin whose
-    # allocations are all that allocator's.
+    # By kind of allocator, the beginnings of the names of libraries' files. All
+    # allocations of such a library are that allocator's.
     _FILES = {"tensorflow": ("libtensorflow", "_pywrap_tensorflow")}
 
     def __init__(self):
@@ -56,7 +56,7 @@ class _Preloaded:
                 report["devices"].append(theirs)
 
     def _further(self, theirs, ours):
-        """What ours leave out of the native allocators. A flush of this probe frees none of it."""
+        """Returns the native allocators less what ours report. A flush of this probe frees none of it."""
         handles = {a["handle"] for a in ours if a.get("handle")}
         further = []
         for allocator in theirs:
@@ -72,7 +72,7 @@ class _Preloaded:
         return further[: max(_MAX_ALLOCATORS - len(ours), 0)]
 
     def _rest(self, raw, ours):
-        """Native allocations less the segments of our allocators, which are among them."""
+        """Returns the raw allocations less the segments of our allocators, which are among them; None if they are fewer."""
         by_library = raw.pop("libraries", ())
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
         ours = [a for a in ours if not a.get("handle")]

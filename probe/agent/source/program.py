@@ -33,8 +33,8 @@ _start_new_thread = _original("_thread", "start_new_thread")
 _allocate_lock = _original("_thread", "allocate_lock")
 _get_ident = _original("_thread", "get_ident")
 
-# Tests set time.time and time.monotonic to times of theirs: freezegun wherever it
-# finds them, time-machine also CLOCK_REALTIME. The system's coarse clock stays.
+# Libraries for tests replace time.time and time.monotonic: freezegun wherever it finds
+# them, time-machine also CLOCK_REALTIME. They leave the system's coarse clock alone.
 _clock = _at_start.get("time.clock_gettime", time.clock_gettime)
 _clock_ns = _at_start.get("time.clock_gettime_ns", time.clock_gettime_ns)
 _REALTIME_COARSE = 5
@@ -53,7 +53,7 @@ _never_released.acquire()
 
 
 def _sleep(seconds):
-    """time.sleep, which gevent replaces. It makes no object, which might start a collection of garbage."""
+    """Sleeps as time.sleep does, which gevent replaces. It makes no object, since that might start a garbage collection."""
     _never_released.acquire(True, seconds)
 
 
@@ -83,7 +83,7 @@ def _read(path):
 class _ForkLock:
     """Held during a fork, and while the probe keeps the garbage collector off.
 
-    A thread may take it again. It is no RLock, because eventlet replaces those.
+    A thread that holds it may take it again. It is no RLock, because eventlet replaces those.
     """
 
     def __init__(self):
@@ -125,7 +125,7 @@ def _after_fork_in_parent():
 
 
 class _CollectionOff:
-    """Keeps Python's garbage collector off for a moment, and forks away.
+    """Keeps Python's garbage collector off for a moment, and other threads from forking.
 
     A snapshot makes an object for each block. That many new objects make the collector look at
     every object of the program, which takes longer than the snapshot; and at the end all are
@@ -150,7 +150,7 @@ class _CollectionOff:
 
     @staticmethod
     def end():
-        """Also runs in a child: its fork waits no longer than _FORK_TIME."""
+        """Also runs in a forked child, since a fork waits for the probe no longer than _FORK_TIME."""
         if _CollectionOff._now:
             _library("gc").enable()
             _CollectionOff._now = False

@@ -16,7 +16,7 @@ class _PyTorch(_Runtime):
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
         self._watched = []  # addresses of the largest segments that may sleep
-        self._asleep = None  # as _sleepers
+        self._asleep = None  # what _sleepers returned last
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
@@ -64,7 +64,7 @@ class _PyTorch(_Runtime):
         return asked() if asked is not None else "native"
 
     def stats(self, most=float("inf")):
-        """most: the seconds that a snapshot may take, if one is due and within _SNAPSHOT_MOST."""
+        """most is how many seconds a snapshot may take, if one is due. _SNAPSHOT_MOST holds as well."""
         cuda = self.initialised()
         if cuda is None:
             return
@@ -120,7 +120,7 @@ class _PyTorch(_Runtime):
             if self.least_snapshot_cost([s for _, s in every]) <= most:
                 self._survey(cuda, [s for _, s in every])
         except _Busy:
-            pass  # the next report has it
+            pass  # the next report takes it
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
@@ -186,7 +186,7 @@ class _PyTorch(_Runtime):
             watched = sorted((s.get("total_size", 0), s.get("address", 0)) for s in segments if _may_sleep(s))
             self._watched = [address for _, address in watched[-_SLEEPERS:]]
             if recorded is None:
-                # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
+                # Before 2.1 only the snapshot shows that history is recorded, and nothing shows when that ends.
                 self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
             segments = None
         self._maps = maps
@@ -200,7 +200,7 @@ class _PyTorch(_Runtime):
         return _blocks(every) * self._map_cost
 
     def least_snapshot_cost(self, every):
-        """snapshot_cost where no other program takes the processor."""
+        """Returns snapshot_cost if no other program takes the processor meanwhile."""
         return _blocks(every) * self._least_map_cost
 
     def no_snapshot(self):
@@ -335,9 +335,9 @@ class _PyTorch(_Runtime):
         return "a graph capture was running%s: PyTorch frees nothing meanwhile" % where
 
     def _waits(self, cuda, ordinals):
-        """How often each device's allocator has waited for pending frees. Each empty_cache() waits,
-        except, in 2.8, while a graph is being captured on the device (in 2.15, in this thread).
-        Unknown before 2.1."""
+        """Returns how often each device's allocator has waited for pending frees, {} before 2.1. Each
+        empty_cache() waits, unless a graph is being captured: in 2.8 on the device, in 2.15 in this
+        thread."""
         try:
             every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
         except _Busy:

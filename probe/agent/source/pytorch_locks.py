@@ -20,19 +20,20 @@ def _when_free(ask, seconds=_BUSY_TIME):
 class _PyTorchLocks:
     """The locks of PyTorch's own allocator: one for each device, looked at but never taken.
 
-    memory_stats and _snapshot wait for a lock while they hold the GIL. A thread that
-    is inside cudaMalloc or cudaFree has it for seconds at worst, for which all other
-    threads would stand still. So the probe looks at it first. That is a look at one
-    integer with the GIL, right before the call: a thread that takes the lock within
+    memory_stats and _snapshot wait for a lock while they hold the GIL. A thread inside
+    cudaMalloc or cudaFree holds that lock, for seconds at worst, and all other threads
+    would stand still meanwhile. So the probe first looks at the lock: it reads one
+    integer, with the GIL, right before the call. A thread that takes the lock within
     these microseconds and then is slow still delays the others.
 
         libc10_cuda.so: allocator → NativeCachingAllocator { …, vector device_allocator, … }
                                                                    ↓ one for each device
                                       DeviceCachingAllocator { recursive_mutex, DeviceStats, … }
 
-    The vector's offset differs between releases. It is searched for once, through
-    /proc/self/mem, where a wrong address is an error: the only vector whose pointers
-    all lead to recursive mutexes. Without one PyTorch is asked at any time.
+    The vector's offset differs between releases. So the vector is searched for, once: it
+    is the only one whose pointers all lead to recursive mutexes. The search reads
+    /proc/self/mem, where a wrong address is an error and no crash. If it finds no such
+    vector, PyTorch is asked at any time.
 
     Sources: c10/cuda/CUDACachingAllocator.cpp (2.0 to 2.15); struct __pthread_mutex_s
     of glibc, sysdeps/nptl/bits/struct_mutex.h.
@@ -46,7 +47,7 @@ class _PyTorchLocks:
         self._locks = None  # not searched for yet
 
     def pass_by(self):
-        """Returns when no device's lock is held. Raises _Busy if one is for milliseconds."""
+        """Returns when no device's lock is held. Raises _Busy if one stays held for some milliseconds."""
         if self._locks is None:
             try:
                 self._locks = self._search()

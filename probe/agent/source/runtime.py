@@ -89,5 +89,5 @@ class _PostFlush:
 
 
 def _settings(*names):
-    """Those of these environment variables that are set, as in a shell."""
+    """Returns those of these environment variables that are set, as NAME=value."""
     return _clip(" ".join("%s=%s" % (name, os.environ[name]) for name in names if os.environ.get(name)))

@@ -10,7 +10,7 @@ def _new_figures():
     return {
         "largest": 0,  # the largest free block
         "private": 0,  # free memory in private pools, which a flush frees only if nothing uses the pool any more
-        "pending": 0,  # pending memory that a flush frees: it waits for it first
+        "pending": 0,  # pending memory that a flush frees, after waiting for the streams
         "mixed": 0,  # segments with fragmented memory
         "expandable": {"small": 0, "large": 0},  # expandable segments, which PyTorch's statistics do not count
         # Fragmented memory, less what PyTorch's statistics count as such: free memory of expandable
@@ -93,7 +93,7 @@ def _whole_pages(segment, large_page):
     """Yields (block, offset in it, bytes that a flush frees) for each block of an expandable segment.
 
     A flush frees whole pages without live blocks. It waits for pending blocks
-    first, but those of a private pool stay in that.
+    first, but those of a private pool stay in that pool.
     """
     blocks, private = segment.get("blocks", ()), _is_private(segment)
     page = _SMALL_PAGE if _kind(segment) == "small" else large_page

@@ -19,7 +19,7 @@ class _Server:
             pass  # closed: the thread has ended
 
     def hang_up(self):
-        """As wake, with no more than close(2)."""
+        """Wakes the thread as wake does, but by no system call other than close(2)."""
         if self._hung_up.acquire(False):
             _close(self._waker)
 

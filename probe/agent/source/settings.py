@@ -16,7 +16,7 @@ class _Settings:
                 break
 
     def text(self):
-        """In PyTorch's syntax, or ""."""
+        """Returns the settings in PyTorch's syntax, or ""."""
         asked = self._ask()
         now = self._last if asked is None else asked()
         if now is None:
@@ -27,7 +27,7 @@ class _Settings:
 
     @staticmethod
     def _ask():
-        """Returns PyTorch's function that returns them, or None. 2.8 has none."""
+        """Returns PyTorch's function that returns the settings, or None. PyTorch 2.8 has none."""
         return _attribute(_module("torch"), "_C", "_accelerator_getAllocatorSettings")
 
     def expandable(self, stats):
@@ -40,9 +40,9 @@ class _Settings:
     def large_page(self):
         """(mapping unit of the large pool's expandable segments, whether that is certain)
 
-        large_segment_size_mb came with the function above. A segment keeps the size
-        that it began with, and later settings without it leave it as it was: it is
-        certain only if the program has never changed the settings.
+        large_segment_size_mb came with the function that _ask returns. A segment keeps the
+        unit that it began with, and later settings that do not name the unit leave it as it
+        was. So it is certain only if the program has never changed the settings.
         """
         self.text()
         if self._ask() is None:

@@ -4,9 +4,9 @@ _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
 
 class _ImportHook:
-    """Starts the probe when a runtime's package is imported. Another attach also recognises the
-    probe by it, and a program imports the probe of vramscope attach, which is not in
-    sys.modules, through it.
+    """Starts the probe when a runtime's package is imported. A later attach also recognises the
+    probe by this hook. And a program imports through it the probe of vramscope attach, which is
+    not in sys.modules.
 
     It acts on the import of a submodule, for which path is set: a package alone
     may be looked up without being imported (importlib.util.find_spec).
@@ -30,24 +30,24 @@ class _ImportHook:
 
     @staticmethod
     def exec_module(module):
-        pass  # it has been
+        pass  # it has been executed
 
 
 _permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
 _holders = _Holders(_steps)
-# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module,
-# probe/attach also the module itself.
+# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module.
+# probe/attach also sets _itself, which is the module.
 _agent = _Agent(_evictable, globals().get("_started_by") or "import")
 _itself = globals().get("_itself")
 
 
 def _start(at_once=False, started_by=None, socket=None):
-    """Starts the probe. at_once: it serves even if no GPU is in use. socket: see _Agent.start.
+    """Starts the probe. With at_once it serves even if no GPU is in use. For socket see _Agent.start.
 
-    started_by, how the probe came into the program: "run" or "attach"; otherwise
-    the program imported it. Returns why it could not start, or None.
+    started_by is how the probe came into the program: "run" or "attach". Without it
+    the program imported the probe. Returns why it could not start, or None.
     """
     try:
         _install()
@@ -61,8 +61,8 @@ def _start(at_once=False, started_by=None, socket=None):
 
 
 def _after_fork():
-    """In a forked child: the child serves only if its parent had not used a GPU,
-    since CUDA does not survive a fork, and it uses one itself."""
+    """Runs in a forked child. The child serves only if it uses a GPU and its parent
+    did not, because CUDA does not survive a fork."""
     global _agent, _no_fork
     try:
         _no_fork = _ForkLock()

@@ -34,8 +34,8 @@ def _refuse_filters():
 
 
 def _permitted_filters(start):
-    """How many filters the probe may run under: as many as `vramscope run` had, or else as many as
-    the container has. docs/protocol.md says more. None: as many as it has when it first looks."""
+    """Returns how many filters the probe may run under: as many as `vramscope run` had, or else as many
+    as the container has. docs/protocol.md says more. None means as many as it finds at first."""
     if globals().get("_started_by") == "attach":
         return None  # vramscope has compared them with its own
     try:
@@ -56,10 +56,10 @@ def _permitted_filters(start):
 class _Status:
     """The /proc status of the thread that made it.
 
-    The program may have got a filter that kills it for anything else that a thread does. So the
-    file stays open, and reading it takes lseek and read, which every Python program needs. They are
+    The program may have installed a filter that kills it for most system calls. So the file stays
+    open, and reading it takes only lseek and read, which every Python program needs. They are
     called with the GIL held: another thread gets no time to install a filter between a check and
-    the call that it is for.
+    the call that follows it.
     """
 
     def __init__(self):
@@ -79,7 +79,7 @@ class _Status:
         return self._seek(self._fd, 0, 1) != self._offset
 
     def check(self):
-        """Raises _Filtered or _Lost if the thread must make no other system calls, or not with its descriptors."""
+        """Raises _Filtered if the thread must make no other system calls, _Lost if it must not use its descriptors."""
         with self._lock:
             if self.lost():
                 raise _Lost

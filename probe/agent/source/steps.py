@@ -28,7 +28,7 @@ class _Steps:
         self.own += steps
 
     def add_to(self, report):
-        """Adds the count to the stats. The first ones have the hook registered."""
+        """Adds the count to the stats, and registers the hook if it is not yet there."""
         try:
             self.register()
             steps = self.count()
@@ -54,15 +54,15 @@ class _Steps:
         return [one for one in (entry[0]() for entry in list(self._counted.values())) if one is not None]
 
     def wait(self, look, wanted, seconds):
-        """Makes look(optimizer) run on the program's thread after each step, until it or wanted(),
-        which is called now and then, returns true, or the time is over."""
+        """Has look(optimizer) called on the program's thread after each step, until look or wanted()
+        returns true, or the time is over. wanted() is called ten times a second."""
         until, done = _monotonic() + seconds, _allocate_lock()
         done.acquire()
 
         def at_end(optimizer):
             try:
                 if done.locked() and look(optimizer):
-                    leave()  # not when this thread wakes: then the program may have ended its next step
+                    leave()  # here, not when the waiting thread wakes: by then the program may have ended another step
                     done.release()
             except Exception:
                 _log_failure("looking at the end of a step")
@@ -149,7 +149,7 @@ class _Steps:
         return min((member[0][1] - member[1] for member in members), default=0)
 
     def _begin(self, counting):
-        """Begins another set, of the same members, with the least steps of those that count."""
+        """Begins another set, of the same members. The least steps of those that count go to the earlier sets."""
         self._before += self._least(counting)
         self._begun = _monotonic()
         for member in self._set.values():

@@ -4,7 +4,7 @@ class _TensorFlow(_Runtime):
     name, package = "TensorFlow", "tensorflow"
 
     def _config(self):
-        """tf.config, once the program has initialised its devices: the call would do it."""
+        """Returns tf.config, or None before the program has initialised its devices: a call would initialise them."""
         context = _attribute(_module("tensorflow.python.eager.context"), "_context")
         if context is None or not getattr(context, "_initialized", False):
             return None
