@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -88,6 +89,31 @@ func File(path string, content []byte, mode fs.FileMode) error {
 		return nil
 	}
 	return Replace(path, content, mode, func(*os.File) error { return nil })
+}
+
+// Listed does what File does for a file whose name and hash are in the output of sha256sum. It asks
+// for the content only if there is no file with that hash.
+func Listed(path, name string, sums []byte, content func() ([]byte, error), mode fs.FileMode) error {
+	if line, err := sumOf(path, name); err == nil && bytes.Contains(sums, line) {
+		return nil
+	}
+	whole, err := content()
+	if err != nil {
+		return err
+	}
+	return Replace(path, whole, mode, func(*os.File) error { return nil })
+}
+
+// sumOf returns the line of sha256sum for a file, under another name.
+func sumOf(path, name string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	hash := sha256.New()
+	_, err = io.Copy(hash, io.LimitReader(file, packedMost))
+	return fmt.Appendf(nil, "%x  %s\n", hash.Sum(nil), name), err
 }
 
 // Replace does what File does, and runs a function on the file before the file gets its name: from

@@ -1,7 +1,9 @@
 package install_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,5 +106,29 @@ func TestReplacePreparesTheFileBeforeItHasItsName(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); len(left) > 0 {
 		t.Errorf("it leaves %v", left)
+	}
+}
+
+func TestListedAsksForTheContentOnlyIfTheFileIsAnother(t *testing.T) {
+	path, asked := filepath.Join(t.TempDir(), "file"), 0
+	sums := fmt.Appendf(nil, "%x  other\n%x  listed\n", sha256.Sum256([]byte("b")), sha256.Sum256([]byte("a")))
+	content := func() ([]byte, error) { asked++; return []byte("a"), nil }
+	for i, before := range []string{"", "b", "a", strings.Repeat("a", 2<<20), "a"} {
+		if before != "" {
+			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked = 0
+		if err := install.Listed(path, "listed", sums, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if string(got) != "a" || err != nil || (asked == 0) != (before == "a") {
+			t.Errorf("%d: asked %d times, the file has %.10q, %v", i, asked, got, err)
+		}
+	}
+	if err := install.Listed(path, "unlisted", sums, func() ([]byte, error) { return nil, os.ErrInvalid }, 0o600); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("without content: %v", err)
 	}
 }

@@ -18,8 +18,8 @@ var parts embed.FS
 //go:embed sitecustomize.py
 var siteSource []byte
 
-// sums are the hashes of files(). They are committed, so that vramscope run need not join
-// and hash the module; a test compares them.
+// sums are the hashes of files. They are committed, so that vramscope run joins the module only
+// where it writes it; a test compares them.
 //
 //go:embed SHA256SUMS
 var sums []byte
@@ -31,9 +31,6 @@ var firstFiles = []string{"header.py", "library.py", "program.py", "runtime.py"}
 
 const lastFile = "startup.py"
 
-// moduleSize is a little more than the module has: vramscope run joins it into memory once.
-const moduleSize = 192 << 10
-
 // Source returns the Python probe, joined into one file. A comment before each part names its file.
 func Source() []byte {
 	names := slices.Clone(firstFiles)
@@ -44,7 +41,6 @@ func Source() []byte {
 		}
 	}
 	var module bytes.Buffer
-	module.Grow(moduleSize)
 	module.WriteString("# Joined from vramscope's probe/agent/source. DO NOT EDIT.\n")
 	for i, name := range append(names, lastFile) {
 		if i > 0 {
@@ -64,14 +60,11 @@ func Library() []byte {
 	return content
 }
 
-type file struct {
+// files are those in the agent's directory.
+var files = []struct {
 	name    string
-	content []byte
-}
-
-func files() []file {
-	return []file{{"vramscope_probe.py", Source()}, {"sitecustomize.py", siteSource}}
-}
+	content func() []byte
+}{{"vramscope_probe.py", Source}, {"sitecustomize.py", func() []byte { return siteSource }}}
 
 // Name returns the name of the agent's directory. It contains a hash of the files'
 // hashes, so that running programs keep the version that they started with.
@@ -100,8 +93,9 @@ func InstallShared(directory string) error {
 }
 
 func write(directory string, mode fs.FileMode) error {
-	for _, f := range files() {
-		if err := install.File(filepath.Join(directory, f.name), f.content, mode); err != nil {
+	for _, f := range files {
+		content := func() ([]byte, error) { return f.content(), nil }
+		if err := install.Listed(filepath.Join(directory, f.name), f.name, sums, content, mode); err != nil {
 			return fmt.Errorf("write the Python probe: %w", err)
 		}
 	}

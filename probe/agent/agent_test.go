@@ -272,8 +272,8 @@ func installed(t *testing.T) string {
 // TestSumsMatchTheFiles: "make agent" sets UPDATE_GOLDEN, which rewrites the sums.
 func TestSumsMatchTheFiles(t *testing.T) {
 	var want []byte
-	for _, f := range files() {
-		want = fmt.Appendf(want, "%x  %s\n", sha256.Sum256(f.content), f.name)
+	for _, f := range files {
+		want = fmt.Appendf(want, "%x  %s\n", sha256.Sum256(f.content()), f.name)
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile("SHA256SUMS", want, 0o600); err != nil {

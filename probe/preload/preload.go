@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -95,11 +96,8 @@ func put(directory string, mode fs.FileMode) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(directory, FileName)
-	library, err := install.Unpack(packed)
-	if err == nil {
-		err = install.File(path, library, mode)
-	}
-	if err != nil {
+	unpacked := func() ([]byte, error) { return install.Unpack(packed) }
+	if err := install.Listed(path, "libvramscope-"+runtime.GOARCH+".so", sums, unpacked, mode); err != nil {
 		return "", fmt.Errorf("write the native probe: %w", err)
 	}
 	return path, nil
