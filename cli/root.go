@@ -115,7 +115,8 @@ func helpBelow(cmd *cobra.Command) {
 }
 
 // commands returns the commands below root. If the command is one that starts other programs, or
-// one for a status bar, only that one is made: making all of them takes a fifth of a millisecond.
+// one for a status bar, only that one is made, and none for the version alone: making all of them
+// takes a fifth of a millisecond.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
@@ -123,6 +124,10 @@ func commands(p *command.Program) []*cobra.Command {
 			return []*cobra.Command{launch.Run(p)}
 		case "once":
 			return []*cobra.Command{present.Once(p)}
+		case "--version":
+			if len(p.Arguments) == 1 {
+				return nil
+			}
 		}
 	}
 	return []*cobra.Command{

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -42,17 +43,20 @@ type instanceFigure struct {
 
 type rowKey struct{ uuid, pid, instance string }
 
-// ofGPU and ofProcess find the metrics of Table by their exported names.
-var ofGPU, ofProcess = exportedNames(metric.GPU), exportedNames(metric.Process)
+// ofGPU, ofProcess and ofInstance find the metrics of Table by their exported names. Each is made on
+// first use: every command loads this package.
+var ofGPU, ofProcess, ofInstance = exportedNames(metric.GPU), exportedNames(metric.Process), exportedNames(metric.Instance)
 
-func exportedNames(subject metric.Subject) map[string]metric.ID {
-	names := map[string]metric.ID{}
-	for id := range metric.Count {
-		if name := metric.Table[id].ExportedAs(subject); name != "" {
-			names[name] = id
+func exportedNames(subject metric.Subject) func() map[string]metric.ID {
+	return sync.OnceValue(func() map[string]metric.ID {
+		names := map[string]metric.ID{}
+		for id := range metric.Count {
+			if name := metric.Table[id].ExportedAs(subject); name != "" {
+				names[name] = id
+			}
 		}
-	}
-	return names
+		return names
+	})
 }
 
 // figures maps the metrics that a line shows, too, to the line's fields.
@@ -99,7 +103,7 @@ func (d *decoder) take(s *series) {
 	case exported(metric.Alerts):
 		d.alert(s)
 	default:
-		if id, ok := ofProcess[name]; ok {
+		if id, ok := ofProcess()[name]; ok {
 			d.process(s, id)
 		} else if !d.ofGPU(s, name) && !d.ofMIG(s, name) {
 			d.foreign(s, name)
@@ -149,7 +153,7 @@ var described = map[string]func(*gpuFigures, *series){
 
 // ofGPU reads a series of vramscope's exporter about a GPU. It returns false if the name is not one of these.
 func (d *decoder) ofGPU(s *series, name string) bool {
-	id, measured := ofGPU[name]
+	id, measured := ofGPU()[name]
 	take := described[name]
 	if !measured && take == nil {
 		return false

@@ -12,8 +12,6 @@ import (
 // mostInstances is more than the number of instances into which a GPU can be divided.
 const mostInstances = 64
 
-var ofInstance = exportedNames(metric.Instance)
-
 // instanceOf reads the label mig, "GPU instance/compute instance". Without that label it returns the zero value, the whole GPU.
 func instanceOf(label string) (id snapshot.InstanceID) {
 	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
@@ -31,7 +29,7 @@ type instanceFigures struct {
 
 // ofMIG reads a series of a MIG instance. It returns false if the name is not one of these.
 func (d *decoder) ofMIG(s *series, name string) bool {
-	id, known := ofInstance[name]
+	id, known := ofInstance()[name]
 	if !known && name != exported(metric.MIGInfo) && name != exported(metric.MIGFullIn) {
 		return false
 	}

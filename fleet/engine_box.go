@@ -64,7 +64,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var names []string
-	for _, names2 := range []map[string]metric.ID{ofGPU, ofInstance, ofProcess} {
+	for _, names2 := range []map[string]metric.ID{ofGPU(), ofInstance(), ofProcess()} {
 		for name, id := range names2 {
 			if id <= metric.Returnable || id == metric.Utilization || id == metric.MemoryUtilization || id == metric.Temperature || id == metric.Power {
 				names = append(names, name)
@@ -109,15 +109,15 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 // seriesKey returns the history's key for a series, and the factor for its values.
 func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	name, uuid := s.label("__name__"), s.label("uuid")
-	if id, found := ofGPU[name]; found {
+	if id, found := ofGPU()[name]; found {
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid}, 1 / metric.Table[id].Unit.Base(1), true
 	}
-	if id, found := ofProcess[name]; found {
+	if id, found := ofProcess()[name]; found {
 		pid, err := strconv.Atoi(s.label("pid"))
 		row := snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: uuid, Instance: instanceOf(s.label("mig"))}
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Row: row, Instance: row.Instance}, 1, err == nil
 	}
-	if id, found := ofInstance[name]; found {
+	if id, found := ofInstance()[name]; found {
 		instance := instanceOf(s.label("mig"))
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Instance: instance}, 1, instance.MIG
 	}

@@ -83,11 +83,9 @@ func (b *Box) exitReason(what string) finding {
 	return failed(b.Unusable, what)
 }
 
-// versionSuffix matches the end of a call's name: other versions of the call do the same.
-var versionSuffix = regexp.MustCompile(`, (older|oldest|newer) call$`)
-
 // missingCalls lists the calls that the library lacks in every version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
+	versionSuffix := regexp.MustCompile(`, (older|oldest|newer) call$`) // other versions of a call do the same
 	there := make(map[string]bool)
 	for _, c := range capabilities {
 		name := versionSuffix.ReplaceAllString(c.Name, "")
