@@ -54,7 +54,7 @@ func defaultDriver() Driver {
 	return Driver{Version: "550.163.01", NVMLVersion: "12.550.163.01", CUDAVersion: 12040, Generation: 1}
 }
 
-// H100 returns an empty NVIDIA H100 80GB HBM3, as number index of a box.
+// H100 returns an NVIDIA H100 80GB HBM3 without processes. index is its number in the box.
 func H100(index int) GPU {
 	i := uint64(index)
 	return GPU{
@@ -99,7 +99,7 @@ func H100(index int) GPU {
 	}
 }
 
-// uuid depends only on the index.
+// uuid returns a UUID that depends only on prefix and index.
 func uuid(prefix string, index int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "vramscope %s %d", prefix, index))
 	return fmt.Sprintf("%s%x-%x-%x-%x-%x", prefix, sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// Variant is a driver of some time, with the symbols that it had.
+// Variant is a generation of the driver, with the symbols that it exports.
 type Variant string
 
 // The variants. Each needs its own process: go-nvml keeps the first library that it
@@ -51,7 +51,8 @@ func Build(tb needs.TB, variant Variant) string {
 	return library
 }
 
-// Compile does outside of tests what Build does in them.
+// Compile does what Build does, for callers that are not tests. Without a C compiler it returns
+// ErrNoCompiler.
 func Compile(variant Variant) (string, error) {
 	header, err := headerDirectory()
 	if err != nil {
@@ -160,7 +161,7 @@ func compile(products ...product) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // after the rename there is nothing left of it
+	defer func() { _ = os.RemoveAll(work) }() // after the rename it does not exist
 	if err := os.CopyFS(work, sources); err != nil {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// A call that an old driver lacks must be absent from the symbol table, where programs look for it.
+// A call that an old driver lacks must be absent from the symbol table: programs look there.
 func TestVariantsLackTheSymbolsOfLaterDrivers(t *testing.T) {
 	for variant, want := range map[fakedriver.Variant]struct{ present, absent []string }{
 		fakedriver.Current: {
@@ -74,8 +74,8 @@ func exported(t *testing.T, library string) []string {
 	return names
 }
 
-// Every entry point that the nvml package names must be there: through
-// go-nvml's lazy binding a call to one that is missing ends the program.
+// Every function that the nvml package names must be there: with go-nvml's lazy
+// binding a call to a missing function ends the program.
 func TestLibraryHasWhatTheNvmlPackageCalls(t *testing.T) {
 	files, err := filepath.Glob("../../nvml/*.go")
 	if err != nil || len(files) == 0 {
@@ -118,8 +118,8 @@ func TestTheBinaryHasNoFakeDriver(t *testing.T) {
 	}
 }
 
-// importedFrom returns the symbols that a program imports from a library, in the version that is
-// named like the library.
+// importedFrom returns the symbols that a program imports from a library, if their version has the
+// library's name.
 func importedFrom(t *testing.T, program, library string) map[string]bool {
 	t.Helper()
 	file, err := elf.Open(program)

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// client runs testdata/client.c, a program that uses the library, with a state file of its own.
-// Tests may run at once.
+// client runs testdata/client.c, a program that uses the library, with a state file of its own, so
+// tests may run in parallel.
 type client struct {
 	t       *testing.T
 	state   string
@@ -61,7 +61,7 @@ func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 
 // end closes the program's input, which ends it.
 func (c *client) end(cmd *exec.Cmd) {
-	_ = c.input.Close() // it may have ended before
+	_ = c.input.Close() // fails if the program has ended already
 	if err := cmd.Wait(); err != nil {
 		said, _ := os.ReadFile(c.stderr) // only to explain
 		c.t.Errorf("%s: %v\n%s", filepath.Base(cmd.Path), err, said)

@@ -78,7 +78,7 @@ func (p *cudaProgram) kill() {
 	if err := p.cmd.Process.Kill(); err != nil {
 		p.t.Fatal(err)
 	}
-	_ = p.cmd.Wait() // says that it was killed
+	_ = p.cmd.Wait() // its error says that the program was killed
 	p.done = true
 }
 
@@ -104,7 +104,7 @@ func (p *cudaProgram) device(index int) *cudaProgram {
 	return p
 }
 
-// numbers returns an answer of numbers, all of them.
+// numbers returns the answer to a command, which must consist of numbers.
 func (c *client) numbers(command string) []uint64 {
 	c.t.Helper()
 	var list []uint64
@@ -156,8 +156,8 @@ func holding(c *client, gpu fakedriver.GPU, program *cudaProgram, besides uint64
 	}
 }
 
-// wantHeld compares the driver's list of a GPU, and its memory, to the byte, with what processes
-// hold in a box that was empty before.
+// wantHeld compares the driver's list of a GPU's processes, and the GPU's memory, with the bytes by pid
+// that processes hold, to the byte. The box's state must have no processes on that GPU.
 func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {
 	c.t.Helper()
 	if got := onDriver(c, index); !maps.Equal(got, want) {

@@ -28,14 +28,14 @@ func TestEntryPointsByVersion(t *testing.T) {
 		{"cuDeviceGetUuid 11030 0", found + "cuDeviceGetUuid"},
 		{"cuDeviceGetUuid 11040 0", found + "cuDeviceGetUuid_v2"},
 		{"cuCtxCreate 11030 0", found + "cuCtxCreate_v2"},
-		{"cuCtxCreate 12050 0", found + "cuCtxCreate_v3"}, // the fourth is later than this driver
+		{"cuCtxCreate 12050 0", found + "cuCtxCreate_v3"}, // the fourth version is later than this driver
 		{"cuMemAllocAsync 11020 0", found + "cuMemAllocAsync"},
 		{"cuMemAllocAsync 11020 1", found + "cuMemAllocAsync"},
 		{"cuMemAllocAsync 11020 2", found + "cuMemAllocAsync_ptsz"},
 		{"cuMemAllocAsync 11010 2", tooOld},
 		{"cuMemcpyHtoD 12000 2", found + "cuMemcpyHtoD_v2_ptds"},
-		{"cuStreamSynchronize 6000 2", found + "cuStreamSynchronize"}, // its twin came with 7.0
-		{"cuMemPoolTrimTo 12000 2", found + "cuMemPoolTrimTo"},        // has no twin
+		{"cuStreamSynchronize 6000 2", found + "cuStreamSynchronize"}, // its per-thread twin came with 7.0
+		{"cuMemPoolTrimTo 12000 2", found + "cuMemPoolTrimTo"},        // has no per-thread twin
 		{"cuMemAlloc 12000 3", "1 1 9 -"},
 		{"cuMemAlloc 0 0", "1 1 9 -"},
 		{"cuStreamGetCaptureInfo 11020 0", found + "cuStreamGetCaptureInfo"},
@@ -46,7 +46,7 @@ func TestEntryPointsByVersion(t *testing.T) {
 	}
 }
 
-// A CUDA program finds calls in the symbol table, too, by the names that cuda.h makes of them.
+// A CUDA program also finds calls in the symbol table, by the names that cuda.h gives them.
 func TestSymbols(t *testing.T) {
 	symbols := exported(t, fakedriver.CUDA(fakedriver.Build(t, fakedriver.Current)))
 	for _, name := range []string{
@@ -59,7 +59,7 @@ func TestSymbols(t *testing.T) {
 		}
 	}
 	for _, name := range symbols {
-		if !strings.HasPrefix(name, "cu") && !strings.HasPrefix(name, "fake_") { // which are for tests of the native probe
+		if !strings.HasPrefix(name, "cu") && !strings.HasPrefix(name, "fake_") { // fake_… is for tests of the native probe
 			t.Errorf("%s is exported", name)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWithoutADriver(t *testing.T) {
 	program.want("init", noDevice)
 	box.Driver.Init = 0
 	view.write(box)
-	program.device(0).want("alloc 0 1000", success) // it has come
+	program.device(0).want("alloc 0 1000", success) // the driver is there now
 
 	alone := startCUDA(t, filepath.Join(t.TempDir(), "none"))
 	alone.script("init", noDevice, "version", "0 12040", "alloc 0 1000", notInitialized)
@@ -117,7 +117,7 @@ func TestCallsThatFailAndHang(t *testing.T) {
 	first.want("info", "999 0 0")
 	second.want("info", fmt.Sprintf("0 %d %d", box.GPUs[1].Free-contextBytes, box.GPUs[1].Total-box.GPUs[1].Reserved))
 	second.send("ctxsync")
-	first.want("alloc 0 1000", success) // others continue meanwhile
+	first.want("alloc 0 1000", success) // other programs continue meanwhile
 	box.GPUs[0].Faults, box.GPUs[1].Faults = nil, nil
 	view.write(box)
 	if got := second.answer(); got != success {
@@ -137,7 +137,7 @@ func TestAttributes(t *testing.T) {
 	for attribute, want := range map[int]uint64{
 		75: 9, 76: 0, // compute capability
 		33: box.GPUs[0].PCIBus, 34: 0, 50: 0, // PCI
-		115: 1, 102: 1, 103: 1, 41: 1, // memory pools, virtual memory, exported as files, one address space
+		115: 1, 102: 1, 103: 1, 41: 1, // memory pools, virtual memory, export as files, one address space
 		16: 132, // multiprocessors
 		32: 1,   // ECC
 	} {

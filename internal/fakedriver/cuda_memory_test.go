@@ -20,9 +20,9 @@ func TestVirtualMemoryManagement(t *testing.T) {
 	holds(4 * mib)
 	program.script(
 		"reserve 0 8388608", success,
-		"map 0 4194304 1", invalidValue, // nothing by that name
+		"map 0 4194304 1", invalidValue, // there is no handle 1
 		"map 0 4194304 0", success,
-		"map 0 4194304 0", invalidValue, // something is there
+		"map 0 4194304 0", invalidValue, // these addresses are mapped
 		"memset 0 4194304", invalidValue, // no access yet
 		"access 0 4194304 0", success,
 		"memset 0 4194304", success,
@@ -31,14 +31,14 @@ func TestVirtualMemoryManagement(t *testing.T) {
 		"unreserve 0", invalidValue, // while it is mapped
 	)
 	holds(4 * mib)
-	program.script("let 0", success, "let 0", invalidValue) // the mapping keeps it
+	program.script("let 0", success, "let 0", invalidValue) // the mapping keeps the memory
 	holds(4 * mib)
 	program.want("unmap 0 4194304", success)
 	holds(0)
 	program.script("unreserve 0", success, "unreserve 0", invalidValue)
 
 	program.script("create 0 2097152", success, "share 0 1", success)
-	holds(2 * mib) // who imports is not charged
+	holds(2 * mib) // an import is not charged
 	program.script("let 1", success, "let 0", success)
 	holds(0)
 }
@@ -54,7 +54,7 @@ func TestPointersAreChecked(t *testing.T) {
 		"alloc 0 1000", success,
 		"memset 0 1000", success,
 		"memset 0 1001", invalidValue,
-		"freeasync 0 0", success, // what cuMemAlloc gave, too
+		"freeasync 0 0", success, // also frees what cuMemAlloc returned
 		"freeasync 0 0", invalidValue,
 		"memset 0 1", invalidValue,
 		"alloc 0 1000", success,
@@ -71,18 +71,18 @@ func TestContexts(t *testing.T) {
 	view, program := startBoth(t, box)
 	holds := holding(view, box.GPUs[0], program, 0)
 	program.device(0).script("use 0", success)
-	holds(contextBytes) // retained twice, there once
+	holds(contextBytes) // retained twice, but it is one context
 	program.want("newcontext 0", success)
 	holds(2 * contextBytes)
 	program.script("alloc 0 2097152", success, "destroycontext", success)
-	holds(contextBytes) // its allocations have gone with it
+	holds(contextBytes) // its allocations are freed with it
 	program.want("release 0", success)
 	holds(contextBytes)
 	program.script("async 1 1000", success, "release 0", success)
 	holds(0)
 	program.want("release 0", invalidContext)
 
-	// What a context costs is the state's.
+	// The state says what a context costs.
 	box.GPUs[0].Context = 320 * mib
 	view.write(box)
 	program.want("use 0", success)
@@ -107,7 +107,7 @@ func TestVisibleDevices(t *testing.T) {
 		"0,1":                           {instance(0, 0), fmt.Sprintf(describe(whole), 1)},
 		"1":                             {fmt.Sprintf(describe(whole), 0)},
 		"1,0":                           {fmt.Sprintf(describe(whole), 0), instance(0, 1)},
-		"1,7,0":                         {fmt.Sprintf(describe(whole), 0)}, // up to the first that is not there
+		"1,7,0":                         {fmt.Sprintf(describe(whole), 0)}, // up to the first index that does not exist
 		whole.UUID:                      {fmt.Sprintf(describe(whole), 0)},
 		whole.UUID[:9]:                  {fmt.Sprintf(describe(whole), 0)},
 		cut.Instances[1].UUID:           {instance(1, 0)},
@@ -131,7 +131,7 @@ func TestVisibleDevices(t *testing.T) {
 	}
 }
 
-// A process on a MIG instance is in the instance's list, and in its GPU's.
+// A process on a MIG instance is in the list of the instance and in that of its GPU.
 func TestAllocationsOnAnInstance(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.MIG()
@@ -157,7 +157,7 @@ func TestHandleTypesOfVirtualMemory(t *testing.T) {
 	program.device(0).script("createfabric 0 2097152 0", notSupported, "create 0 2097152 0", success)
 }
 
-// A value is written at a multiple of its size in memory of the GPU.
+// A value can be written only into the GPU's memory, at a multiple of its size.
 func TestWritingAValue(t *testing.T) {
 	t.Parallel()
 	_, program := startBoth(t, fakedriver.Box(1, 0))
@@ -184,7 +184,7 @@ func TestRegisteredHostMemory(t *testing.T) {
 		"unregister 0", success,
 		"unregister 0", notRegistered,
 	)
-	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes}) // none of it is the GPU's
+	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes}) // host memory is not the GPU's
 }
 
 func TestPeerAccess(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// A kernel can be launched while its module is loaded, and does nothing.
+// A kernel can be launched while its module is loaded. The launch does nothing.
 func TestModules(t *testing.T) {
 	t.Parallel()
 	const invalidHandle, notFound = "400", "500"

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// poolInfo returns a pool's attributes: reserved, its high mark, used, its high mark.
+// poolInfo returns the answer for a pool with these attributes, in bytes.
 func poolInfo(reserved, reservedHigh, used, usedHigh uint64) string {
 	return fmt.Sprintf("0 %d %d %d %d", reserved, reservedHigh, used, usedHigh)
 }
@@ -27,7 +27,7 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 	program.script("async 0 1 3", success, "poolinfo 0", poolInfo(32*mib, 32*mib, 512, 512))
 	holds(32 * mib)
 	program.script(
-		fmt.Sprintf("async 1 %d 3", 31*mib), success, // beside the first
+		fmt.Sprintf("async 1 %d 3", 31*mib), success, // in the same chunk as the first
 		"poolinfo 0", poolInfo(32*mib, 32*mib, 31*mib+512, 31*mib+512),
 		fmt.Sprintf("async 2 %d 3", 40*mib), success, // a chunk of its own, of 64 MiB
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
@@ -40,9 +40,9 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
 		"trim 0 0", success, // nothing is wholly free
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
-		"sync 4", success, // of another stream
+		"sync 4", success, // another stream
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
-		fmt.Sprintf("async 1 %d 3", 16*mib), success, // it takes the place of what was freed
+		fmt.Sprintf("async 1 %d 3", 16*mib), success, // its own stream reuses what was freed
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 56*mib+512, 71*mib+512),
 		"freeasync 1 3", success,
 		"sync 3", success,
@@ -54,16 +54,16 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 	program.script(
 		"freeasync 2 3", success,
 		"sync 3", success,
-		"trim 0 33554433", success, // the large chunk would leave too little
+		"trim 0 33554433", success, // without the large chunk too little would be left
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 512, 40*mib+512),
 		"trim 0 33554432", success,
 		"poolinfo 0", poolInfo(32*mib, 96*mib, 512, 40*mib+512),
-		"trim 0 0", success, // one byte keeps its chunk
+		"trim 0 0", success, // the live allocation keeps its chunk
 		"poolinfo 0", poolInfo(32*mib, 96*mib, 512, 40*mib+512),
 	)
 	holds(32 * mib)
 	program.script(
-		"free 0", success, // waits by itself
+		"free 0", success, // cuMemFree waits
 		"trim 0 0", success,
 		"poolinfo 0", poolInfo(0, 96*mib, 0, 40*mib+512),
 		"freeasync 0 3", invalidValue, // not again
@@ -118,12 +118,12 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 		"poolinfo 2", poolInfo(40*mib, 40*mib, 38*mib, 38*mib),
 	)
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 40*mib})
-	wantHeld(view, box.GPUs[1], 1, map[int]uint64{program.pid(): 32 * mib}) // without a context there
+	wantHeld(view, box.GPUs[1], 1, map[int]uint64{program.pid(): 32 * mib}) // there is no context on GPU 1
 	program.script(
 		"destroypool 2", success,
-		"poolinfo 2", "1 0 0 0 0", // the name means nothing any more …
+		"poolinfo 2", "1 0 0 0 0", // the pool's handle is invalid …
 		"frompool 4 1000 2", invalidValue,
-		"memset 1 31457280", success, // … and what was allocated is still there
+		"memset 1 31457280", success, // … and its allocations are still there
 		"freeasync 1", success,
 		"freeasync 2", success,
 		"defaultpool 0 0", success,
@@ -134,8 +134,8 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 32*mib})
 }
 
-// The per-thread twins have a default stream of their own: waiting for it does not wait for the
-// legacy one.
+// The per-thread twins have a default stream of their own. Waiting for that stream does not wait for
+// the legacy stream.
 func TestPerThreadDefaultStream(t *testing.T) {
 	t.Parallel()
 	_, program := startBoth(t, fakedriver.Box(1, 0))
@@ -161,12 +161,12 @@ func TestCapture(t *testing.T) {
 	view, program := startBoth(t, box)
 	program.device(0).script(
 		"stream 3 0", success,
-		"capture 0 0", captureUnsupported, // not of the default stream
+		"capture 0 0", captureUnsupported, // the default stream cannot be captured
 		"capture 3 0", success,
 		"capturing 3", "0 1",
 		"async 0 1000 3", success,
 		"graphinfo 0", fmt.Sprintf("0 %d 1024", 32*mib),
-		"async 1 1000 0", captureImplicit, // the legacy stream waits for this one
+		"async 1 1000 0", captureImplicit, // the legacy stream waits for the captured one
 		"freeasync 0 3", success,
 		"async 0 2000 3", success,
 		"endcapture 3", success,
@@ -194,7 +194,7 @@ func TestCapture(t *testing.T) {
 }
 
 // Memory that a graph allocates and does not free lives as long as the graph and its executable
-// graphs. Once the graph has been launched, the program must free it.
+// graphs. Once the graph has been launched, the program must free that memory.
 func TestMemoryOfAGraph(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
@@ -234,12 +234,12 @@ func TestRandomWorkKeepsAllocationsApart(t *testing.T) {
 		"soak 8 20000 2", success,
 		"ctxsync", success,
 	)
-	// All was freed, and nothing is left over.
+	// All allocations were freed, so only the context is left.
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
 }
 
-// A stream has a context, so that threads without one allocate and free on it. The
-// default streams have not.
+// A stream has a context, so threads without a context can allocate and free on the stream. The
+// default streams have none.
 func TestPoolsWithoutACurrentContext(t *testing.T) {
 	t.Parallel()
 	_, program := startBoth(t, fakedriver.Box(2, 0))

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-const contextBytes = 500 * mib // as H100 has it
+const contextBytes = 500 * mib // of the GPUs that H100 returns
 
 // startView returns NVML's view of a box.
 func startView(t *testing.T, box fakedriver.State) *client {
@@ -78,7 +78,7 @@ func TestProcessesThatEndHoldNothing(t *testing.T) {
 	for name, end := range map[string]func(*cudaProgram){
 		"killed": func(p *cudaProgram) { p.kill() },
 		"ended": func(p *cudaProgram) {
-			_ = p.input.(interface{ Close() error }).Close() // its end of input is its end
+			_ = p.input.(interface{ Close() error }).Close() // the program ends at the end of its input
 			if err := p.cmd.Wait(); err != nil {
 				t.Error(err)
 			}
@@ -100,14 +100,14 @@ func TestForkedChildrenHaveNoContext(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
 	view, program := startBoth(t, box)
-	// Before cuInit a fork is harmless: the child is a process of its own.
+	// Before cuInit a fork is harmless: the child can use the driver.
 	program.want("fork 0 1000", "0 0 0 0 0")
 	wantHeld(view, box.GPUs[0], 0, nil)
 
 	program.device(0).want("alloc 0 2097152", success)
 	program.want("fork 0 1000", "3 3 3 3 3")
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 2*mib})
-	program.want("free 0", success) // the parent's is still there
+	program.want("free 0", success) // the parent's memory is still there
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
 }
 
@@ -132,7 +132,7 @@ func TestAFullGPU(t *testing.T) {
 	first.want("free 0", success)
 	second.want(fmt.Sprintf("alloc 0 %d", pages), success)
 	first.want("alloc 0 2097152", outOfMemory)
-	second.kill() // the first finds out when it needs room
+	second.kill() // the first program finds out when it needs room
 	first.want(fmt.Sprintf("alloc 0 %d", pages+contextBytes), success)
 
 	held := onDriver(view, 0)
@@ -256,7 +256,7 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	}
 	wantHeld(view, box.GPUs[0], 0, want[0])
 	wantHeld(view, box.GPUs[1], 1, want[1])
-	// Their places in the ledger are taken by others.
+	// Another process takes a slot of an ended one in the ledger.
 	program := startCUDA(t, view.state).device(0)
 	program.want("alloc 0 2097152", success)
 	want[0][program.pid()] = contextBytes + 2*mib
@@ -332,7 +332,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{first.pid(): contextBytes + gib, second.pid(): contextBytes})
 }
 
-// NVML and CUDA in one process: what one of them opens must not end what the other has.
+// NVML and CUDA run in one process: opening the ledger in one library must not drop the other's lock.
 func TestBothLibrariesInOneProcess(t *testing.T) {
 	t.Parallel()
 	python := needs.Tool(t, "python3")

@@ -11,8 +11,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// startRuntime starts testdata/cudart_client.c over a state file, linked to the
-// runtime of a major version.
+// startRuntime starts testdata/cudart_client.c, linked to the runtime of a major
+// version, on the box of a state file.
 func startRuntime(t *testing.T, state string, major int, environment ...string) *cudaProgram {
 	t.Helper()
 	library := fakedriver.Build(t, fakedriver.Current)
@@ -63,7 +63,7 @@ func TestRuntimeMemoryIsTheDrivers(t *testing.T) {
 func TestRuntimeContexts(t *testing.T) {
 	forBothRuntimes(t, 3, func(t *testing.T, box fakedriver.State, view *client, program *cudaProgram) {
 		program.script("count", "0 3", "used", "0 0 0")
-		wantHeld(view, box.GPUs[0], 0, map[int]uint64{}) // asking makes none
+		wantHeld(view, box.GPUs[0], 0, map[int]uint64{}) // asking makes no context
 		program.script("use 1", success, "used", "0 1 0", "use 3", invalidDevice, "last", "101 101 0 cudaErrorInvalidDevice: invalid device ordinal")
 		wantHeld(view, box.GPUs[1], 1, map[int]uint64{program.pid(): contextBytes})
 		program.script("peer 2 1", success, "peer 2 1", peerAlreadyEnabled, "peer 2 0", success, "used", "0 1 0")
@@ -131,7 +131,7 @@ func TestRuntimeProperties(t *testing.T) {
 	})
 }
 
-// A runtime needs a driver of its major version or later; without one it says so.
+// A runtime needs a driver of its major version or later. With an older driver its calls fail.
 func TestRuntimeAndDriverVersions(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0) // CUDA 12.4
@@ -145,7 +145,7 @@ func TestRuntimeAndDriverVersions(t *testing.T) {
 	startRuntime(t, view.state, 12, "LD_LIBRARY_PATH="+directory).script("versions", "0 12090", "count", insufficient)
 }
 
-// Programs are linked to symbols in a version that is named as the library is.
+// Programs are linked to symbols whose version has the name of the library.
 func TestRuntimeSymbols(t *testing.T) {
 	t.Parallel()
 	for _, major := range []int{12, 13} {

@@ -43,20 +43,20 @@
 //	driver.nvml_version 12.550.163.01
 //	driver.cuda_version 12040
 //	driver.init 0                       # what nvmlInit answers: 9 no driver, 18 version mismatch, 4 no permission
-//	driver.generation 1                 # when it changes the driver was reloaded: old sessions are UNINITIALIZED
+//	driver.generation 1                 # a new number is a reload of the driver: old sessions are UNINITIALIZED
 //	driver.memory_v2 0                  # version words that nvmlDeviceGetMemoryInfo_v2 takes: 0 both, 1 size|2<<24, 2 bare 2
 //	gpu GPU-8f1c…                       # a GPU; the lines up to the next gpu line are about it
 //	name NVIDIA H100 80GB HBM3
-//	memory_total 85899345920            # bytes; total = reserved + used + free, unless nonsense is wanted
+//	memory_total 85899345920            # bytes; total = reserved + used + free, if the test wants sensible figures
 //	temperature 61                      # °C; every key is in state.go, units are NVML's own
 //	process C pid=4711 used=1073741824 sm=97
 //	process C+G pid=4712 used=unavailable graphics_used=18874368 name=Xorg
 //	instance gi=1 ci=0 uuid=MIG-… profile=3g.40gb total=42278584320 used=… free=…
-//	xid seq=1 code=79                   # delivered to event sets that were there before the line was
+//	xid seq=1 code=79                   # delivered to event sets that are older than the line
 //	fault nvmlDeviceGetPowerUsage 3     # answers with that return code
 //	hang nvmlDeviceGetMemoryInfo* 5000  # hangs for 5000 ms, or until the line is gone
-//	size nvmlDeviceGetCompute* 0        # answers INSUFFICIENT_SIZE with this count
-//	count nvmlDeviceGetCompute* 4000000 # answers SUCCESS with this count
+//	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE comes with this count
+//	count nvmlDeviceGetCompute* 4000000 # SUCCESS comes with this count
 //	wobble 3                            # three times, INSUFFICIENT_SIZE comes with a count that is one too low
 //	lost 1                              # GPU_IS_LOST from every call
 //
@@ -73,8 +73,8 @@
 //
 // A process that allocates through libcuda.so.1 is in NVML's compute list beside
 // the processes of the state file, with the memory of its contexts and
-// allocations, and the GPU's used and free memory follow at once, to the byte, in
-// every program. It can take what is free by the state file. When it ends, for
+// allocations. Every program sees the GPU's used and free memory change at once, to
+// the byte. The process can take what the state file says is free. When it ends, for
 // whatever reason, its memory is free again.
 // The ledger of contexts and allocations is a file beside the state file,
 // described in state/ledger.h.
@@ -87,33 +87,32 @@
 // A process with CUDA_MPS_PIPE_DIRECTORY in its environment is a client of MPS, too, and heeds
 // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
 //
-// With VRAMSCOPE_FAKE_COUNT=FILE in a program's environment libnvidia-ml.so.1 counts its
-// calls in that file: 8 bytes, in the machine's order, growing.
+// With VRAMSCOPE_FAKE_COUNT=FILE in a program's environment libnvidia-ml.so.1 counts the
+// program's calls in that file: 8 bytes, in the machine's byte order.
 //
-// With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment its Nth call does
-// nothing and returns CODE.
+// With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment the program's Nth call of
+// libcuda.so.1 does nothing and returns CODE.
 //
 // The library has devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
 // too), contexts, linear, pitched, managed and host memory, virtual memory
 // management, streams, events, stream-ordered allocation with its pools,
 // capture, graphs, sharing between processes, modules, and cuGetProcAddress in
 // both versions; cuda/prototypes.h lists every call. A kernel does nothing when it
-// is launched, in a graph or alone. Of the private tables of cuGetExportTable
-// there is only the function that returns a primary context: NVIDIA's runtime
-// library needs more of them. Copies check their addresses and move nothing. Calls
-// that programs make often notice a rewritten state file after one tick of the
-// kernel's clock, all others at once.
+// is launched, in a graph or alone. Of the private functions behind
+// cuGetExportTable there is only the one that returns a primary context. NVIDIA's
+// runtime library needs more of them, and does not run. Copies check their
+// addresses and move nothing. Calls that programs make often notice a rewritten
+// state file after one tick of the kernel's clock, all others at once.
 //
-// A process in another pid namespace is listed by the pid that it has in the
-// namespace of the asking process, or, if it has none there, by its own.
+// A process in another pid namespace is listed by its pid in the namespace of the
+// process that asks, or, if it has none there, by its pid in its own namespace.
 //
 // # The runtime API
 //
-// Programs that link libcudart (PyTorch, for one) get one of this package's own:
-// CompileRuntime. It finds the driver's calls through cuGetProcAddress and makes
-// its context current, as NVIDIA's does, so that its memory is in NVML's figures,
-// too; launching a kernel does nothing. cudart/prototypes.h lists every call. A
-// program with a static cudart (CuPy) does not run. CompileStandIns makes the
-// other libraries that a wheel needs, without their functions: cuDNN's
-// convolutions fail.
+// Programs that link libcudart, such as PyTorch, get this package's own, which
+// CompileRuntime compiles. It finds the driver's calls through cuGetProcAddress and
+// makes its context current, as NVIDIA's does, so NVML's figures include its memory.
+// Launching a kernel does nothing. cudart/prototypes.h lists every call. A program
+// with a static cudart, such as CuPy, does not run. CompileStandIns makes stand-ins
+// for the other libraries that a wheel needs (package standin).
 package fakedriver

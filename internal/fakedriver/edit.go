@@ -29,7 +29,7 @@ func (g *GPU) End(pid uint64) {
 	g.take(p, -held(p))
 }
 
-// Resize sets what a process holds; the difference is taken from the free memory.
+// Resize sets how many bytes a process holds; the difference is taken from the free memory.
 func (g *GPU) Resize(pid, used uint64) {
 	p := g.Process(pid)
 	if p == nil {

@@ -25,7 +25,7 @@ func BuildClient(tb needs.TB) string {
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}
-	// compile knows its embedded sources; this one takes part by a definition.
+	// compile hashes the embedded sources and the flags. The definition puts this source into the hash.
 	flags := []string{"-isystem", header, fmt.Sprintf("-DSOURCE_%x", sha256.Sum256(text)), source, "-ldl"}
 	program, err := compile(product{name: "client", flags: flags})
 	if err != nil {
@@ -119,8 +119,8 @@ func realHeaders(directory string) []string {
 	return []string{"-DREAL_CUDA_HEADER", "-DREAL_CUDA_RUNTIME_HEADER", "-isystem", rest, "-isystem", directory}
 }
 
-// CompileRuntimeAgainst compiles the runtime with the cuda.h and cuda_runtime_api.h of NVIDIA's in
-// a directory, instead of its own prototypes.
+// CompileRuntimeAgainst compiles the runtime with NVIDIA's cuda.h and cuda_runtime_api.h from a
+// directory, instead of its own prototypes.
 func CompileRuntimeAgainst(directory string, major int) error {
 	library := runtimeLibrary(major)
 	library.flags = append(library.flags, realHeaders(directory)...)
@@ -128,8 +128,8 @@ func CompileRuntimeAgainst(directory string, major int) error {
 	return err
 }
 
-// CompileAgainst compiles libcuda.so.1 with the cuda.h of NVIDIA's in a directory, instead of its
-// own prototypes.
+// CompileAgainst compiles libcuda.so.1 with NVIDIA's cuda.h from a directory, instead of its own
+// prototypes.
 func CompileAgainst(directory string) error {
 	real := product{
 		name:    "libcuda-of-real-header.so",

@@ -40,7 +40,7 @@ func (f *Faults) Hang(call string, duration time.Duration) {
 	*f = append(*f, Fault{"hang", call, uint64(duration.Milliseconds())})
 }
 
-// ReportSize makes INSUFFICIENT_SIZE of a call come with this count.
+// ReportSize makes a call that answers INSUFFICIENT_SIZE return this count.
 func (f *Faults) ReportSize(call string, count uint64) {
 	*f = append(*f, Fault{"size", call, count})
 }
@@ -50,12 +50,12 @@ func (f *Faults) ReportCount(call string, count uint64) {
 	*f = append(*f, Fault{"count", call, count})
 }
 
-// Heal removes the faults of these calls, or all of them.
+// Heal removes the faults of these calls, or all faults if it is given no call.
 func (f *Faults) Heal(calls ...string) {
 	*f = slices.DeleteFunc(slices.Clone(*f), func(fault Fault) bool {
 		return len(calls) == 0 || slices.Contains(calls, fault.Call)
 	})
 }
 
-// Reload reloads the driver: programs that have it open become uninitialised.
+// Reload reloads the driver: the sessions of programs become uninitialised.
 func (s *State) Reload() { s.Driver.Generation++ }

@@ -24,7 +24,7 @@ func TestPrototypesAreThoseOfTheRealHeader(t *testing.T) {
 	}
 }
 
-// The same of the runtime, with its error codes.
+// NVIDIA's headers agree with every prototype and error code of the runtime, too.
 func TestRuntimePrototypesAreThoseOfTheRealHeader(t *testing.T) {
 	t.Parallel()
 	for major, directory := range findHeaders(t) {

@@ -12,8 +12,8 @@ import (
 func Ledger(path string) string { return path + ".ledger" }
 
 // PrepareLedger makes an empty ledger that processes of every user can write.
-// Otherwise the first process that allocates makes it, if its user may write to
-// the directory.
+// Without PrepareLedger the first process that allocates makes the ledger, if its
+// user may write to the directory.
 func PrepareLedger(path string) error {
 	file, err := os.OpenFile(Ledger(path), os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {

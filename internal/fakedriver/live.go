@@ -7,11 +7,11 @@ func (s State) End(pid uint64) {
 	}
 }
 
-// At returns the state of a changing box at a second after the start; it is always the same for the
-// same second. The first process of each GPU grows in a sawtooth and the others vary a little; the
-// last process of the last GPU leaks until its GPU is full and starts again; the last process of
-// GPU 1 comes and goes; a GPU that is lost at the start is lost every other half minute, from
-// second 30 on.
+// At returns the state of a changing box so many seconds after the start. The same second always
+// gives the same state. The first process of each GPU grows in a sawtooth, and the others vary a
+// little. The last process of the last GPU leaks until its GPU is full, then starts again. The last
+// process of GPU 1 comes and goes. A GPU that s says is lost is there in the first half of each
+// minute and lost in the second half.
 func (s State) At(second int) State {
 	state := s.Clone()
 	for i := range state.GPUs {

@@ -14,8 +14,8 @@ func MIG() State {
 }
 
 // Mixed returns the box of ui/testdata/drawings: a leak on GPU 3, a lost GPU 6, MIG
-// on GPU 5, an idle process with memory on 2, a foreign pid on 7, a
-// graphics process on 0. Before GPU 6 is lost: set Lost to false.
+// on GPU 5, an idle process with memory on GPU 2, a foreign pid on GPU 7, a graphics
+// process on GPU 0. A test that needs GPU 6 before its loss sets Lost to false.
 func Mixed() State {
 	state := Box(8, 0)
 	set := func(index int, utilization, temperature, watts uint64) *GPU {
@@ -51,7 +51,7 @@ func Mixed() State {
 
 	gpu = set(7, 64, 60, 377)
 	gpu.Start(busy(2955020, amount(59.7), 64, "python3", "t5x/train.py", "--gin_file=base.gin"))
-	gpu.Start(busy(firstPID+184, amount(9.20), Absent)) // runs in another container: in no /proc
+	gpu.Start(busy(firstPID+184, amount(9.20), Absent)) // runs in another container, so it is not in /proc
 	return state
 }
 

@@ -52,16 +52,16 @@ func startOnTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *screen {
 	drawn := make(chan struct{})
 	go func() {
 		defer close(drawn)
-		_, _ = io.Copy(s, line) // ends, with an error, when the program does
+		_, _ = io.Copy(s, line) // ends with an error when the program ends
 	}()
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_, _ = io.Copy(line, s.terminal) // the terminal's own answers; ends when its pipe is closed
+		_, _ = io.Copy(line, s.terminal) // the terminal's answers to the program; ends when its pipe is closed
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()         // killed: an error, and the right one
+		_ = cmd.Wait()         // its error says that the program was killed
 		<-drawn
 		_ = line.Close()
 		_ = s.terminal.InputPipe().(io.Closer).Close()
@@ -70,7 +70,7 @@ func startOnTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *screen {
 	return s
 }
 
-// wait until all of the texts are on the screen, each in one line.
+// wait waits until all of the texts are on the screen, each in one line.
 func (s *screen) wait(texts ...string) {
 	s.t.Helper()
 	s.until(func(shown string) string {
@@ -93,7 +93,7 @@ func (s *screen) waitWithout(text string) {
 	})
 }
 
-// until waits until wrong finds nothing wrong on the screen.
+// until waits until wrong returns "" for the screen.
 func (s *screen) until(wrong func(shown string) string) {
 	s.t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// Population starts real idle processes, so that the processes of a state are in /proc. They end
-// with the process that started them: each lives as long as the other end of its input.
+// Population is a set of real idle processes, so that the processes of a state are in /proc. They
+// end with the process that started them: each runs until the other end of its input is closed.
 type Population struct {
 	pids []int
 	hold *os.File // the other end
 }
 
-// Populate starts a process for each one of the state that has a Command, and sets
-// the pids in the state.
+// Populate starts a real process for each process of the state that has a Command, and
+// sets the pids in the state.
 func Populate(state *State) (*Population, error) {
 	program, err := compile(product{name: "idle-process", sources: []string{"idle"}})
 	if err != nil {
@@ -47,7 +47,7 @@ func Populate(state *State) (*Population, error) {
 			}
 			process.PID = uint64(started.Pid)
 			population.pids = append(population.pids, started.Pid)
-			_ = started.Release() // it is waited for by its pid; a handle for each would cost a descriptor each
+			_ = started.Release() // Ended and Close wait by pid; a handle would cost a descriptor for each process
 		}
 	}
 	return population, nil
@@ -68,11 +68,11 @@ func (p *Population) Ended() []uint64 {
 	return ended
 }
 
-// Close ends them all and waits until they are gone.
+// Close ends all processes and waits until they are gone.
 func (p *Population) Close() {
 	_ = p.hold.Close() // a second Close is no fault
 	for _, pid := range p.pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // one may have been stopped; one that is gone needs nothing
+		_ = syscall.Kill(pid, syscall.SIGKILL) // also ends a stopped process; an error means that it is gone
 		for {
 			if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
 				break

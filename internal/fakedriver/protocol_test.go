@@ -27,7 +27,7 @@ func TestSizeQueries(t *testing.T) {
 		c.want(ask(0, 2), "7 3")  // too few
 		c.want(ask(0, 3), "0 3"+list)
 		c.want(ask(0, 9), "0 3"+list) // room left over
-		c.want(ask(1, -1), "0 0")     // none: the size query has already succeeded
+		c.want(ask(1, -1), "0 0")     // no processes: the size query itself succeeds
 	}
 }
 
@@ -53,8 +53,8 @@ func TestVersionedMemory(t *testing.T) {
 	c.want("memory2 0 2", second)
 }
 
-// Callers of the first two versions of this call pass a shorter struct than nvml.h declares; bytes
-// written beyond it would be in other memory of theirs.
+// Callers of the first two versions of nvmlDeviceGetPciInfo pass a shorter struct than nvml.h
+// declares. Writing beyond it would overwrite other memory of the caller.
 func TestBusIDsKeepToTheStructOfTheirVersion(t *testing.T) {
 	t.Parallel()
 	c := startClient(t, fakedriver.Box(1, 0))
@@ -70,7 +70,7 @@ func TestStateChangesUnderARunningProgram(t *testing.T) {
 	c := startClient(t, box)
 	c.want("init", "0")
 	first := box.GPUs[0].Processes[0].PID
-	// As fast as possible: no state may be mistaken for the one before.
+	// The states change as fast as possible. None may be mistaken for the one before.
 	for used := uint64(1); used <= 200; used++ {
 		box.GPUs[0].Resize(first, used<<20)
 		c.write(box)
@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 	c.want("power 0", "4 0")
 	box.Heal("nvmlDeviceGetPowerUsage")
 	c.write(box)
-	c.want("power 0", "3 0") // absent
+	c.want("power 0", "3 0") // the state has no power
 
 	box.GPUs[0].Lost = true
 	c.write(box)
@@ -144,7 +144,7 @@ func TestNonsenseCounts(t *testing.T) {
 	c.want("init", "0")
 	c.want("processes 1 0 1", "7 0")
 	c.want("processes 3 0 9", "0 4000000 …")
-	// As if one more had started between the two calls, twice.
+	// The answers are those of a GPU where a process starts between the two calls, twice.
 	c.want("processes 2 0 1", "7 2")
 	c.want("processes 2 0 2", "7 2")
 	c.want("processes 2 0 2", "7 3")
@@ -230,7 +230,7 @@ func TestXIDsReachEventSets(t *testing.T) {
 	c.write(box)
 	c.want("wait 0", "0 13")
 	c.want("wait 1000", "0 79")
-	c.want("wait 0", "15 0") // nothing more to tell, and a GPU is lost
+	c.want("wait 0", "15 0") // no event is left, and a GPU is lost
 	box.GPUs[0].Lost = false
 	c.write(box)
 	c.want("wait 10", "10 0")

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The output of testdata/describe.py, an ordinary program over nvidia-ml-py.
+// described is the output of testdata/describe.py, an ordinary program that uses nvidia-ml-py.
 type described struct {
 	Driver, NVML string
 	CUDA         int

@@ -32,8 +32,8 @@ func CompileStandIns(folders ...string) (string, error) {
 	return standin.Make(compiler, cache, folders...)
 }
 
-// CompileDevices compiles a program that becomes a command which sees /dev/nvidiactl, if the kernel
-// permits it. Its arguments are the command's path and the command.
+// CompileDevices compiles a program that runs a command with a /dev/nvidiactl, if the kernel
+// permits that. The program's arguments are the command's path and the command.
 func CompileDevices() (string, error) {
 	return compile(product{name: "with-devices", flags: []string{"-Wall"}, sources: []string{"devices"}})
 }
@@ -50,7 +50,7 @@ func runtimeLibrary(major int) product {
 		flags: []string{
 			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wmissing-prototypes",
 			fmt.Sprintf("-DRUNTIME_VERSION=%d", runtimeVersions[major]),
-			// Every symbol is in a version that is named as the library is, as NVIDIA's are.
+			// As in NVIDIA's library, every symbol's version has the name of the library.
 			"-Wl,-soname," + name, "-Wl,--default-symver", "-Wl,--no-undefined", "-Wl,-Bsymbolic",
 		},
 		sources:   []string{"cudart"},

@@ -25,8 +25,8 @@ type Driver struct {
 	NVMLVersion string `state:"nvml_version"`
 	CUDAVersion uint64 `state:"cuda_version"` // 12040 is CUDA 12.4
 	Init        Return `state:"init"`         // what nvmlInit answers
-	Generation  uint64 `state:"generation"`   // when it changes the driver has been reloaded
-	MemoryV2    uint64 `state:"memory_v2"`    // version words taken: 0 both, 1 sizeof|2<<24 only, 2 bare 2 only
+	Generation  uint64 `state:"generation"`   // a new number is a reload of the driver
+	MemoryV2    uint64 `state:"memory_v2"`    // accepted version words: 0 both, 1 sizeof|2<<24 only, 2 bare 2 only
 }
 
 // GPU is one GPU. Units are NVML's own.
@@ -60,7 +60,7 @@ type GPU struct {
 	PCIeRX         uint64 `state:"pcie_rx"` // KB/s
 	PCIeReplays    uint64 `state:"pcie_replays"`
 
-	// Bytes. Total = Reserved + Used + Free, unless nonsense is wanted.
+	// Bytes. Total = Reserved + Used + Free, if the test wants sensible figures.
 	Total     uint64 `state:"memory_total"`
 	Reserved  uint64 `state:"memory_reserved"`
 	Used      uint64 `state:"memory_used"`
@@ -74,7 +74,7 @@ type GPU struct {
 	EncoderUtilization uint64 `state:"utilization_encoder"`
 	DecoderUtilization uint64 `state:"utilization_decoder"`
 
-	Temperature          uint64 `state:"temperature"` // °C, as all of these
+	Temperature          uint64 `state:"temperature"` // °C, like the other temperatures
 	MemoryTemperature    uint64 `state:"temperature_memory"`
 	TemperatureShutdown  uint64 `state:"temperature_shutdown"`
 	TemperatureSlowdown  uint64 `state:"temperature_slowdown"`
@@ -82,7 +82,7 @@ type GPU struct {
 	TemperatureGPUMax    uint64 `state:"temperature_gpu_max"`
 	Fan                  uint64 `state:"fan"` // per cent
 
-	Power             uint64 `state:"power"`       // mW, as all of these
+	Power             uint64 `state:"power"`       // mW, like the limits
 	PowerLimit        uint64 `state:"power_limit"` // enforced
 	PowerLimitDefault uint64 `state:"power_limit_default"`
 	PowerLimitMin     uint64 `state:"power_limit_min"`
@@ -111,7 +111,7 @@ type GPU struct {
 	ECCCorrectedAggregate   uint64 `state:"ecc_corrected_aggregate"` // ever
 	ECCUncorrectedAggregate uint64 `state:"ecc_uncorrected_aggregate"`
 
-	// Rows of memory that were replaced. Like MIG's, the last two are 1 or 0.
+	// Rows of memory that were replaced: two counts; pending and failed are 1 or 0.
 	RemappedCorrectable   uint64 `state:"remapped_correctable"`
 	RemappedUncorrectable uint64 `state:"remapped_uncorrectable"`
 	RemappingPending      uint64 `state:"remapping_pending"`
@@ -121,17 +121,17 @@ type GPU struct {
 	NVLinksDown      uint64 `state:"nvlinks_down"`      // how many of the last links are down
 	NVLinkTX         uint64 `state:"nvlink_tx"`         // KiB/s of each link
 	NVLinkRX         uint64 `state:"nvlink_rx"`         // KiB/s of each link
-	NVLinkReplays    uint64 `state:"nvlink_replays"`    // of link 0, as the next two
+	NVLinkReplays    uint64 `state:"nvlink_replays"`    // of link 0
 	NVLinkRecoveries uint64 `state:"nvlink_recoveries"` // of link 0
 	NVLinkCRC        uint64 `state:"nvlink_crc"`        // of link 0
 
-	MIGMode    uint64 `state:"mig_mode"` // 1 is on, Absent a GPU that cannot
+	MIGMode    uint64 `state:"mig_mode"` // 1 is on; Absent: the GPU cannot do MIG
 	MIGPending uint64 `state:"mig_pending"`
-	MIGMax     uint64 `state:"mig_max"` // instances that there can be
+	MIGMax     uint64 `state:"mig_max"` // the most instances that the GPU can have
 
 	SamplePeriod      uint64 `state:"sample_period_us"` // of nvmlDeviceGetProcessUtilization
 	HideProcessMemory bool   `state:"hide_process_memory"`
-	Wobble            uint64 `state:"wobble"` // size queries that come with one too few
+	Wobble            uint64 `state:"wobble"` // how many size queries answer one too few
 
 	Processes []Process  `state:"-"`
 	Instances []Instance `state:"-"`
@@ -180,10 +180,10 @@ type Instance struct {
 	Slices          uint64 `state:"slices"`
 	ComputeSlices   uint64 `state:"compute_slices"`
 	Multiprocessors uint64 `state:"multiprocessors"`
-	MemoryMiB       uint64 `state:"memory_mib"` // as the profile has it
+	MemoryMiB       uint64 `state:"memory_mib"` // the profile's
 }
 
-// XID is a critical error. It happens when its number first appears in the file.
+// XID is a critical error. It occurs when its Seq first appears in the state file.
 type XID struct {
 	Seq         uint64 `state:"seq"`
 	Code        uint64 `state:"code"`

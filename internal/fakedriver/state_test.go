@@ -36,7 +36,7 @@ func TestTextOfAState(t *testing.T) {
 	}
 }
 
-// balanced describes what does not add up in a GPU's memory.
+// balanced returns an error that describes what does not add up in a GPU's memory.
 func balanced(gpu fakedriver.GPU) error {
 	if gpu.Total != gpu.Reserved+gpu.Used+gpu.Free || gpu.Free > gpu.Total {
 		return fmt.Errorf("%s: total %d is not reserved %d + used %d + free %d", gpu.UUID, gpu.Total, gpu.Reserved, gpu.Used, gpu.Free)
@@ -207,11 +207,11 @@ func TestNVLinkOfABox(t *testing.T) {
 	box.GPUs[1].NVLinks = 0
 	c := startClient(t, box)
 	c.want("init", "0")
-	c.want("nvlink 0", "0 3 3 3") // its state; where the link goes is NVML_ERROR_NOT_SUPPORTED
+	c.want("nvlink 0", "0 3 3 3") // its state is known; where it leads to is NVML_ERROR_NOT_SUPPORTED
 	c.want("nvlink 1", "3 3 3 3")
 }
 
-// TestLiveEnergyIsThatOfThePower: the counter is the sum of the power of each second.
+// TestLiveEnergyIsThatOfThePower: the energy counter is the sum of the power of each second.
 func TestLiveEnergyIsThatOfThePower(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(4, 2)

@@ -2,9 +2,9 @@
  * The part of NVIDIA's driver API that this library has: names, numbers and
  * prototypes as https://docs.nvidia.com/cuda/cuda-driver-api/ gives them.
  *
- * With -DREAL_CUDA_HEADER it is NVIDIA's own cuda.h instead: a test compiles
- * everything so where that header is at hand, and the compiler checks every
- * prototype.
+ * With -DREAL_CUDA_HEADER this header includes NVIDIA's own cuda.h instead. Where
+ * that header is installed, a test compiles everything against it, so the compiler
+ * checks every prototype.
  */
 #ifndef VRAMSCOPE_FAKE_CUDA_API_H
 #define VRAMSCOPE_FAKE_CUDA_API_H

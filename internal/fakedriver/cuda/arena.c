@@ -14,7 +14,7 @@ void arena_init(struct arena *arena, struct device *device, number chunk, number
 	*arena = (struct arena){ .device = device, .chunk = chunk, .space = { .granularity = granularity } };
 }
 
-/* Adds a chunk of at least this size: smaller than usual if the GPU is too full. */
+/* Adds a chunk of at least this size, smaller than usual if the GPU or the arena's limit has no room. */
 static int grow(const struct call *call, struct arena *arena, number size)
 {
 	number wanted = round_up(size, arena->chunk);
@@ -58,7 +58,7 @@ void arena_give(struct arena *arena, struct block *block)
 	space_give(&arena->space, block);
 }
 
-/* The piece as one free block, NULL while a part of it is taken. */
+/* The piece's block if it is one free block; NULL while a part of the piece is taken. */
 static struct block *wholly_free(const struct arena *arena, const struct piece *piece)
 {
 	struct node *node = tree_from(arena->space.free, piece->size, piece->node.key);

@@ -1,4 +1,4 @@
-/* A GPU's attributes, and where it is plugged in. What the state lacks is as on an H100. */
+/* A GPU's attributes and its PCI address. Attributes that the state lacks have an H100's values. */
 #include "driver.h"
 
 #include <stdio.h>

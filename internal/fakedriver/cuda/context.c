@@ -1,7 +1,7 @@
 /*
- * Contexts. A process needs one to use a GPU: it costs context_bytes of the state
- * file, and its allocations are freed with it. Each thread has a stack of current
- * contexts.
+ * Contexts. A process needs a context to use a GPU. A context costs the state file's
+ * context_bytes, and its allocations are freed with it. Each thread has a stack of
+ * current contexts.
  */
 #include "driver.h"
 
@@ -34,7 +34,7 @@ static number cost(const struct call *call, struct device *device)
 	return gpu && gpu->context_bytes < ABSENT ? gpu->context_bytes : DEFAULT_CONTEXT_BYTES;
 }
 
-/* Makes a context, new or released before, usable. */
+/* Makes a new context, or one that was released, usable. */
 static CUresult bring_up(const struct call *call, struct CUctx_st *context)
 {
 	enum { PROHIBITED = 2 };
@@ -100,8 +100,8 @@ static CUresult runtime_context(CUcontext *context, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* NVIDIA's runtime asks for several tables; this is the one with a function that a probe could
- * miss. */
+/* NVIDIA's runtime asks for several tables. This library has only the table with a function that a
+ * probe could miss. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	static const unsigned char runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,

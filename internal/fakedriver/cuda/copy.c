@@ -1,6 +1,5 @@
-/* Copying and filling: nothing is moved, but every address is checked, and one outside an
- * allocation is refused. (A real driver reports most of these only later, as
- * CUDA_ERROR_ILLEGAL_ADDRESS.)
+/* Copying and filling. Nothing is moved, but an address outside an allocation is refused. (A real
+ * driver reports most such addresses only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
  */
 #include "driver.h"
 

@@ -69,7 +69,7 @@ void device_give(struct device *device, number bytes)
 	}
 }
 
-/* nvmlInit's answers for a missing driver, or one of another version. */
+/* CUDA's answers where nvmlInit fails: no driver, or a driver of another version. */
 static CUresult driver_trouble(const struct state *state)
 {
 	switch (state->driver.init) {

@@ -21,11 +21,12 @@
 #include "space.h"
 
 #define MIB (1ULL << 20)
-/* The driver takes memory of a GPU in these steps. */
+/* The driver takes memory of a GPU in multiples of this. */
 #define PAGE (2 * MIB)
-/* The largest allocation: sums do not overflow. */
+/* The largest allocation, so small that sums do not overflow. */
 #define LARGEST (1ULL << 46)
-/* Where device memory begins: Linux maps nothing from 4 TiB on by itself, so that no address is host memory as well. */
+/* Where device memory begins. Linux by itself maps nothing in the ADDRESSES bytes from there, so no
+ * address is host memory as well. */
 #define FIRST_ADDRESS (4ULL << 40)
 #define ADDRESSES (64ULL << 40)
 
@@ -38,7 +39,7 @@ struct device {
 	char instance[TEXT_SIZE]; /* UUID of the MIG instance, "" for a whole GPU */
 	number key;               /* in the ledger */
 	size_t hint;              /* the GPU's first index in the state, where it usually still is */
-	number limit, taken;      /* of a client of MPS: what this process may take, 0 for all; what it has */
+	number limit, taken;      /* of a client of MPS: bytes that it may take, 0: no limit; bytes that it has */
 	int contexts;
 	struct CUctx_st *primary;
 	unsigned int primary_flags;
@@ -148,13 +149,13 @@ struct call {
 	enum need need;
 	const struct state *state;
 	struct CUctx_st *context; /* the current context, NULL if there is none */
-	struct device *device;    /* its */
+	struct device *device;    /* the context's */
 	int locked;
 };
 
 /*
- * call.c: when call_begin does not return CUDA_SUCCESS, that is the call's
- * answer. call_end is due in either case, and returns what it is given.
+ * call.c: an error that call_begin returns is the call's answer. call_end is due
+ * in either case, and returns the answer that it is given.
  */
 CUresult call_begin(struct call *call, const char *name, enum need need);
 CUresult call_end(struct call *call, CUresult answer);
@@ -196,8 +197,8 @@ void arena_give(struct arena *arena, struct block *block);
 void arena_trim(struct arena *arena, number keep);
 
 /* memory.c */
-struct allocation *allocation_find(CUdeviceptr address);       /* that begins there */
-struct allocation *allocation_around(CUdeviceptr address);     /* that it is inside of */
+struct allocation *allocation_find(CUdeviceptr address);       /* the one that begins at address */
+struct allocation *allocation_around(CUdeviceptr address);     /* the one that contains address */
 struct allocation *allocation_add(number address, number size, enum allocation_kind kind, struct device *device);
 void allocation_forget(struct allocation *allocation);
 /* Frees what cuMemAlloc returned; 0: the memory is of another kind, or from a pool. */
@@ -217,7 +218,7 @@ CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, 
 void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
 /* A stream has finished (0: all have): what was freed on it is free. */
 void pools_settle(struct device *device, number stream);
-/* pools_settle after a wait: pools also free what they hold above their thresholds. */
+/* Like pools_settle, after a wait: pools also free what they hold above their thresholds. */
 void pools_synchronize(struct device *device, number stream);
 /* Frees what pools hold of a device without contexts. */
 void pools_release(struct device *device);
@@ -231,13 +232,13 @@ struct CUstream_st *stream_new(struct CUctx_st *context, unsigned int flags, int
 number thread_number(void);
 void streams_release(struct CUctx_st *context);
 
-/* capture.c: whether a capture forbids this thread its present call. Captures that do are invalidated. */
+/* capture.c: whether a capture forbids this thread's present call. Such a capture is invalidated. */
 int capture_forbids(void);
 void capture_end(struct CUstream_st *stream);
 
 /* graph.c */
 CUgraph graph_new(void);
-void graph_free(CUgraph graph); /* NULL: nothing */
+void graph_free(CUgraph graph); /* NULL: does nothing */
 
 /* virtual.c */
 int mapped_range(const struct allocation *reservation, number address, number size);

@@ -1,9 +1,9 @@
 /*
- * Every call as cuGetProcAddress knows it: base name, CUDA version in which it came, symbol;
- * TWIN has also the version and the kind of its twin for the thread's own default stream. OTHER
- * is a later version that this library lacks: the earlier one takes other parameters and must
- * not be returned for it. Versions are those of cudaTypedefs.h, against which a test checks
- * them.
+ * Every call as cuGetProcAddress knows it. ENTRY is a base name, the CUDA version in which the
+ * call came, and its symbol. TWIN also has the version and kind of the call's twin for the
+ * thread's own default stream. OTHER is a later version of a call that this library lacks: the
+ * earlier version takes other parameters and must not be returned in its place. A test checks
+ * the versions against cudaTypedefs.h.
  */
 ENTRY(cuGetErrorString, 6000, cuGetErrorString)
 ENTRY(cuGetErrorName, 6000, cuGetErrorName)

@@ -26,7 +26,7 @@ static const struct entry entries[] = {
 #undef OTHER
 
 #ifdef REAL_CUDA_HEADER
-/* NVIDIA's own headers agree: on prototypes and, by the names of its types, on versions. */
+/* Checks the prototypes against NVIDIA's headers, and the versions against the names of their types. */
 #define SAME(type, symbol) _Static_assert(__builtin_types_compatible_p(type, __typeof__(&symbol)), #symbol);
 #define ENTRY(name, version, symbol) SAME(PFN_##name##_v##version, symbol)
 #define TWIN(name, version, symbol, twin_version, kind) \

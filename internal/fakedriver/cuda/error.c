@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* By number, as a header may not name all of them. */
+/* By number, because a cuda.h may lack some of the names. */
 #define RESULTS(X) \
 	X(CUDA_SUCCESS, 0, "no error") \
 	X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument") \

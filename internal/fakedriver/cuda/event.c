@@ -134,7 +134,7 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
 	return elapsed("cuEventElapsedTime_v2", milliseconds, start, end);
 }
 
-/* The contents of a CUipcEventHandle. Work is done when it is submitted, so that nothing need be waited for. */
+/* The contents of a CUipcEventHandle. Work is done when it is submitted, so there is nothing to wait for. */
 struct shared {
 	number magic;
 	pid_t pid;

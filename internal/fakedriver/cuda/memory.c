@@ -183,7 +183,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
 	return call_end(&call, answer);
 }
 
-/* Host memory, of which only touched pages exist. */
+/* Maps host memory. Only the pages that the program touches take memory. */
 static CUresult map_host(const struct call *call, size_t size, enum allocation_kind kind, void **pointer)
 {
 	if (!pointer || size == 0)
@@ -250,7 +250,7 @@ CUresult cuMemFreeHost(void *pointer)
 	return call_end(&call, answer);
 }
 
-/* Memory of the program's own: it is only noted. */
+/* Records memory that the program has allocated itself. */
 CUresult cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
 {
 	struct call call;

@@ -1,5 +1,5 @@
-/* Modules and their kernels. A module's contents are ignored: it has a kernel of any name, which
- * does nothing when it is launched, and no variable. It costs no memory of the GPU.
+/* Modules and their kernels. A module's contents are ignored: it has a kernel of every name, which
+ * does nothing when it is launched, and no variables. A module costs no memory of the GPU.
  */
 #include "driver.h"
 
@@ -101,7 +101,7 @@ static CUresult begin(struct call *call, const char *name, CUfunction function)
 	return answer == CUDA_SUCCESS && !object_is(function, FUNCTION) ? CUDA_ERROR_INVALID_HANDLE : answer;
 }
 
-/* Those of a kernel that uses little, for compute capability 9.0. */
+/* Returns the attributes of a small kernel for compute capability 9.0. */
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
 {
 	struct call call;
@@ -138,7 +138,7 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache configuration)
 	return call_end(&call, answer);
 }
 
-/* As many as threads fit. */
+/* As many blocks as fit by their threads, and MOST at most. */
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block, size_t shared,
                                                               unsigned int flags)
 {

@@ -1,4 +1,4 @@
-/* Handles. An invalid handle, or one of a destroyed object, is refused. They are ordered by
+/* Handles. An invalid handle, or that of a destroyed object, is refused. Objects are ordered by
  * kind, then by address.
  */
 #include "driver.h"

@@ -1,5 +1,5 @@
 /* Memory of a GPU without an address: cuMemCreate. It is freed when neither a handle nor a
- * mapping of it is left. Another process can get it as a file.
+ * mapping of it is left. Another process can import it as a file descriptor.
  */
 #define _GNU_SOURCE
 #include "virtual.h"
@@ -131,7 +131,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
 	return call_end(&call, answer);
 }
 
-/* The contents of a file of shared memory, after a magic number. */
+/* The contents of the file in shared memory that stands for exported memory. */
 struct exported {
 	number magic, size, key;
 	CUmemAllocationProp properties;

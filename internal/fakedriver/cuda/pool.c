@@ -86,7 +86,8 @@ static void count(CUmemoryPool pool, number taken)
 		pool->reserved_high = pool->arena.reserved;
 }
 
-/* From the pool, if necessary with memory freed on other streams and by other pools. */
+/* Takes a block of the pool. If necessary it first reuses memory that was freed on other streams, then
+ * lets the other pools of the GPU free what they keep. */
 static struct block *find_room(const struct call *call, CUmemoryPool pool, number size, number stream)
 {
 	settle(pool, stream);

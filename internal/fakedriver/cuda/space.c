@@ -72,7 +72,7 @@ struct block *space_take(struct space *space, number size, number alignment)
 	size = round_up(size, space->granularity);
 	if (alignment < space->granularity)
 		alignment = space->granularity;
-	/* A small block that fits may be misaligned; one with room for the worst case never is. */
+	/* A block of this size or more may be too small once its start is aligned. */
 	for (struct node *node = tree_from(space->free, size, 0); node; node = tree_from(space->free, node->key, node->tie + 1)) {
 		struct block *block = (struct block *)node;
 		number address = round_up(block->address, alignment);

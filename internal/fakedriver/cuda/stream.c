@@ -1,5 +1,5 @@
 /*
- * Streams. Work on them is done when it is submitted, so waiting for one affects only
+ * Streams. Work on a stream is done when it is submitted, so waiting for a stream affects only
  * the pools: they reuse what was freed on it, and free what they hold above their thresholds.
  */
 #include "driver.h"
@@ -40,7 +40,7 @@ static struct CUstream_st *thread_stream(struct CUctx_st *context)
 	return stream;
 }
 
-/* Streams that synchronise with the legacy stream. */
+/* Whether a stream is captured that synchronises with the legacy stream. */
 static int blocking_captured(void)
 {
 	for (const struct CUstream_st *stream = own.capturing; stream; stream = stream->next_capturing)
@@ -111,7 +111,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	return call_end(&call, answer);
 }
 
-/* Threads keep their default streams, and a context that may be used again its legacy stream. */
+/* Threads keep their default streams. A context keeps its legacy stream, because it may be used again. */
 void streams_release(struct CUctx_st *context)
 {
 	struct CUstream_st *next;
@@ -227,7 +227,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return wait_event(stream, event, PER_THREAD);
 }
 
-/* The function runs before the call returns, without the lock; a captured one is not run. */
+/* The function runs before the call returns, without the lock. On a captured stream it does not run. */
 static CUresult host_function(CUstream handle, CUhostFn function, void *data, enum default_stream twin)
 {
 	struct call call;

@@ -4,8 +4,8 @@
  * the versions 12 and 13 (RUNTIME_VERSION).
  *
  * With -DREAL_CUDA_RUNTIME_HEADER they come from NVIDIA's own cuda_runtime_api.h
- * instead: a test compiles everything so where that header is at hand, and the
- * compiler checks every prototype. Another compares the layout of the structs.
+ * instead. Where that header is installed, a test compiles everything against it, so
+ * the compiler checks every prototype. Another test compares the layout of the structs.
  */
 #ifndef VRAMSCOPE_FAKE_CUDART_API_H
 #define VRAMSCOPE_FAKE_CUDART_API_H
@@ -42,7 +42,7 @@ typedef cuuint64_t cudaGraphConditionalHandle;
 typedef CUhostFn cudaHostFn_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 
-/* Numbers are the driver's own, of the enums that are named after these in cuda.h. */
+/* The numbers are those of the corresponding enums in cuda.h. */
 enum cudaDeviceAttr { cudaDevAttrMaxThreadsPerBlock = 1 };
 enum cudaLimit { cudaLimitStackSize };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };

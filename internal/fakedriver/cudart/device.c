@@ -1,5 +1,5 @@
-/* Devices. Each thread has one. Its primary context becomes current in the thread at the first
- * call that needs a context. */
+/* Devices. Each thread has a current device. The device's primary context becomes current in the
+ * thread at the first call that needs a context. */
 #include "runtime.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primary[MOST]; /* retained once, for the process's life */
 
 /*
- * As NVIDIA's runtime does (libcudart 13.0, with cudaMalloc and cudaSetDevice): the context becomes
- * current first, by a handle from a table that the driver does not export, and is retained then.
+ * Does what NVIDIA's runtime does (libcudart 13.0, with cudaMalloc and cudaSetDevice): it first makes
+ * the context current, by a handle from a private function of the driver, and then retains it.
  */
 static CUresult make_current(CUcontext *context, CUdevice device)
 {

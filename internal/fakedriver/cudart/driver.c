@@ -31,7 +31,7 @@ static void load(void)
 		unusable = cudaSuccess;
 }
 
-/* Once initialised, the driver reports to a forked child that it is not. */
+/* In a forked child initialised stays set, and the driver reports that it is not initialised there. */
 cudaError_t driver_ready(void)
 {
 	pthread_once(&once, load);

@@ -1,5 +1,5 @@
-/* The calls that nvcc's code makes when it is loaded, and kernels: they are known only by name,
- * and launching one does nothing. */
+/* The calls that nvcc's code makes when it is loaded, and kernels. A kernel is known only by name,
+ * and launching it does nothing. */
 #include "runtime.h"
 
 #include <pthread.h>
@@ -78,7 +78,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 	return cudaSuccess;
 }
 
-/* A kernel is launched if there is a stream for it. */
+/* Checks the configuration and the stream of a launch. Nothing runs. */
 static cudaError_t launch(dim3 grid, dim3 block, cudaStream_t stream)
 {
 	unsigned int flags;
@@ -106,7 +106,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *configuration, const v
 	return configuration && function ? record(context_ready()) : record(cudaErrorInvalidValue);
 }
 
-/* Returns the driver's handle of a kernel from any module that has one. */
+/* Returns the driver's handle of a kernel, the same for every symbol. */
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -136,7 +136,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 	return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 
-/* Those of a kernel that uses little, for compute capability 9.0. */
+/* Returns the attributes of a small kernel for compute capability 9.0. */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
 {
 	if (!attributes || !function)
@@ -161,7 +161,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 	return cudaFuncSetAttribute(kernel, attribute, value);
 }
 
-/* As many as there are threads for, but no more than the GPU takes. */
+/* As many blocks as a multiprocessor has threads for, up to its limit of blocks. */
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block,
                                                                    size_t shared, unsigned int flags)
 {

@@ -1,8 +1,8 @@
 /*
  * NVIDIA's runtime API over the driver API, for programs that link
- * libcudart.so.12 or .13. It allocates nothing by itself: every call is one or
- * a few of the driver's, which it finds as NVIDIA's own library does, so that a
- * probe below it sees the same calls.
+ * libcudart.so.12 or .13. The library allocates nothing by itself: every call
+ * makes one or a few calls of the driver. It finds the driver's calls as NVIDIA's
+ * own library does, so a probe of the driver API sees the same calls.
  *
  *   program ── cuda* ──→ this ── dlopen("libcuda.so.1"), cuGetProcAddress_v2 ──→ cu*
  *   nvcc's code ── __cudaRegister*, launches ──→ nothing: no kernel ever runs
@@ -12,7 +12,7 @@
 
 #include "api.h"
 
-/* The driver's calls: name, the CUDA version whose form of it is meant, that form's symbol in cuda.h. */
+/* The driver's calls: name, CUDA version that selects the form of the call, symbol of that form in cuda.h. */
 #define DRIVER_CALLS(X) \
 	X(cuInit, 2000, cuInit) \
 	X(cuDriverGetVersion, 2020, cuDriverGetVersion) \
@@ -110,7 +110,7 @@ struct driver {
 };
 extern struct driver driver;
 
-/* driver.c: a driver that is initialised; and, further, a current context. */
+/* driver.c: driver_ready initialises the driver; context_ready also makes a context current. */
 cudaError_t driver_ready(void);
 cudaError_t context_ready(void);
 /* device.c: makes the primary context of the thread's device current. */
@@ -118,7 +118,7 @@ cudaError_t thread_device_ready(void);
 /* error.c: notes an error for cudaGetLastError, and returns it. */
 cudaError_t record(cudaError_t error);
 
-/* A call of the driver's as the answer to one of the runtime's. */
+/* Answers a call of the runtime with a call of the driver. */
 #define WITH_DRIVER(name, ...) record(driver_ready() ?: (cudaError_t)driver.name(__VA_ARGS__))
 #define WITH_CONTEXT(name, ...) record(context_ready() ?: (cudaError_t)driver.name(__VA_ARGS__))
 

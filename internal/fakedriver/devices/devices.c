@@ -1,12 +1,12 @@
 /*
- * Becomes a command for which /dev/nvidiactl exists, for programs that look there before they
- * load the driver, as JAX does:
+ * Becomes a command for which /dev/nvidiactl exists, for programs like JAX, which look for that
+ * file before they load the driver:
  *
  *   with-devices PATH COMMAND ARGUMENT…
  *
- * The name is in a mount namespace of the command's own, over a copy of /dev: no other program
- * sees it. If this is not permitted the command runs without the name, and standard error says
- * so.
+ * The file is in a copy of /dev in the command's own mount namespace, so no other program sees
+ * it. If the kernel does not permit this, the command runs without the file, and standard error
+ * says so.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

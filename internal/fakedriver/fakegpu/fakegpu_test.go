@@ -86,7 +86,7 @@ func TestStatusIsTheCommands(t *testing.T) {
 	}
 }
 
-// The processes exist while the command does, and not longer.
+// The processes exist exactly as long as the command.
 func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 	t.Parallel()
 	cmd := fakeGPU(t, "--gpus", "2", "--processes", "3", "--", "sh", "-c", `echo "$VRAMSCOPE_FAKE_STATE"; cat`)
@@ -117,7 +117,7 @@ func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 		}
 	}
 
-	// One that somebody kills leaves its GPU.
+	// A process that somebody kills leaves its GPU.
 	var victim int
 	if _, err := fmt.Sscan(pids[4], &victim); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func pidsIn(t *testing.T, state string) []string {
 	return pids
 }
 
-// It becomes the command, so signals and the terminal are the command's own.
+// fake-gpu becomes the command, so signals and the terminal are the command's own.
 func TestItBecomesTheCommand(t *testing.T) {
 	t.Parallel()
 	cmd := fakeGPU(t, "--gpus", "1", "--processes", "1", "--", "sleep", "1000")
@@ -174,7 +174,7 @@ func TestItBecomesTheCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, _ := io.ReadAll(terminal) // a terminal that is closed on the other side is an error
+	said, _ := io.ReadAll(terminal) // reading from a terminal fails when its other side is closed
 	if err := cmd.Wait(); err != nil || strings.TrimSpace(string(said)) != "33 99" {
 		t.Errorf("on a terminal it says %q and ends with %v", said, err)
 	}
@@ -212,7 +212,7 @@ func TestLiveMoves(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed: an error, and the right one
+		_ = cmd.Wait() // its error says that the command was killed
 	})
 	seen := map[string]bool{}
 	used := regexp.MustCompile(`(?m)^memory_used \d+$`)
@@ -225,7 +225,7 @@ func TestLiveMoves(t *testing.T) {
 	})
 }
 
-// A CUDA program is run as it is: it allocates, and NVML's list has it.
+// A CUDA program runs unchanged: it allocates, and is in NVML's list.
 func TestCUDAProgramsRunOnTheBox(t *testing.T) {
 	t.Parallel()
 	python := needs.Tool(t, "python3")

@@ -21,8 +21,8 @@ import (
 
 // The guard is this program again, started under this name:
 //
-//	fake-gpu-guard start PID BOX    starts the next one and ends, so that init adopts it
-//	fake-gpu-guard watch PID BOX
+//	fake-gpu-guard start PID BOX    starts the guard that watches, and ends, so that init adopts that guard
+//	fake-gpu-guard watch PID BOX    sets the box up, and watches until the process PID ends
 const guardName = "fake-gpu-guard"
 
 const interval = time.Second
@@ -137,7 +137,7 @@ func watch(pid, encoded string) error {
 		for _, pid := range gone {
 			state.End(pid)
 		}
-		// A state that cannot be written now is written a second later.
+		// An error is ignored: with --live the state is written again a second later.
 		switch {
 		case wanted.Live:
 			_ = state.At(second).Write(path)
@@ -166,7 +166,7 @@ func place(wanted string) (path string, remove func(), err error) {
 	return filepath.Join(directory, "state"), remove, nil
 }
 
-// ended waits an interval, or until the command has ended.
+// ended waits for an interval, or until the command ends, and reports whether the command has ended.
 func ended(command int) bool {
 	deadline := time.Now().Add(interval)
 	for {

@@ -24,7 +24,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// Exit statuses, those of a shell and of vramscope.
+// The exit statuses have the same meaning as a shell's and vramscope's.
 const (
 	exitFailure     = 1
 	exitUsage       = 2
@@ -164,8 +164,8 @@ func check(wanted box, flags *flag.FlagSet) error {
 	return nil
 }
 
-// prepare returns the path of the state file: the user's own, or a new one with a
-// guard.
+// prepare returns the path of the state file: the user's own if it exists, or a new
+// one, which a guard makes.
 func prepare(wanted box) (string, error) {
 	if wanted.State != "" {
 		path, err := filepath.Abs(wanted.State)
@@ -180,8 +180,8 @@ func prepare(wanted box) (string, error) {
 	return startGuard(wanted)
 }
 
-// become replaces this process by the command, through the program devices if there
-// is one.
+// become replaces this process by the command, through the program at devices unless
+// that is "".
 func become(devices string, command, environment []string) (int, error) {
 	path, err := exec.LookPath(command[0])
 	if err == nil {

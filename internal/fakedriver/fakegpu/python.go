@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// runtimeDirectories returns the directories of the CUDA runtime and of stand-ins for what the
-// Python packages that the command can import need.
+// runtimeDirectories returns the directory of the CUDA runtime, and that of the stand-ins for the
+// libraries that the command's Python packages need.
 func runtimeDirectories(command []string) ([]string, error) {
 	runtime, err := fakedriver.CompileRuntime()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The command finds the runtime, and stand-ins for what its Python's packages need.
+// The command finds the runtime, and stand-ins for the libraries that its Python's packages need.
 func TestCUDARTIsFound(t *testing.T) {
 	t.Parallel()
 	python, site := pythonWith(t)
@@ -37,7 +37,7 @@ func TestCUDARTIsFound(t *testing.T) {
 		t.Errorf("the state has %q", version)
 	}
 
-	// NVIDIA's own runtime would be loaded instead.
+	// If NVIDIA's own runtime is installed, it would be loaded instead.
 	folder := filepath.Join(site, "nvidia", "cuda_runtime", "lib")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestCUDARTIsFound(t *testing.T) {
 	}
 }
 
-// If mounts are forbidden the command runs without the name, and says so.
+// If mounts are forbidden, the command runs without /dev/nvidiactl, and standard error says so.
 func TestCUDARTWithoutMounts(t *testing.T) {
 	t.Parallel()
 	needs.Tool(t, "setpriv")
@@ -71,7 +71,7 @@ func TestCUDARTWithoutMounts(t *testing.T) {
 	}
 }
 
-// The command sees /dev/nvidiactl in addition to what the machine has, and other programs do not.
+// The command sees /dev/nvidiactl in addition to the machine's devices. Other programs do not see it.
 func TestCUDARTMakesADevice(t *testing.T) {
 	t.Parallel()
 	if exists("/dev/nvidiactl") {
@@ -112,8 +112,8 @@ func TestCUDARTMakesADevice(t *testing.T) {
 	}
 }
 
-// pythonWith makes a program that answers fake-gpu as Python would, with a folder of packages. With
-// the argument - it prints what the test wants to know.
+// pythonWith makes a program that answers fake-gpu as Python would, and a folder of packages. With
+// the argument - the program prints its library path and the driver's CUDA version.
 func pythonWith(t *testing.T) (program, site string) {
 	t.Helper()
 	site = filepath.Join(t.TempDir(), "site-packages")

@@ -1,6 +1,7 @@
 /*
  * An idle process to own GPU memory, started under the name that monitors are to
- * show. It ends with its standard input, and so with the process at the other end.
+ * show. It ends at the end of its standard input, so when the process that holds the
+ * other end ends.
  */
 #include <string.h>
 #include <sys/prctl.h>

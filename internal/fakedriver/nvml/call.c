@@ -21,7 +21,7 @@ static number microseconds_now(void)
 	return (number)now.tv_sec * 1000000 + (number)now.tv_nsec / 1000;
 }
 
-/* Looks the state and the device up; also after a hang, which may have changed both. */
+/* Looks the state and the device up, again after a hang, because both may have changed. */
 static nvmlReturn_t look_up(struct call *call)
 {
 	call->gpu = NULL;
@@ -60,8 +60,8 @@ static nvmlReturn_t hang(struct call *call)
 static _Atomic(_Atomic number *) counter;
 
 /*
- * Counts this call where the environment names a file to count in, which programs and
- * tests read while it grows: 8 bytes of the machine's order.
+ * Counts this call in the file that VRAMSCOPE_FAKE_COUNT names, if it is set: 8 bytes in
+ * the machine's order. Programs and tests read the file while the count grows.
  */
 static void count(void)
 {
@@ -124,9 +124,9 @@ void call_end(struct call *call)
 	call->state = NULL;
 }
 
-/* Answers a query for a size: the count comes with the error. A state can make it wrong: "size"
- * always, "wobble" for a number of answers, with a count that is one too low, as if the list had
- * grown between the two calls.
+/* Answers a query for a size: the count comes with the error. A state can make the count wrong:
+ * "size" replaces it in every answer, and "wobble" makes it one too low in a number of answers, as
+ * if the list had grown between the two calls.
  */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed)
 {

@@ -22,7 +22,7 @@
  * Three libraries come out of these sources:
  *   (nothing)       today's driver
  *   -DNVML_R470     a driver of 2021: process lists v2, memory v1, MIG; no *_v3, no clocks event reasons
- *   -DNVML_V1_ONLY  nothing but the first version of every call; their symbols are really absent
+ *   -DNVML_V1_ONLY  only the first version of every call; the symbols of the others are absent
  */
 #ifndef NVML_V1_ONLY
 #define HAVE_V2
@@ -33,10 +33,10 @@
 
 #define NO_INSTANCE 0xFFFFFFFFU
 
-/* Which handles a call takes: most refuse MIG instances. */
+/* Which handles a call takes. Most calls refuse those of MIG instances. */
 enum handles { WHOLE_GPU, ANY_HANDLE };
 
-/* What a call is about. Only those that set a session up need none. */
+/* What a call is about. Only SETUP calls, which begin and end a session, need no session. */
 enum scope { DEVICE, SYSTEM, SETUP };
 
 struct call {
@@ -48,7 +48,7 @@ struct call {
 	const struct instance *instance; /* NULL for a handle of a whole GPU */
 };
 
-/* When it does not return NVML_SUCCESS, that is the call's answer. call_end is due in either case. */
+/* An error that these return is the call's answer. call_end is due in either case. */
 nvmlReturn_t call_begin(struct call *call, const char *name, nvmlDevice_t device, enum handles handles);
 nvmlReturn_t system_call_begin(struct call *call, const char *name);
 nvmlReturn_t setup_call_begin(struct call *call, const char *name);
@@ -65,17 +65,17 @@ nvmlReturn_t handle_resolve(const struct state *state, nvmlDevice_t device,
 int session_alive(const struct state *state);
 const struct gpu *session_gpu(const struct state *state, size_t index);
 size_t session_gpu_count(void);
-/* The index of a GPU as attached; NO_INSTANCE when it was not there then. */
+/* The index of a GPU among the attached ones; NO_INSTANCE if it is not attached. */
 unsigned int session_index(const struct gpu *gpu);
 
 /* held.c: the processes of a GPU or an instance, from the state file and from the ledger, in a
- * list that the caller frees; and what those of the ledger hold.
+ * list that the caller frees; and the bytes that the ledger's processes hold.
  */
 struct process *held_processes(const struct call *call, size_t *count);
 number ledger_bytes(const struct call *call);
 
-/* For lists: the buffer was too small, or this many entries were written. A state can make both
- * counts wrong. */
+/* The answers to a query for a list: the buffer was too small, or this many entries were written. A
+ * state can make both counts wrong. */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed);
 nvmlReturn_t answer_count(struct call *call, unsigned int *count, size_t written);
 nvmlReturn_t answer_text(char *out, unsigned int size, const char *text);

@@ -1,6 +1,6 @@
 /*
- * Event sets, which deliver the Xids that appear in the state file after a GPU was
- * registered, once to each set, in the order of their sequence numbers.
+ * Event sets. A set delivers each Xid that appears in the state file after the GPU was
+ * registered with the set, once, in the order of the sequence numbers.
  */
 #include "call.h"
 

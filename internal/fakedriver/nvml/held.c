@@ -1,6 +1,6 @@
-/* Adds what processes hold through the fake CUDA driver to the state file's processes: each is
- * in the compute list with its contexts and allocations. One that the state file names too is
- * listed once, with the sum.
+/* Adds what processes hold through the fake CUDA driver to the state file's processes. Each such
+ * process is in the compute list with its contexts and allocations. A process that the state file
+ * also names is listed once, with the sum.
  */
 #define _GNU_SOURCE
 #include "call.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state's process of this pid in this instance; NULL if it has none. */
+/* The state's process of this pid in this instance; NULL if the state has none. */
 static struct process *find(struct process *processes, size_t count, number pid, number gi, number ci)
 {
 	for (size_t i = 0; i < count; i++)
@@ -18,7 +18,7 @@ static struct process *find(struct process *processes, size_t count, number pid,
 	return NULL;
 }
 
-/* A process whose environment names MPS's pipes is a client of it. */
+/* A process whose environment names MPS's pipes is a client of MPS. */
 static int mps_client(number pid)
 {
 	char path[64], environment[1 << 16];

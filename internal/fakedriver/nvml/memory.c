@@ -5,7 +5,7 @@ struct memory {
 	number total, reserved, used, free;
 };
 
-/* The state's figures, and what processes hold through the fake CUDA driver. */
+/* The state's figures plus what processes hold through the fake CUDA driver. */
 static struct memory memory_of(const struct call *call)
 {
 	const struct gpu *gpu = call->gpu;
@@ -44,7 +44,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 }
 
 #ifdef HAVE_R510
-/* Drivers take different version fields: go-nvml sends the size with it, nvtop only 2. */
+/* Drivers take different version fields. go-nvml's field also has the struct's size, nvtop's is only 2. */
 static int version_taken(const struct state *state, unsigned int version)
 {
 	switch (state->driver.memory_v2) {

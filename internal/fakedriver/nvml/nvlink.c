@@ -1,5 +1,5 @@
-/* Links to other GPUs. Their state and counters are in the state file, but not what they lead
- * to; with MIG they are all hidden.
+/* Links to other GPUs. The state file has their state and counters, but not which device each link
+ * leads to. With MIG all links are hidden.
  */
 #include "call.h"
 
@@ -40,7 +40,7 @@ static number microseconds(void)
 	return (number)now.tv_sec * 1000000 + (number)now.tv_nsec / 1000;
 }
 
-/* The counters run as long as the clock: KiB/s times its seconds. */
+/* A throughput counter is the state's KiB/s times the seconds of the clock. */
 static number link_field(const struct gpu *gpu, unsigned int field, unsigned int link, number now)
 {
 	if (link >= links_of(gpu) || !is_up(gpu, link))
@@ -57,8 +57,8 @@ static number link_field(const struct gpu *gpu, unsigned int field, unsigned int
 	}
 }
 
-/* Answers only the fields with which monitors fill gaps, of several hundred; each other field
- * gets an error of its own. */
+/* Of several hundred fields answers only those with which monitors fill gaps. Every other field gets
+ * an error of its own. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
 {
 	struct call call;

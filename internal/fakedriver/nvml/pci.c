@@ -9,7 +9,7 @@
  * nvml.h declares all versions of the call with today's struct of 68 bytes, but
  * callers of the first two pass an older one, without the long bus id at its end
  * (nvidia-ml-py: nvmlPciInfo_v2_t, "Legacy pciInfo used for _v1 and _v2"). Nothing
- * may be written there.
+ * may be written beyond the older struct.
  */
 static const size_t legacy_size = offsetof(nvmlPciInfo_t, busId);
 

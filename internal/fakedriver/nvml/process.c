@@ -30,7 +30,7 @@ static number used_memory(const struct call *call, enum list list, const struct 
 	return process->used;
 }
 
-/* Outside MIG there are no instance IDs. */
+/* Without MIG there are no instance IDs. */
 static unsigned int instance_id(const struct call *call, number id)
 {
 	return call->gpu->mig_mode == NVML_DEVICE_MIG_ENABLE && id != ABSENT ? (unsigned int)id : NO_INSTANCE;

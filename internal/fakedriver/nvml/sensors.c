@@ -21,7 +21,7 @@ static nvmlReturn_t figure(nvmlDevice_t device, const char *name, number (*pick)
 	return answer;
 }
 
-/* Two figures that are returned together, or neither. */
+/* Returns two figures, or an error if one of them is absent. */
 static nvmlReturn_t pair(nvmlDevice_t device, const char *name, unsigned int *first, unsigned int *second,
                          number (*pick)(const struct gpu *, unsigned int))
 {

@@ -61,8 +61,8 @@ nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 #endif
 
 /*
- * Works after a reload and without a driver too: a program must be able to end its
- * old session.
+ * Shutting down works after a reload and without a driver, too: a program must be able
+ * to end its old session.
  */
 nvmlReturn_t nvmlShutdown(void)
 {

@@ -14,7 +14,7 @@ const longestName = 128
 var (
 	initials = [][]byte{[]byte("\x00cu"), []byte("\x00nccl"), []byte("\x00nv")}
 	rest     = regexp.MustCompile(`^[A-Z]\w*$`)
-	// byPrefix are the libraries that programs open, by how the names of their functions begin.
+	// byPrefix holds the libraries that programs open, by the prefix of their functions' names.
 	byPrefix = func() map[string][]string {
 		found := map[string][]string{}
 		for _, family := range families {
@@ -39,7 +39,7 @@ func readNames(file *elf.File, symbols []elf.ImportedSymbol, wanted libraries) e
 	if err != nil {
 		return fmt.Errorf("read-only data: %w", err)
 	}
-	addName(text, wanted) // the only one that no end of another stands before
+	addName(text, wanted) // the first text has no zero byte before it
 	for _, initial := range initials {
 		for left := text; ; {
 			at := bytes.Index(left, initial)
@@ -53,7 +53,7 @@ func readNames(file *elf.File, symbols []elf.ImportedSymbol, wanted libraries) e
 	return nil
 }
 
-// addName adds what text begins with, if it is the name of a function.
+// addName adds the zero-terminated name that text begins with, if it is the name of a function.
 func addName(text []byte, wanted libraries) {
 	found, _, ended := bytes.Cut(text[:min(len(text), longestName)], []byte{0})
 	if !ended {

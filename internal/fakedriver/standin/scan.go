@@ -39,7 +39,7 @@ func (l libraries) add(name, function string) {
 
 // family is one of NVIDIA's libraries.
 type family struct {
-	prefix string   // how the names of its functions begin
+	prefix string   // of its functions' names
 	opened []string // the names under which programs open it themselves, with CUDA 12 and 13
 }
 

@@ -56,7 +56,7 @@ func Make(compiler, cache string, folders ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("standin: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // after the rename there is nothing left of it
+	defer func() { _ = os.RemoveAll(work) }() // after the rename it does not exist
 	for _, name := range names {
 		if err := wanted[name].build(compiler, work); err != nil {
 			return "", err
@@ -115,8 +115,8 @@ func (l *library) source() []byte {
 	return text.Bytes()
 }
 
-// versions returns the linker's script: each symbol in the version in which it is
-// asked for. One that is asked for without a version is found in any.
+// versions returns the linker's version script, which gives each symbol the version
+// that programs ask for. A symbol that is asked for without a version is found in any.
 func (l *library) versions() []byte {
 	byVersion := map[string][]string{}
 	for name, version := range l.symbols {

@@ -12,7 +12,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// A wheel's library that was linked to NVIDIA's, with symbol versions and without.
+// The sources of three of NVIDIA's libraries, and of a wheel's library that is linked to them, with
+// symbol versions and without.
 const (
 	cublas = `int cublasCreate_v2(void **handle) { return 7; }`
 	cudnn  = `unsigned long cudnnGetVersion(void) { return 7; }`
@@ -80,7 +81,7 @@ func TestStandInsTakeThePlaceOfWhatALibraryNeeds(t *testing.T) {
 	}
 }
 
-// A convolution asks cuDNN for its engines, and each of them for the memory that it needs.
+// cudnnEngines asks cuDNN for its engines, and for the memory that each needs, as a convolution does.
 const cudnnEngines = `
 #include <stdint.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ func TestConvolutionsHaveAnEngine(t *testing.T) {
 	}
 }
 
-// XLA's libraries need none of NVIDIA's: they open them and look names up.
+// XLA's libraries are not linked to NVIDIA's: they open NVIDIA's libraries and look names up.
 const (
 	opening = `
 #include <dlfcn.h>
@@ -169,7 +170,7 @@ func TestStandInsHaveWhatALibraryLooksUp(t *testing.T) {
 	}
 }
 
-// XLA asks its assembler for its version, for the newest PTX, and for a kernel.
+// XLA asks the assembler for its version, for the newest PTX that it knows, and for a kernel.
 func TestAssembler(t *testing.T) {
 	t.Parallel()
 	needs.Tool(t, "cc")
@@ -191,7 +192,7 @@ func TestAssembler(t *testing.T) {
 		if works := test.says == ""; (err == nil) != works || (made == nil) != works || !strings.Contains(string(out), test.says) {
 			t.Errorf("PTX %s: %v, %s; the kernel: %v", test.version, err, out, made)
 		}
-		_ = os.Remove(input + ".cubin") // only the first has made it
+		_ = os.Remove(input + ".cubin") // only the first test makes it
 	}
 }
 

@@ -89,7 +89,7 @@ static struct slot *join(struct ledger *ledger)
 	return NULL;
 }
 
-/* Clears the slots of ended processes; this takes a slot's lock. */
+/* Clears the slots of ended processes, each under the slot's lock. */
 static int bury(struct ledger *ledger)
 {
 	int buried = 0;
@@ -135,7 +135,7 @@ static number count(const struct ledger *ledger, number key, number *claims)
 		const struct entry *entry = find(&ledger->contents->slot[i], key);
 		if (!entry)
 			continue;
-		/* In this order: a claim that is withdrawn is held already. */
+		/* Claims first: a claim that succeeds is added to used before it is cleared. */
 		*claims += entry->claim;
 		used += entry->used;
 	}
@@ -143,10 +143,11 @@ static number count(const struct ledger *ledger, number key, number *claims)
 }
 
 /*
- * A process publishes its claim, then reads the others', so that of two that race
- * at least one sees the other. A process that sees too much withdraws, and tries
- * again while another claim may still be withdrawn. It waits only a moment for a
- * process that was stopped in the middle of a claim.
+ * A process publishes its claim, then reads the claims of the others. So of two
+ * processes that race at least one sees the other's claim. A process that sees too
+ * much withdraws its claim, and tries again as long as another claim may still be
+ * withdrawn. It waits only a moment for a process that was stopped in the middle of
+ * a claim.
  */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity)
 {
@@ -170,7 +171,7 @@ int ledger_take(struct ledger *ledger, number key, number bytes, number capacity
 		if (attempt > 0 || !bury(ledger)) {
 			if (claims == bytes)
 				return 0;
-			/* Of two processes that race, one waits longer. */
+			/* Processes that race wait for different times. */
 			for (ptrdiff_t i = (ledger->own - ledger->contents->slot) % 16; i >= 0; i--)
 				sched_yield();
 		}

@@ -4,15 +4,15 @@
  *
  *   libcuda ── ledger_take, ledger_give ──→ $VRAMSCOPE_FAKE_STATE.ledger ←── ledger_held, ledger_list ── libnvidia-ml
  *
- * The ledger's figures are added to those of the state file: a GPU's free memory there is what
- * processes of the ledger can take.
+ * The ledger's figures are added to those of the state file. A GPU's free memory in the state
+ * file is what the ledger's processes can take.
  *
- * Every process has a slot, which only it writes, and the sum over the slots is what counts. A
- * process that is killed or stopped cannot block others: there is no lock around the ledger. A
- * process counts as alive while it has its POSIX lock on its slot's byte of the file: the kernel
- * drops that lock however the process ends, or when it becomes another program; a forked child
- * does not have it; and F_GETLK returns its holder's pid in the calling process's pid namespace.
- * Slots without a lock count for nothing.
+ * Every process has a slot, which only that process writes, and the sum over the slots is what
+ * counts. There is no lock around the ledger, so a process that is killed or stopped cannot block
+ * others. A process counts as alive while it has its POSIX lock on its slot's byte of the file.
+ * The kernel drops that lock however the process ends, and when it becomes another program. A
+ * forked child does not have the lock. F_GETLK returns the pid of the lock's holder in the pid
+ * namespace of the process that asks. Slots without a lock count for nothing.
  *
  * POSIX locks go when any descriptor of the file is closed (fcntl(2)), so
  * the descriptor is never closed, and a program must not open the file itself.
@@ -25,27 +25,27 @@
 struct ledger;
 
 struct holder {
-	number pid;  /* in this process's pid namespace; as the holder sees itself if it is not in it */
+	number pid;  /* in this process's pid namespace; if it has none there, in the holder's own */
 	number used; /* bytes */
 };
 
 /* The ledger beside the state file that the environment names, NULL if there is none. With
- * create it is made, and a failure is printed on stderr.
+ * create the ledger is made, and a failure is printed on stderr.
  */
 struct ledger *ledger_open(int create);
 
-/* What a GPU, or a MIG instance, is called in a ledger; never 0. */
+/* The key of a GPU or of a MIG instance in a ledger; never 0. */
 number ledger_key(const char *uuid);
 
-/* Takes bytes for this process if no more than capacity are then taken. 0: there is no room. Two
- * threads must not call it at once. */
+/* Takes bytes for this process if at most capacity bytes are then taken in all. Returns 0 if there
+ * is no room. Two threads must not call it at once. */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity);
 void ledger_give(struct ledger *ledger, number key, number bytes);
 
 /* Bytes that living processes hold. */
 number ledger_held(const struct ledger *ledger, number key);
 
-/* Every living process that holds something, in a list to be freed; their number. */
+/* Lists every living process that holds memory, and returns their number. The caller frees the list. */
 size_t ledger_list(const struct ledger *ledger, number key, struct holder **holders);
 
 #endif

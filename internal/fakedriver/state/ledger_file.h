@@ -9,7 +9,8 @@
 #define SLOTS 1024
 #define ENTRIES 64 /* GPUs and MIG instances that one process can hold memory of */
 
-/* Only the slot's process writes it. A claim is what it wants to take and does not hold yet. */
+/* Only the slot's process writes an entry. A claim is what the process wants to take and does not hold
+ * yet. */
 struct entry {
 	_Atomic number key, used, claim;
 };

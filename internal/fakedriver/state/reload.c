@@ -1,9 +1,9 @@
 /*
  * Returns the state of the file.
  *
- * The file is replaced by rename, so one that is open is whole. Each call
- * costs one stat, far less than a real driver's ioctl, and the file is read again
- * only after a change of its inode, time or size.
+ * The file is replaced by rename, so an open file is complete. Each call costs one
+ * stat, far less than a real driver's ioctl. The file is read again only after a
+ * change of its inode, time or size.
  */
 #include "state.h"
 

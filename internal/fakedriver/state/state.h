@@ -28,7 +28,7 @@ typedef unsigned long long number;
 
 enum fault_kind { FAULT_RETURN, FAULT_HANG, FAULT_SIZE, FAULT_COUNT };
 
-/* Something that goes wrong in a call. A call name that ends in * stands for every name that begins so. */
+/* Something that goes wrong in a call. A call name that ends in * stands for every name with that prefix. */
 struct fault {
 	char call[TEXT_SIZE];
 	enum fault_kind kind;
@@ -52,7 +52,7 @@ struct instance {
 	INSTANCE_NUMBERS(NUMBER_FIELD)
 };
 
-/* An Xid: it happens when its sequence number first shows up in the file. */
+/* An Xid occurs when its sequence number first appears in the file. */
 struct xid {
 	XID_NUMBERS(NUMBER_FIELD)
 };
@@ -87,13 +87,13 @@ struct state *state_parse(char *text, char *message, size_t message_size);
 void state_free(struct state *state);
 
 /*
- * reload.c: the state as the file has it now, or NULL when there is no file
- * or it cannot be understood (said once on stderr). Whoever acquires
- * releases; the state does not change meanwhile.
+ * reload.c: the state as the file has it now, or NULL if there is no file
+ * or it cannot be understood (reported once on stderr). The caller releases the
+ * state, which does not change until then.
  */
 const struct state *state_acquire(void);
 
-/* The same, but the file was looked at some time in this tick of the kernel's clock, 1 to 10 ms: for calls that must be fast. */
+/* For calls that must be fast: the state as the file had it in this tick of the kernel's clock (1 to 10 ms). */
 const struct state *state_acquire_recent(void);
 
 void state_release(const struct state *state);

@@ -1,4 +1,4 @@
-"""An ordinary ctypes program over both libraries: allocates, and says what its own NVML lists of it."""
+"""An ordinary ctypes program that uses both libraries: it allocates, and prints what NVML lists for it."""
 import ctypes
 import os
 import sys

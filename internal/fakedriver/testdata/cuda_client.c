@@ -1,8 +1,8 @@
 /*
- * A CUDA program for the tests: does one call for each line of standard input
- * and answers with its result code and what it gave. Pointers, streams, pools
- * and memory handles are named by numbers. The work that is more than a call
- * is in cuda_work.c.
+ * A CUDA program for the tests. For each line of standard input it makes a call
+ * and prints the result code and the call's results. Pointers, streams, pools and
+ * memory handles are named by numbers. Commands of more than one call are in
+ * cuda_work.c.
  */
 #define _GNU_SOURCE
 #include "cuda_client.h"
@@ -88,7 +88,7 @@ static void proc_address(const char *name, int version, unsigned long long flags
 	       first == second ? "" : " differs");
 }
 
-/* What a child of this process is answered; it does not end before it is waited for. */
+/* Prints what the driver answers to a forked child of this process. */
 static void fork_child(size_t size)
 {
 	int answers[2];
@@ -111,7 +111,7 @@ static void fork_child(size_t size)
 	printf("%d %d %d %d %d\n", values[0], values[1], values[2], values[3], values[4]);
 }
 
-/* Whether a command was one of these: memory. */
+/* Runs a command about memory; returns 0 if it is none. */
 static int memory_command(const char *word, int a, unsigned long long b, int c)
 {
 	CUmemAllocationProp properties = physical((int)c);
@@ -247,7 +247,7 @@ int main(void)
 		} else if (strcmp(word, "exec") == 0) {
 			printf("0\n");
 			fflush(stdout);
-			execlp("cat", "cat", (char *)NULL); /* until its input ends, as this program */
+			execlp("cat", "cat", (char *)NULL); /* like this program, cat runs until its input ends */
 			return 1;
 		} else if (!device_command(word, a, (int)b) && !memory_command(word, a, b, c) && !pool_command(word, a, b, c) &&
 		           !work_command(word, a, b, c) && !module_command(word, a)) {

@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The primary context of a device becomes current. */
+/* Makes the primary context of a device current. */
 CUresult use(int device);
-/* Whether the command was one of cuda_device.c's. */
+/* Runs a command of cuda_device.c; returns 0 if it is none. */
 int device_command(const char *word, int a, int b);
-/* Whether the command was one of cuda_module.c's. */
+/* Runs a command of cuda_module.c; returns 0 if it is none. */
 int module_command(const char *word, int a);
-/* Whether the command was one of cuda_work.c's. */
+/* Runs a command of cuda_work.c; returns 0 if it is none. */
 int work_command(const char *word, int a, unsigned long long b, int c);
 
 #endif

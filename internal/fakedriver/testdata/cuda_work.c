@@ -1,4 +1,4 @@
-/* More than one call at a time: filling a GPU, random work that is checked, threads, and how long calls take. */
+/* Commands of more than one call: filling a GPU, random work that is checked, threads, and how long calls take. */
 #define _GNU_SOURCE
 #include "cuda_client.h"
 
@@ -44,7 +44,7 @@ static int overlap(const struct range *ranges, const struct range *made)
 	return 0;
 }
 
-/* Allocates and frees at random, and looks that no two live allocations touch and all of each can be used. */
+/* Allocates and frees at random. Checks that live allocations do not overlap, and that all of each can be used. */
 static void *soak(void *argument)
 {
 	struct work *work = argument;
@@ -113,7 +113,7 @@ static void soak_threads(int count, unsigned long long operations, int seed)
 	printf("%s\n", wrong ? wrong : "0");
 }
 
-/* "fill 0 SIZE": until there is no room, and what was said then. */
+/* "fill 0 SIZE": allocates until there is no room; prints the last result code and the number of allocations. */
 static void fill(size_t size)
 {
 	int count = 0;
@@ -125,9 +125,10 @@ static void fill(size_t size)
 }
 
 /*
- * "alone OPERATIONS SIZE": there is room for one such allocation, so whoever
- * has it is alone. All who try count themselves in and out in a file that
- * they share. Answers how often it was had.
+ * "alone OPERATIONS SIZE": the GPU has room for one such allocation, so the process
+ * that has it is alone. Processes with the allocation count themselves in and out
+ * in a file that they share. Prints how many others were inside, and how often this
+ * process had the allocation.
  */
 static void alone(int operations, size_t size)
 {
@@ -153,7 +154,7 @@ static void alone(int operations, size_t size)
 	printf("%d %d\n", others, had);
 }
 
-/* "churn SEED OPERATIONS": random work that ends with something held; how many bytes. */
+/* "churn SEED OPERATIONS": random work that ends with some memory held; prints how many bytes. */
 static void churn(int seed, unsigned long long operations)
 {
 	CUdeviceptr pointers[32] = { 0 };
@@ -180,7 +181,7 @@ static double nanoseconds(void)
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* "measure 0 COUNT": nanoseconds for a pair of allocating and freeing: pages, a part of a page, from a pool. */
+/* "measure 0 COUNT": prints the nanoseconds that allocating and freeing take: pages, a part of a page, from a pool. */
 static void measure(int count)
 {
 	CUdeviceptr pointer;

@@ -1,7 +1,7 @@
 /*
- * A program that links libcudart, for the tests: does one call for each line of
- * standard input and answers with its result code and what it gave. Pointers
- * and streams are named by numbers.
+ * A program that links libcudart, for the tests. For each line of standard input
+ * it makes a call and prints the result code and the call's results. Pointers and
+ * streams are named by numbers.
  */
 #include "api.h"
 
@@ -38,7 +38,7 @@ static void attributes(const void *pointer)
 	printf("%d %d %d %d %d\n", answer, (int)a.type, a.device, a.devicePointer == pointer, a.hostPointer == pointer);
 }
 
-/* As nvcc compiles kernel<<<grid, block, 0, stream>>>(). */
+/* Does what nvcc compiles kernel<<<grid, block, 0, stream>>>() to. */
 static void kernel(unsigned int threads, cudaStream_t stream)
 {
 	dim3 grid = { 2, 1, 1 }, block = { threads, 1, 1 };

@@ -1,6 +1,6 @@
 /*
- * What cuda_runtime_api.h of the wheel nvidia-cuda-runtime includes, and the
- * wheel lacks: marks that mean nothing to a C compiler.
+ * The wheel nvidia-cuda-runtime lacks this header, which its cuda_runtime_api.h
+ * includes. Its macros mean nothing to a C compiler.
  */
 #define __host__
 #define __device__
