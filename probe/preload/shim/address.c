@@ -43,13 +43,13 @@ unsigned long long process_start(void)
 	return start_of("/proc/self/stat");
 }
 
-/* 0: there is none. */
+/* 0: there is no such file. */
 static int file_info(int directory, const char *name, struct stat *info)
 {
-	return syscall(SYS_newfstatat, directory, name, info, AT_SYMLINK_NOFOLLOW) == 0; /* as descriptor_info */
+	return syscall(SYS_newfstatat, directory, name, info, AT_SYMLINK_NOFOLLOW) == 0; /* a system call, as in descriptor_info */
 }
 
-/* A descriptor of a safe parent directory; -1: it is not safe. */
+/* A descriptor of a parent directory; -1: it cannot be opened, or is not safe. */
 static int open_parent(const char *path)
 {
 	struct stat info;
@@ -142,7 +142,7 @@ static int listen_at(int directory, const char *name)
 		return -1;
 	reach(&address, directory, name);
 	int bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
-	/* The name is this process's: another probe has it, or the program before an exec had. */
+	/* The name is this process's: another probe has taken it, or the program before an exec had. */
 	if (!bound && errno == EADDRINUSE) {
 		if (!is_dead(directory, name))
 			failed = SERVED;
@@ -185,7 +185,8 @@ void address_environment(struct address *address)
 	snprintf(address->runtime, sizeof address->runtime, "%s", usable ? runtime : "");
 }
 
-/* Completes a prefix to the name of a directory in /tmp that only this user can open. */
+/* Completes a prefix to the name of a directory in /tmp that only this user can open, and makes
+ * one if there is none. */
 static int complete(char *name, size_t size)
 {
 	size_t length = strlen(name);
@@ -246,7 +247,7 @@ int address_is_valid(const struct address *address)
 	int directory = open_valid(address);
 	if (directory >= 0)
 		close(directory);
-	/* Without a free descriptor the check is impossible: assume that it is. */
+	/* Without a free descriptor the check is impossible: the address counts as valid. */
 	return directory >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 

@@ -3,8 +3,8 @@
  * numbers and prototypes as in
  * https://docs.nvidia.com/cuda/cuda-driver-api/.
  *
- * With -DREAL_CUDA_HEADER it is NVIDIA's cuda.h: a test compiles everything with
- * it, so that the compiler checks every prototype.
+ * With -DREAL_CUDA_HEADER NVIDIA's cuda.h is included instead. A test compiles
+ * everything that way, so that the compiler checks every prototype.
  */
 #ifndef VRAMSCOPE_PRELOAD_API_H
 #define VRAMSCOPE_PRELOAD_API_H

@@ -26,7 +26,7 @@ static char places[PLACES][sizeof((struct sockaddr_un *)0)->sun_path];
 void ask_prepare(const char *runtime)
 {
 	unsigned int user = geteuid();
-	/* As daemon/socket/place.go has it; a path that does not fit is no daemon's. */
+	/* The places of daemon/socket/place.go. A path that does not fit is no daemon's. */
 	size_t size = sizeof places[0];
 	snprintf(places[0], size, "/run/vramscope/daemon.sock");
 	if (*runtime && snprintf(places[1], size, "%s/vramscope/daemon.sock", runtime) >= (int)size)
@@ -69,7 +69,7 @@ static int reach(struct rescue *rescue, const char *place)
 
 static int transmit(const struct rescue *rescue, const char *line, int length)
 {
-	/* A new connection's buffer has room for it. */
+	/* A new connection's buffer has room for the line. */
 	return descriptor_is(&rescue->daemon) &&
 	       syscall(SYS_sendto, rescue->daemon.number, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0) == length;
 }
@@ -117,7 +117,7 @@ static int ask_all(struct rescue *rescue, const char *uuid)
 	char line[256];
 	int length = snprintf(line, sizeof line, "{\"id\":1,\"cmd\":\"rescue\",\"gpu\":\"%s\",\"bytes\":%llu}\n", uuid,
 	                      (unsigned long long)rescue->bytes);
-	/* Root's may have no guard that acts, or one for root's processes only. */
+	/* Root's daemon may have no guard that acts, or a guard for root's processes only. */
 	for (int i = 0; i < PLACES && left(rescue) > 0; i++) {
 		if (!reach(rescue, places[i]))
 			continue;
@@ -134,6 +134,6 @@ int ask_daemon(struct rescue *rescue, const char *uuid)
 		return 1;
 	if (rescue->bytes == rescue->size)
 		return 0;
-	rescue->bytes = rescue->size; /* more than that was a guess */
+	rescue->bytes = rescue->size; /* the larger amount was a guess */
 	return ask_all(rescue, uuid);
 }

@@ -1,5 +1,5 @@
-/* Streams that are being captured into graphs. No flush runs meanwhile, and memory allocated in
- * a captured stream belongs to the graph.
+/* Streams that are being captured into graphs. Meanwhile a flush frees nothing more, and memory
+ * allocated in a captured stream belongs to the graph.
  */
 #include "shim.h"
 

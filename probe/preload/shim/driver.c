@@ -1,7 +1,6 @@
 /*
- * The CUDA calls of this library's own threads: attributes and trims, which need
- * and make no context. At exit, before the driver shuts down, driver_enter
- * fails.
+ * The CUDA calls by which this library's own threads read figures. They need and
+ * make no context. At exit, before the driver shuts down, driver_enter fails.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -41,7 +40,7 @@ void driver_close(void)
 	lock_take(&driver.lock);
 	__atomic_store_n(&driver.closed, 1, __ATOMIC_SEQ_CST);
 	lock_give(&driver.lock);
-	/* A user that hangs in the driver does not delay exit for longer. */
+	/* A thread that hangs in the driver delays the exit by CLOSE_TIME at most. */
 	while ((inside = __atomic_load_n(&driver.inside, __ATOMIC_SEQ_CST)) > 0 && waited < CLOSE_TIME) {
 		futex_wait(&driver.inside, inside, CLOSE_TIME - waited);
 		waited = milliseconds() - began;

@@ -1,6 +1,6 @@
 /*
- * A forked child has none of its parent's GPU memory (CUDA does not survive a
- * fork) and threads, and must not answer for it. If the child uses a GPU itself,
+ * A forked child has neither its parent's GPU memory (CUDA does not survive a fork)
+ * nor its threads, and must not answer for the parent. If the child uses a GPU itself,
  * serving starts again. An exec closes all descriptors and needs nothing else.
  */
 #include "fork.h"
@@ -8,7 +8,7 @@
 
 void reset_after_fork(void)
 {
-	/* In a signal handler that interrupted a locked section, which continues afterwards. */
+	/* A signal handler has forked in the middle of a locked section, which continues afterwards. */
 	if (own_locks)
 		return;
 	serve_reset();

@@ -4,14 +4,14 @@
  * unwind information (.eh_frame) shows the way to it:
  *
  *   return address ── rules[] ──→ where its frame ends: the next return address is there
- *                        ↑ once for each: _dl_find_object, .eh_frame_hdr, the instructions up to the address
+ *                        ↑ once for each address: _dl_find_object, .eh_frame_hdr, the instructions up to it
  *
  * No unwinder is called: the system's unwinders take locks and memory. Only active frames are
  * read. The search ends at the first frame outside the runtime, or at one that is not
  * understood; then that frame's library is the answer.
  *
  * Sources: https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/ehframechpt.html
- * and section 6.4 of DWARF 5. On arm64, and before glibc 2.35, the caller is the runtime.
+ * and section 6.4 of DWARF 5. On arm64, and before glibc 2.35, the answer is the runtime.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -29,9 +29,9 @@ enum {
 };
 
 /*
- * One number each, so that it is written at once: the address in 48 bits, the size
- * of the frame / 8 in 12, the slot below its end that has the caller's rbp in 3 (0:
- * rbp is unchanged, 1: this is the last frame), and whether rbp is its base in 1.
+ * A rule is one number, so that it is written at once. It has 48 bits for the address, 12 for
+ * the size of the frame / 8, 3 for the slot below the frame's end with the caller's rbp (0: rbp is
+ * unchanged, 1: this is the last frame), and 1 for whether rbp is the frame's base.
  */
 static uint64_t rules[RULES];
 enum { LAST = 1 << 1 };
@@ -155,7 +155,7 @@ static int follow(struct reader *code, uint64_t from, uint64_t address, uint64_t
 	return !code->bad;
 }
 
-/* What is common to several functions: the rest is its instructions. 0: unusual. */
+/* Reads a record that several functions share (a CIE), up to its instructions. 0: it is unusual. */
 static int read_common(struct reader *common, uint64_t *unit)
 {
 	char letters[8] = { 0 };
@@ -244,7 +244,7 @@ static uint64_t make_rule(uint64_t pc)
 	struct found_object object = { 0 };
 	struct row row = { 0 };
 	uint64_t rule = pc << 16 | LAST;
-	/* The address before: a call may be the last instruction of its function. */
+	/* The address before pc is looked up: a call may be the last instruction of its function. */
 	if (!find || find((void *)(uintptr_t)(pc - 1), &object) != 0 || !is_runtime(object.map))
 		return rule;
 	if (!read_row(&object, pc - 1, &row) || (row.base != RSP && row.base != RBP) || row.size % 8 || row.size < 16 ||
@@ -272,7 +272,7 @@ uint64_t frame_caller(struct frame frame)
 		if (slot == 1)
 			break;
 		uint64_t end = (rule & 1 ? frame.fp : frame.end) + size;
-		/* rbp may be no frame's base: then it leads anywhere. */
+		/* rbp may hold anything if it is no frame's base. */
 		if (end - frame.end < 8 || end - frame.end > LARGEST_FRAME || end % 8)
 			break;
 		if (slot)

@@ -29,7 +29,7 @@ static struct shard *shard_of(struct ledger *ledger, uint64_t address)
 	return &ledger->shards[table_hash(address) >> 60];
 }
 
-/* Without the lock: of a table that is just being replaced another address is fetched, in vain. */
+/* Without the lock: if the table is being replaced, the wrong address is fetched, which is harmless. */
 __attribute__((no_sanitize("thread"))) void ledger_expect(struct ledger *ledger, uint64_t address)
 {
 	const volatile struct table *table = &shard_of(ledger, address)->table;
@@ -126,7 +126,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 		struct shard *shard = &ledger->shards[i];
 		stats_lock(&shard->lock);
 		struct table kept = { 0 };
-		/* Copied to a new table: removal would move entries to where the loop has already been. */
+		/* The rest is copied to a new table: a removal would move entries to where the loop has been. */
 		int moved = has_any(&shard->table, picks, argument) && table_resize(&kept, WIDTH, shard->table.capacity);
 		for (size_t at = 0; moved && at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);

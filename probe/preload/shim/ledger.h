@@ -15,7 +15,7 @@
 enum {
 	DEVICES = 64,
 	NOWHERE = DEVICES, /* device unknown, so far */
-	SHARDS = 16, /* few enough that the tables of 200,000 allocations are huge pages: pages.c */
+	SHARDS = 16, /* few enough that the tables of 200,000 allocations are in huge pages: pages.c */
 };
 
 enum kind {

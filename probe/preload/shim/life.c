@@ -18,7 +18,7 @@
 
 enum { STACK = 512 << 10, PARKED_TIME = 5000 };
 
-/* What atexit and pthread_atfork call; these are not in libc.so.6. Weak: absent in musl. */
+/* atexit and pthread_atfork, which are not in libc.so.6, call these. The weak one is absent in musl. */
 extern int __cxa_atexit(void (*handler)(void *argument), void *argument, void *library);
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 

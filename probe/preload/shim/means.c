@@ -1,12 +1,12 @@
 /*
  * Whether a program's own means are used up when the driver refuses it memory. Only
- * then does it ask for others':
+ * then does the program ask for other processes' memory:
  *
- *   PyTorch          frees what it caches, and tries the same size again: the second time
- *   JAX, TensorFlow  try smaller sizes, and then all of them again: the smallest, the second
- *                    time. They do not try again where they got less than they wanted.
- *   pools            the first time: the driver has used what the pool had before it refuses
- *   no cache at all  the first time
+ *   PyTorch          at the second refusal of a size: after the first it has freed what it caches
+ *   JAX, TensorFlow  at the second refusal of the smallest size: they try smaller sizes, then all
+ *                    of them again. They do not try again where they got less than they wanted.
+ *   pools            at the first refusal: the driver has used what the pool had before
+ *   no cache at all  at the first refusal
  */
 #define _GNU_SOURCE
 #include "rescue.h"
@@ -39,7 +39,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *found)
 	} known[] = {
 		{ "libc10_cuda", CACHES }, { "libtensorflow", CACHES }, { "xla_cuda", CACHES },
 		{ "python", CACHES }, /* whatever its program uses */
-		{ "librmm", CACHES | SPILLS }, /* a failure of a pool's may have it spill to the host */
+		{ "librmm", CACHES | SPILLS }, /* after a failure in a pool it may spill to the host */
 	};
 	const char *name = object->dlpi_name && *object->dlpi_name ? object->dlpi_name : program_invocation_short_name;
 	(void)size;
@@ -60,7 +60,7 @@ int means_used_up(int device, uint64_t size, enum api api)
 {
 	int has = __atomic_load_n(&libraries, __ATOMIC_RELAXED), uses_pools = __atomic_load_n(&pooled, __ATOMIC_RELAXED);
 	if (api == API_ALLOC_FROM_POOL && !uses_pools)
-		return 0; /* into a pool of the program's own: a preallocation, which it can do without */
+		return 0; /* a preallocation in the program's own pool, which the program can do without */
 	if (api == API_ALLOC_ASYNC || api == API_ALLOC_FROM_POOL)
 		return !(has & SPILLS) || failure_repeated((uint8_t)device, size);
 	return (!(has & CACHES) && !uses_pools) || failure_repeated((uint8_t)device, size);

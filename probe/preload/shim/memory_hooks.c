@@ -1,7 +1,7 @@
 /*
  * Allocations with an address. A free removes the entry before the real call,
- * since another thread may get the address before that returns, and restores it
- * if the call fails.
+ * because another thread may get the address before the call returns. If the call
+ * fails, the entry is restored.
  */
 #include "hooks.h"
 #include "rescue.h"

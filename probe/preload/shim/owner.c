@@ -1,6 +1,6 @@
 /*
- * The interface to another probe in the same process, the Python agent: it serves,
- * and reports the native allocations from here. It finds these by name.
+ * The interface to the Python probe in the same process. That probe serves, and also
+ * reports the native allocations that this library counts. It finds these by name:
  *
  *   vramscope_preload_yield()            → this library stops serving
  *   vramscope_preload_report(text, size) → the length of {"time_ns":…,"devices":[…]}, -1: does not fit

@@ -11,7 +11,7 @@ enum { HELD_AT_ONCE = 2 }; /* by the serving and the flushing thread */
 
 static struct {
 	struct lock lock;
-	int releases; /* counted; what waits for a pool waits for this to change */
+	int releases; /* counted; a thread that waits for a pool waits for a change of this */
 	struct pool list[POOLS];
 	uint64_t current[DEVICES]; /* 0: the default one */
 	uint64_t held[HELD_AT_ONCE];

@@ -32,8 +32,8 @@ enum {
 	SECOND = 1000,
 	/* A rescue older than this was left by longjmp, or its second call hangs. */
 	ABANDONED = 10 * 1000,
-	/* The pieces of which a library puts memory together: those of PyTorch's expandable segments
-	 * have 20 MiB. */
+	/* The largest piece, if a library puts memory together from pieces: those of PyTorch's
+	 * expandable segments have 20 MiB. */
 	PIECE = 32 << 20,
 };
 
@@ -43,7 +43,7 @@ static struct {
 	uint64_t under_way;                /* since when; 0: none is */
 	uint64_t closed_until;             /* no rescue before this time: the last one freed too little */
 	uint64_t begun[MOST_A_MINUTE];     /* a ring */
-	unsigned int next;                 /* the next place in it */
+	unsigned int next;                 /* the next place in begun */
 	/* The newest rescue of a piece that succeeded. Accessed atomically. */
 	struct {
 		uint64_t size, asked, time;
@@ -89,7 +89,7 @@ void rescue_prepare(void)
 	means_prepare();
 	for (int device = 0; device < DEVICES; device++)
 		if (device_in_use(device))
-			(void)gpu_of(device); /* remembers it; if it cannot, the next call does */
+			(void)gpu_of(device); /* remembers the device's UUID; a later call tries again if this fails */
 }
 
 /* One rescue at a time, and MOST_A_MINUTE a minute. */
@@ -109,8 +109,8 @@ static int admitted(uint64_t now)
 	return 1;
 }
 
-/* What was asked for before, if the program continues piece by piece: how much it needs in all
- * is not known. Otherwise 0. */
+/* Returns what the rescue before asked for, if the program continues piece by piece, so that it is
+ * not known how much it needs in all. Otherwise 0. */
 static uint64_t asked_before(int device, uint64_t size, uint64_t now)
 {
 	if (size != __atomic_load_n(&rescues.piece.size, __ATOMIC_RELAXED) ||

@@ -16,7 +16,7 @@ struct rescue {
  * what neighbours cache, for at most RESCUE_TIME. If it returns true, rescue_end must follow.
  */
 int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size, enum api api);
-/* Takes the second answer. */
+/* Takes the answer of the second try. */
 CUresult rescue_end(struct rescue *rescue, CUresult answer);
 
 void rescue_open(const char *runtime); /* the directory of this user's sockets, or "" */
@@ -36,7 +36,7 @@ void ask_tell(const struct rescue *rescue, const char *line, int length);
 /* means.c: whether a refused program can help itself no more. */
 int means_used_up(int device, uint64_t size, enum api api);
 void means_pooled(void);  /* the program uses memory pools, which may cache */
-void means_prepare(void); /* what libraries it has, of which it can only be asked on a thread of ours */
+void means_prepare(void); /* looks for the program's libraries, only on a thread of ours */
 void means_reset(void);
 
 #endif

@@ -134,7 +134,7 @@ static void accept_monitors(void)
 	}
 }
 
-/* Listens, again if the socket's name no longer leads here. */
+/* Begins to listen, and does so again if the socket's name no longer leads here. */
 static void check_socket(void)
 {
 	uint64_t now = milliseconds();
@@ -152,7 +152,7 @@ static void check_socket(void)
 	server.bound = address_bind(&server.address);
 }
 
-/* Fills in what to wait for, and returns for how long. */
+/* Fills in what to wait for, and returns for how many milliseconds at most. */
 static int wish(struct pollfd wanted[MONITORS + 2])
 {
 	int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
@@ -185,7 +185,7 @@ static void attend(const struct pollfd wanted[MONITORS + 2], int ready)
 	}
 }
 
-/* What there is to do under the lock; returns for how long to wait then. */
+/* Does what there is to do under the lock. Returns as wish. */
 static int work(struct pollfd wanted[MONITORS + 2], int ready)
 {
 	attend(wanted, ready);
@@ -218,7 +218,7 @@ void *serve_run(void *unused)
 			park(1 + server.flushing);
 		if (program == SEALED || program == ENDED) {
 			end_program(&server.main_thread);
-			return NULL; /* which calls exit */
+			return NULL; /* the return of the last thread calls exit */
 		}
 		ready = program == RUNNING ? poll(wanted, MONITORS + 2, most) : -1;
 		if (ready < 0)

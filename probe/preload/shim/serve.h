@@ -131,7 +131,8 @@ enum program {
 };
 /* Under server_loop. */
 enum program program_now(const struct main_thread *thread, int own_threads);
-/* Whether the main thread has more filters now, or what it has is not known. For one thread at a time, without a lock. */
+/* Whether the main thread has more filters than the process may have, or their number is unknown. For one thread at a
+ * time, without a lock. */
 int sealed(const struct main_thread *thread);
 /* In the last thread: ends the program as its main thread has ended, or returns if that called pthread_exit. */
 void end_program(const struct main_thread *thread);

@@ -9,10 +9,10 @@
  *                                                              ↓
  *   monitor ── socket ── serve.c ── answer.c ── report.c, flush.c ──→ libcuda: attributes, trims
  *
- * Rules: a hook makes no CUDA call but the program's own; no lock of ours is
- * held across a CUDA call; errno stays as the real call left it; in a program
- * that uses no GPU nothing happens: the first hook that sees a context or an
- * allocation starts the serving thread.
+ * Rules: A hook makes no CUDA call but the program's own. No lock that a hook
+ * takes is held across a CUDA call. errno stays as the real call left it. In a
+ * program that uses no GPU no thread is started: the first hook that sees a
+ * context or an allocation starts the serving thread.
  */
 #ifndef VRAMSCOPE_PRELOAD_SHIM_H
 #define VRAMSCOPE_PRELOAD_SHIM_H
@@ -51,15 +51,15 @@ void failures_reset(void);
 struct frame {
 	uint64_t pc, end, fp;
 };
-uint64_t frame_caller(struct frame frame); /* an address in the code that called, past the runtime's */
-int frames_prepare(void); /* not in an allocation: it takes the loader's lock. 0: dlerror has a message of ours */
+uint64_t frame_caller(struct frame frame); /* an address in the code that called, beyond NVIDIA's runtime */
+int frames_prepare(void); /* not to be called in an allocation: it takes the loader's lock. 0: dlerror has a message of ours */
 
 /* contexts.c: context 0 is unknown. */
 struct place {
 	uint16_t context, epoch;
 	uint8_t device;
 };
-struct place place_now(void); /* the current one of this thread */
+struct place place_now(void); /* of this thread's current context */
 void context_made(CUcontext handle, CUdevice device);
 void context_retained(CUcontext handle, CUdevice device);
 void context_push(CUcontext handle);

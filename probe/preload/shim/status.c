@@ -5,10 +5,10 @@
  * A filter may kill the process for a system call that its program never makes. So nothing is
  * started in a process with more filters than the command was started under (docs/protocol.md).
  * A filter may also be added later, and reach our threads if it is for all threads
- * (SECCOMP_FILTER_FLAG_TSYNC). So they read the main thread's status after each wait, and wait
- * forever if there are more filters. That single call, pread64, uses a descriptor opened before.
- * By now it may be the program's own file; pread64 neither moves the file's position nor takes
- * anything from it.
+ * (SECCOMP_FILTER_FLAG_TSYNC). So our threads read the main thread's status after each wait, and
+ * wait forever if there are more filters. The reading takes only pread64, on a descriptor that was
+ * opened before. Meanwhile the descriptor may have become the program's own file; pread64 neither
+ * moves the file's position nor takes anything from it.
  *
  * A program whose main thread has called pthread_exit or SYS_exit ends with its last
  * thread, which must not be ours. Its exit status is that of its last thread since
@@ -24,14 +24,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The status file, whose list of groups may be long, or stat. */
+/* A status file, whose list of groups may be long, or a stat file. */
 typedef char contents[64 << 10];
 static contents common; /* guarded by server_loop */
 
 /* The filters that the process may have; -1: as many as process 1. */
 static int expected;
 
-/* Calls past other preloaded libraries: sanitizers' are not ready in a constructor. */
+/* Bypasses the wrappers of other preloaded libraries: those of sanitizers are not ready in a constructor. */
 static int open_file(const char *path)
 {
 	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +58,7 @@ static void read_file(int file, contents text)
 	text[used] = 0;
 }
 
-/* Strict mode is more than any number of filters. Linux before 5.9 does not count them. */
+/* Strict mode counts as more than any number of filters. Linux before 5.9 does not count filters. */
 static int filters(const char *text)
 {
 	int mode = number(text, "\nSeccomp:\t"), count = number(text, "\nSeccomp_filters:\t");
@@ -77,7 +77,7 @@ static int filters_of(const char *path)
 	return count;
 }
 
-/* Before the program's own code, which may add filters. The files cost 50 µs to read: process 1's is read when it is needed. */
+/* Runs before the program's own code, which may add filters. A file takes 50 µs to read, so process 1's is read only when it is needed. */
 __attribute__((constructor)) static void expect_filters(void)
 {
 	const char *given = getenv("VRAMSCOPE_SECCOMP_FILTERS");
@@ -140,7 +140,7 @@ void end_program(const struct main_thread *thread)
 	sigset_t all;
 	if (number) {
 		/* A filter, or strict mode, has killed only the main thread, since that was not the last
-		 * one. */
+		 * thread. */
 		sigfillset(&all);
 		(void)signal(number, SIG_DFL);
 		(void)sigprocmask(SIG_UNBLOCK, &all, NULL);

@@ -8,8 +8,8 @@ static CUresult begun(CUresult answer, CUstream stream, int outer)
 	return answer;
 }
 
-/* An invalidated capture has ended, too. The error codes of one are adjacent; the one for the
- * wrong thread is not among them. */
+/* An invalidated capture has ended, too. The error codes for that are adjacent, and the code for
+ * the wrong thread is not among them. */
 static CUresult ended(CUresult answer, CUstream stream, int outer)
 {
 	int spoilt = answer >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && answer <= CUDA_ERROR_CAPTURED_EVENT;
