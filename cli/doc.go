@@ -1,5 +1,5 @@
 // Package cli is the command line: the root, the list of commands, help, completion
-// and the man page. Each command is in a room below, named for what it is about:
+// and the man page. Each command is in a package below, named for what it is about:
 //
 //	monitor/   the live screen
 //	present/   this box now: once, stream, headroom, advise
@@ -12,7 +12,7 @@
 //	boxes/     fleet, fleet once, fleet headroom
 //	trial/     demo, demo rescue, demo lease, probe
 //
-// and stands on what all share:
+// The commands use these packages:
 //
 //	config: defaults ← configuration file ← flags ─→ settings
 //	settings ─→ sources (driver or simulator, /proc, probes) ─→ sampler ─┬→ ui           vramscope

@@ -47,7 +47,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	id := p.ID.Process
 	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.screen(), p.ID, uv.Environ(m.options.Environ).Getenv("HOME"), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
-		return changed, nil // the window is too small to be asked in
+		return changed, nil // the window is too small for the question
 	}
 	return changed, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), examineTimeout)

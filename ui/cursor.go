@@ -93,9 +93,9 @@ func (m *model) atCursor() *snapshot.Process {
 	return m.st.shown.AnyRow(m.st.Cursor.ID)
 }
 
-// needCursor returns atCursor for a key that needs a process. If there is no cursor, it puts it on
+// needCursor returns atCursor for a key that needs a process. If there is no cursor, it first puts the cursor on
 // the process whose detail is shown beside the graph, or else on the first row. If no process is
-// listed it says so.
+// listed, a message says so.
 func (m *model) needCursor() *snapshot.Process {
 	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
 		at := 0

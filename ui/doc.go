@@ -3,11 +3,11 @@
 //	key, mouse, resize ─→ Update ─→ state
 //	Snapshot (newest) ──→ Update ─→ state.live        frame(state) ─→ lines ─→ View
 //
-// The terminal gets what of the frame differs, when it differs (ui/terminal). Panels are values
+// The terminal gets only the changes of the frame (ui/terminal). Panels are values
 // with Render(width, height). The layout is computed once per resize, the styles once per theme.
 // Update does no IO and View changes nothing: what takes time runs in a tea.Cmd, and what acts on
-// processes goes through Actions, which cli binds. The rooms (gpus, table, graph, gpupage, detail,
-// segments, dialog, terminal) draw with cell and keys and do not know ui.
+// processes goes through Actions, which cli binds. The packages below (gpus, table, graph, gpupage,
+// detail, segments, dialog, terminal) draw with cell and keys and do not import ui.
 //
 // Start reading at state.go, then update.go and screen.go.
 package ui

@@ -87,7 +87,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 	}
 	ctx, stop := command.UntilSignal(ctx) // a signal ends the wait for the probe
 	defer stop()
-	// It examines the process again: much may have happened since the question.
+	// Run examines the process again, because much may have happened since the question.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})
 	if err != nil {
 		return attachFailure(&plan, err)
@@ -131,7 +131,7 @@ func planText(p *command.Program, table *process.Table, plan *attach.Plan) strin
 	return b.String()
 }
 
-// attachFailure words why there is no probe, several reasons on a line each.
+// attachFailure says why there is no probe. If there are several reasons, each is on a line of its own.
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {

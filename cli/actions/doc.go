@@ -1,7 +1,7 @@
-// Package actions defines the commands that act on one process: flush and attach, which ask first;
-// snapshot, which makes a process write where its memory lies and which lines allocate it; holds
-// and summary, which ask what holds that memory. Package action decides what is done, refused and
-// logged.
+// Package actions defines the commands that act on one process. flush, resume and attach ask first;
+// snapshot makes a process write where its memory lies and which lines allocate it; holds asks what
+// holds that memory; summary prints PyTorch's own summary of it; what-if replays its allocations.
+// Package action decides what is done, refused and logged.
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
 //

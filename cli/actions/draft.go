@@ -20,7 +20,7 @@ type draft struct {
 	force  bool   // it may replace a file
 }
 
-// newDraft makes a private file beside the target. It refuses one that it could not replace.
+// newDraft makes a private file beside the target. It refuses a target that finish could not replace.
 func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
@@ -54,7 +54,7 @@ func (d *draft) free() error {
 	return nil
 }
 
-// finish names the file, or copies it to standard output. It replaces no newer file.
+// finish names the file, or copies it to standard output. Without force it replaces no file that has appeared meanwhile.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
 		_, err := d.file.Seek(0, io.SeekStart)

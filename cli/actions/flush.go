@@ -32,7 +32,7 @@ type flushFlags struct {
 	dryRun bool
 	yes    bool
 	format string
-	hold   time.Duration // for which a lease holds a sleeping server's room
+	hold   time.Duration // how long a lease holds a sleeping server's room
 }
 
 func Flush(p *command.Program) *cobra.Command {
@@ -132,7 +132,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if target == nil && asksServer && src.Servers != nil {
 		below := src.Servers.Below(pid)
 		if at := slices.IndexFunc(before.Rows, func(row snapshot.Process) bool { return below[row.ID.Process.Key()] }); at >= 0 {
-			target = &before.Rows[at] // of a server that has its models in other processes
+			target = &before.Rows[at] // a process of a server that has its models in other processes
 		}
 	}
 	if target == nil {
@@ -251,13 +251,13 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set, asksSer
 	}
 }
 
-// logRefusal logs that a command did nothing to a pid that has no process, or one on no GPU, and
+// logRefusal logs that a command did nothing, because the pid has no process or its process is on no GPU, and
 // returns the reason.
 func logRefusal(log *action.Log, table *process.Table, name string, pid int, why error) error {
 	if log == nil {
 		return why
 	}
-	_ = log.Refuse(entryOf(table, name, name, pid), &process.Refusal{Reason: strings.TrimPrefix(why.Error(), "refused: ")}) // refused it is, logged or not
+	_ = log.Refuse(entryOf(table, name, name, pid), &process.Refusal{Reason: strings.TrimPrefix(why.Error(), "refused: ")}) // the command is refused, whether that is logged or not
 	return why
 }
 

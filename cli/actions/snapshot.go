@@ -88,7 +88,7 @@ vramscope snapshot --record, and asks first, unless --yes is given.`
   vramscope record 2963112 --for 30s --format pprof -o job.pb.gz`
 	record := cmd.Flags().Lookup("record")
 	record.Hidden = true
-	_ = record.Value.Set("true") // a flag of true and false takes it
+	_ = record.Value.Set("true") // a Boolean flag accepts true
 	return cmd
 }
 
@@ -222,7 +222,7 @@ func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format pr
 	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
 }
 
-// writeMap writes a map that has been read and checked, unless reading or checking failed.
+// writeMap writes a map of segments that was read and checked. failed is why that was not possible, and is returned.
 func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draft) error {
 	if failed != nil {
 		return failed
@@ -239,7 +239,7 @@ func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draf
 	return nil
 }
 
-// probeFailure returns in words why a probe did not do what it was asked to do.
+// probeFailure says why a probe did not do what it was asked to do.
 func probeFailure(err error, pid int, what string) error {
 	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)

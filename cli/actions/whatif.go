@@ -101,7 +101,7 @@ func (f *whatIf) run(ctx context.Context, p *command.Program, source string) err
 	return p.PrintAs(f.format, doc, render.WhatIf(&doc, render.SignsFor(p.ASCII(src.Settings))))
 }
 
-// open reads a snapshot, of a file or a process, and finds the PyTorch to replay it.
+// open reads the snapshot from a file or a process, and finds the PyTorch to replay it.
 func (f *whatIf) open(ctx context.Context, src *sources.Set, source string) (snapshot []byte, python *whatif.Python, err error) {
 	pid, notNumber := strconv.Atoi(source)
 	if notNumber == nil && src.Table == nil {

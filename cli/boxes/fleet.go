@@ -94,7 +94,7 @@ func (f *fleetFlags) addHosts(value string) error {
 	return nil
 }
 
-// addBoxes adds --boxes to a command that writes lines.
+// addBoxes adds --boxes and --view to a command that writes lines.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
@@ -232,7 +232,7 @@ func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *conf
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		defer panics.To(fail, "fleet") // the screen must be restored first
+		defer panics.To(fail, "fleet") // a panic must not leave the screen unrestored
 		box.Run(ctx)
 	})
 	defer func() { fail(nil); running.Wait() }()
@@ -266,8 +266,8 @@ func demoBoxes() []string {
 	return names
 }
 
-// simulatedBox is a fleet.Stream of simulated boxes. Each is at another point of its story, and
-// one does not answer.
+// simulatedBox is a fleet.Stream of simulated boxes. Each box is at another point of its story, and
+// one box does not answer.
 func simulatedBox(ctx context.Context, now func() time.Time, host string, take func(*snapshot.Snapshot)) error {
 	const down, apart, step = 6, 2 * time.Minute, 10 * time.Second
 	number := slices.Index(demoBoxes(), host)

@@ -52,7 +52,7 @@ type checked struct {
 	check    func(string) error
 }
 
-// Checked returns a flag's value that check may refuse. The value may be empty.
+// Checked returns the value of a flag, which check may refuse. An empty value is not checked.
 func Checked(to *string, check func(string) error) pflag.Value {
 	return &checked{to: to, check: check}
 }

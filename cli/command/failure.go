@@ -52,7 +52,7 @@ func (f *Failure) Then(next ...string) *Failure {
 	return f
 }
 
-// Failed returns a failure with the error's words.
+// Failed returns a failure with the message of err.
 func Failed(err error) *Failure {
 	return &Failure{Code: ExitFailure, Message: text.Clean(err.Error()), Err: err}
 }
@@ -81,7 +81,7 @@ type Silent struct{ Code int }
 func (s *Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
 func (s *Silent) ExitCode() int { return s.Code }
 
-// coded is a failure, a silent end, or a crash of the screen.
+// coded is an error with an exit code of its own: a Failure, a Silent, or a crash of the screen.
 type coded interface {
 	error
 	ExitCode() int

@@ -20,7 +20,7 @@ func (p *Program) QuickStart() (restore func()) {
 }
 
 // StayLight prepares the process to run for hours, until the returned function is called. It must
-// come first: a collection of garbage on all of 128 processors starts 128 goroutines and 32
+// be called before the first collection of garbage: one on all of 128 processors starts 128 goroutines and 32
 // threads, which stay.
 func (p *Program) StayLight() (restore func()) {
 	onAll := onProcessors(1)
@@ -41,7 +41,7 @@ func onProcessors(n int) (restore func()) {
 }
 
 // lookGCPercent delays the first garbage collection from 4 MB to 32 MB, in a command that samples
-// once and in a monitor's first sample: most of them end before that.
+// once and in a monitor's first sample. Most of these need less than 32 MB.
 const lookGCPercent = 800
 
 // CollectLate makes garbage collection start late; GOGC in the environment takes precedence.

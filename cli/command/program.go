@@ -101,7 +101,7 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
 }
 
-// UntilSignal returns a context that ends at Ctrl-C or SIGTERM. A second one is not caught.
+// UntilSignal returns a context that ends at Ctrl-C or SIGTERM. A second signal is not caught.
 func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -110,7 +110,7 @@ func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// OutputWidth returns the terminal's width; without a terminal 0, no limit.
+// OutputWidth returns the width of the terminal on standard output; 0, which means no limit, without a terminal.
 func (p *Program) OutputWidth() int { return Width(p.Stdout) }
 
 // Width returns a terminal's width, 80 if it is unknown; 0 for any other file.

@@ -52,7 +52,7 @@ func (p *Program) LogDirectory() string {
 	return cmp.Or(p.state, BoxState)
 }
 
-// AuditLog returns this user's audit log; without a table it is only for reading.
+// AuditLog returns this user's audit log. Without a table the log can only be read.
 func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
 }

@@ -13,8 +13,8 @@ import (
 type Status struct {
 	Program  *Program
 	Ellipsis string
-	written  string    // the last line, without its figures
-	when     time.Time // when the status was read
+	written  string    // the answer of the last line
+	when     time.Time // when the last line outside of a terminal was written
 }
 
 // betweenLines is the least time between two lines outside of a terminal: an answer that changes

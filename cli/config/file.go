@@ -29,7 +29,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// refuse makes an Error of a message that may have a key or a value of the file in it.
+// refuse makes an Error. It cuts the message, which may contain a long key or value of the file.
 func refuse(format string, args ...any) *Error {
 	return &Error{Message: text.Cut(fmt.Sprintf(format, args...), longestMessage, "…")}
 }

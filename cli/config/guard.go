@@ -58,7 +58,7 @@ func ruleName(name string) error {
 // lastGPU is the highest index in a range: no box has more GPUs.
 const lastGPU = 1023
 
-// gpuRange returns "2", "0-3" or a GPU's UUID.
+// gpuRange returns the GPUs that an item names: "2", "0-3" or a GPU's UUID.
 func gpuRange(item string) ([]string, error) {
 	if strings.HasPrefix(item, "GPU-") && len(item) > len("GPU-") {
 		return []string{item}, nil
@@ -79,7 +79,7 @@ func gpuRange(item string) ([]string, error) {
 	return gpus, nil
 }
 
-// tables returns the tables of a list.
+// tables returns the tables of a list, of which there may be limit.
 func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
 	if value == nil {
 		return nil
@@ -110,7 +110,7 @@ func (r *reader) readRules(p *guard.Policy, value any) {
 			r.fail(root+"name", fmt.Errorf("there are two rules with the name %q", rule.Name))
 		}
 		names[rule.Name] = true
-		if key, err := rule.Check(); len(r.mistakes) == before { // one mistake often has the other as its effect
+		if key, err := rule.Check(); len(r.mistakes) == before { // one mistake often causes the other
 			r.fail(root+key, err)
 		}
 		p.Rules = append(p.Rules, rule)

@@ -82,8 +82,8 @@ func (r *reader) fail(path string, err error) {
 	}
 }
 
-// read sets the options that a table has. Root is the table that their keys are in:
-// "guard.rule[0]."; prefix is the table in it: "when.".
+// read sets the options that a table has. root is the path of the table that their keys are in,
+// "guard.rule[0]."; prefix is the path from there to this table, "when.".
 func (r *reader) read(root, prefix string, table map[string]any, options []Option) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		value, key := table[name], prefix+name
@@ -92,7 +92,7 @@ func (r *reader) read(root, prefix string, table map[string]any, options []Optio
 		inner, isTable := value.(map[string]any)
 		items, isList := value.([]any)
 		switch {
-		case path == ruleList || path == importanceList || path == serverList: // readRules and the like do
+		case path == ruleList || path == importanceList || path == serverList: // readRules, readImportance and readServers read these
 		case at >= 0 && options[at].Kind != command && isList && len(items) == 0:
 			if root != "" {
 				r.fail(path, errors.New("the list is empty: without the key it is all"))

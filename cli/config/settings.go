@@ -145,7 +145,7 @@ func (s *Settings) graphWindow() Value {
 	})
 }
 
-// gpu returns an index or a UUID.
+// gpu checks an index or a UUID, and returns it. An index loses its leading zeros.
 func gpu(item string) ([]string, error) {
 	_, err := strconv.ParseUint(item, 10, 16)
 	switch {
@@ -215,7 +215,7 @@ func (s *Settings) column(item string) ([]string, error) {
 	return []string{name}, nil
 }
 
-// share is "none", "all" or "group:NAME". The daemon finds out whether there is such a group.
+// share checks that a text is "none", "all" or "group:NAME". The daemon checks that the group exists.
 func share(text string) error {
 	group, named := strings.CutPrefix(text, "group:")
 	if text != "none" && text != "all" && (!named || group == "") {
@@ -235,7 +235,7 @@ func address(text string) error {
 	return nil
 }
 
-// noLabels leaves processes out.
+// noLabels is the text with which processes are not exported.
 const noLabels = "none"
 
 // processLabels returns a list in which "job" stands for hpc_job: Prometheus adds a label job to

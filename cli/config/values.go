@@ -73,7 +73,7 @@ func (k Kind) textOf(value any) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// value returns a setting whose text read understands and write writes.
+// value returns the Value of a setting: read parses its text, and write returns it in TOML.
 func value[T any](kind Kind, to *T, read func(text string) (T, error), write func(T) string) Value {
 	return Value{kind, func(text string) error {
 		v, err := read(text)
@@ -94,14 +94,14 @@ func truth(to *bool) Value {
 	}, strconv.FormatBool)
 }
 
-// word returns a text that check accepts.
+// word returns the Value of a text that check accepts.
 func word[T ~string](to *T, check func(string) error) Value {
 	return value(words, to, func(text string) (T, error) { return T(text), check(text) }, tomlString)
 }
 
 func anyText(string) error { return nil }
 
-// shown refuses an empty text in a rule, which would mean what a missing key means: any, or none.
+// shown refuses characters that cannot be shown, and an empty text, which in a rule would mean the same as no key: any, or none.
 func shown(text string) error {
 	switch {
 	case text == "":
@@ -112,7 +112,7 @@ func shown(text string) error {
 	return nil
 }
 
-// choice returns one of two or three words.
+// choice returns the Value of one of two or three words.
 func choice[T ~string](to *T, names ...T) Value {
 	return word(to, func(text string) error {
 		switch {
@@ -143,7 +143,7 @@ func whole(to *int, what string, lowest, highest int) Value {
 	}, strconv.Itoa)
 }
 
-// list returns comma-separated items, each converted by read.
+// list returns the Value of comma-separated items, each converted by read.
 func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 	return Value{List, func(text string) error {
 		*to = nil
@@ -158,7 +158,7 @@ func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 	}, func() string { return tomlList(*to) }}
 }
 
-// program returns a command with its arguments, as a list in JSON.
+// program returns the Value of a command with its arguments, given as a list in JSON.
 func program(to *[]string) Value {
 	return value(command, to, func(text string) (words []string, err error) {
 		switch err := json.Unmarshal([]byte(text), &words); {
@@ -198,7 +198,7 @@ func tomlBytes(b quantity.Bytes) string {
 	return fmt.Sprintf(`"%d"`, int64(b))
 }
 
-// amount returns a share, "10%", or a size, "8GiB".
+// amount returns the Value of a share, "10%", or a size, "8GiB".
 func amount(to *guard.Amount) Value {
 	return value(words, to, func(text string) (a guard.Amount, err error) {
 		if number, share := strings.CutSuffix(text, "%"); share {

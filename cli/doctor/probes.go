@@ -18,7 +18,7 @@ import (
 // mostProblems is the largest number of probes that doctor explains one by one.
 const mostProblems = 8
 
-// probes returns those that answer, and those that cannot be read.
+// probes reports the probes that answer, and those that cannot be read.
 func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
 	var rejected []finding
@@ -64,7 +64,7 @@ func first(found []finding, others string) []finding {
 	return found
 }
 
-// explained returns why a probe, or a directory of them, cannot be read.
+// explained says why a probe, or a directory of probes, cannot be read.
 func explained(problem *probe.Problem) finding {
 	why := text.Clean(problem.Err.Error())
 	if !errors.Is(problem.Err, probe.ErrTaken) || problem.Path == "" {
@@ -75,7 +75,7 @@ func explained(problem *probe.Problem) finding {
 		"to remove it      as root: rm -r " + text.Clean(problem.Path)}}
 }
 
-// leftOver separates sockets of processes that have exited, which do no harm, from the problems.
+// leftOver separates the sockets of processes that have exited, which are harmless, from the problems.
 func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	left, where := 0, ""
 	for _, problem := range b.Problems {

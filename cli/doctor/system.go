@@ -127,7 +127,7 @@ func signals() finding {
 	return finding{verdict: works, what: "signals", text: "through pidfds: they cannot reach another process"}
 }
 
-// auditLog reports whether actions can be logged: one that cannot be is refused.
+// auditLog reports whether actions can be logged: an action that cannot be logged is refused.
 func (b *Box) auditLog() finding {
 	if err := b.Log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
@@ -137,7 +137,7 @@ func (b *Box) auditLog() finding {
 	return finding{verdict: works, what: "audit log", text: text.Clean(b.Log.Path())}
 }
 
-// terminal returns what the screen can be drawn with.
+// terminal reports whether the screen can be drawn here, and with what.
 func (b *Box) terminal() []finding {
 	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}

@@ -13,7 +13,7 @@ import (
 )
 
 // LoggedDecisions returns the guard's decisions in the audit log since a time. The log has no
-// messages: they are written again.
+// messages, so they are composed again.
 func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
 	err = log.Read(func(e *action.Entry) {
 		if e.By != "policy" || e.Outcome == "begin" {

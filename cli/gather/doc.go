@@ -4,5 +4,5 @@
 //	audit log ─┤→ LoggedDecisions ───────────────  guard log
 //	           └→ Trace ────→ forecast/backtest    backtest
 //
-// The evaluations are pure; this is what they are given. Start at report.go.
+// The evaluations are pure functions of what this package reads. Start at report.go.
 package gather

@@ -49,8 +49,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// sums are computed from the samples, for times without sums from the recorder: it ended, was
-// killed, or is still running.
+// sums holds sums that are computed from the samples, for times for which the recorder has written none: it ended,
+// was killed, or is still running.
 type sums[Row any] struct {
 	all map[sumKey]*Row
 	of  func(*Row) (key sumKey, covered time.Duration)
@@ -61,7 +61,7 @@ type sumKey struct {
 	from int64
 }
 
-// add adds sums. If there are two for a time, it keeps those that cover more of it.
+// add adds sums. Of two sums for the same time it keeps the one that covers more of that time.
 func (s *sums[Row]) add(some []Row) {
 	for i := range some {
 		if key, covered := s.of(&some[i]); s.all[key] == nil || !s.coversMore(key, covered) {
@@ -75,8 +75,8 @@ func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
 	return more > covered
 }
 
-// between visits the rows of a time. A sum takes a row's place if it covers more or there is no
-// row.
+// between visits the recorded rows of a time. A computed sum replaces a row if it covers more of the time, and is
+// visited where there is no row.
 func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
 	var waiting []sumKey
 	for key := range s.all {
@@ -114,7 +114,7 @@ func unwritten(r *recording.Recording, sessions []recording.Session) (minutes su
 	fives = sums[recording.Process5Min]{map[sumKey]*recording.Process5Min{}, func(f *recording.Process5Min) (sumKey, time.Duration) {
 		return sumKey{f.Row, f.Time.UnixNano()}, f.Covered
 	}}
-	done := make(map[time.Time]bool) // a recorder that is killed again and again
+	done := make(map[time.Time]bool) // a recorder that is killed again and again has several sessions in five minutes
 	for i := range sessions {
 		begin := sessions[i].To.UTC().Truncate(fiveMinutes)
 		if done[begin] {
@@ -147,7 +147,7 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, m
 		return r.Process5Min(from5, to, func(f *recording.Process5Min) {
 			key, _ := fives.of(f)
 			if sum := fives.all[key]; sum != nil {
-				sum.AllocRetries = f.AllocRetries // samples do not have it
+				sum.AllocRetries = f.AllocRetries // samples do not have this count
 			}
 			visit(f)
 		})

@@ -86,7 +86,7 @@ where there are no rules, by those of an example.`,
 	}
 }
 
-// NoRules returns words, followed by why there is no guard and what to do.
+// NoRules returns a failure with words, followed by why there are no rules and what to do.
 func NoRules(p *command.Program, words string) *command.Failure {
 	path, why := p.ConfigPath(), " has no [[guard.rule]]"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func cannotAct(p *command.Program) string {
 	return "" // it has no guard, or does not say
 }
 
-// policyInWords explains a policy, and why its guard cannot act, if so.
+// policyInWords explains a policy. If its guard cannot act, it says why.
 func policyInWords(s *config.Settings, path, cannot string) string {
 	var b strings.Builder
 	policy := &s.Guard

@@ -29,7 +29,7 @@ func Inspect(path string, command []string) Command {
 		s.Refusal = text.Clean(s.Name) + ": " + why + ": PYTHONPATH would be ignored there"
 	}
 	arguments := command[1:]
-	for range 3 { // a script's interpreter may be env, and that one's a script again
+	for range 3 { // a script's interpreter may be env, whose own command may be a script again
 		if isPython(path) {
 			s.python = true
 			if old := oldPython(path); old != "" && s.Refusal == "" {
@@ -115,7 +115,7 @@ func afterEnv(arguments []string) []string {
 	return nil
 }
 
-// Preloading is whether a command gets the native probe.
+// Preloading has the flags that decide whether a command gets the native probe.
 type Preloading struct {
 	Wanted, Unwanted bool // --preload, --no-preload
 	Rescue           bool // --rescue

@@ -25,7 +25,7 @@ func Cache(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "vramscope"), nil
 }
 
-// InstallAgent puts the Python probe below the cache. It returns PYTHONPATH's directory.
+// InstallAgent puts the Python probe below the cache. It returns the directory for PYTHONPATH.
 func InstallAgent(cache string) (string, error) {
 	directory, err := agent.Install(cache)
 	if err == nil {
@@ -42,8 +42,8 @@ func CheckPythonPath(directory string) error {
 	return nil
 }
 
-// WithPythonPath puts a directory at the front of PYTHONPATH. Below another
-// vramscope run it is there already. An empty entry is the working directory.
+// WithPythonPath puts a directory at the front of PYTHONPATH. Another vramscope run around this one
+// has put it there already. An empty entry is the working directory.
 func WithPythonPath(environ []string, directory string) []string {
 	value, environ := split(environ, "PYTHONPATH")
 	path := directory
@@ -60,8 +60,8 @@ func WithPythonPath(environ []string, directory string) []string {
 // filter might kill the program for one of the probe's system calls.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
 
-// WithSeccompFilters returns an environment with this program's own count. If that is unknown, a
-// count that was set further out stays.
+// WithSeccompFilters returns an environment with this program's own count. If that count is unknown,
+// the one that another vramscope run around this one has set stays.
 func WithSeccompFilters(environ []string) []string {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {
@@ -109,8 +109,8 @@ func split(environ []string, name string) (value string, rest []string) {
 	return value, rest
 }
 
-// others returns the entries of LD_PRELOAD that are not the native probe, of
-// whatever version: below another vramscope run it is there already.
+// others returns the entries of LD_PRELOAD that are not the native probe. Another vramscope run
+// around this one may have added the probe, in any version.
 func others(value string) []string {
 	entries := strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' })
 	kept := entries[:0]
@@ -186,7 +186,7 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 	return p.Print(s)
 }
 
-// preloadExports returns the lines of shell that do as WithPreload does. The library is put into a
+// preloadExports returns the lines of shell that do what WithPreload does. The library is put into a
 // directory for every user, or with the probe's other files.
 func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string

@@ -26,10 +26,10 @@ import (
 	"vramscope/schema"
 )
 
-// Longest is how long a claim may wait, and a lease be claimed for.
+// Longest limits how long a claim may wait, and for how long a lease may be claimed.
 const Longest = 7 * 24 * time.Hour
 
-// Needs are the flags of a claim.
+// Needs holds the flags of a claim.
 type Needs struct {
 	Need         string
 	TTL          time.Duration
@@ -137,7 +137,7 @@ func (n *Needs) look(p *command.Program) ([]string, error) {
 	return shown, nil
 }
 
-// shownBy returns the devices that CUDA_VISIBLE_DEVICES shows. An entry that names none ends the list.
+// shownBy returns the devices that CUDA_VISIBLE_DEVICES shows. An entry that names no device ends the list.
 // Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
 func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []string, err error) {
 	var all []string
@@ -174,7 +174,7 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
-// capped returns the value of --cap; 0: the same as --need. It fails if the program is meant as a flag's value.
+// capped returns the value of --cap; 0: the same as --need. It fails if the program's name looks like the value of a flag before it.
 func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
 	if command.Duration(new(time.Duration), time.Second, Longest).Set(program) == nil && n.wait == Longest {
 		return 0, command.Usage("--wait %s is a flag and a command: write --wait=%[1]s", text.Clean(program))

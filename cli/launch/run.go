@@ -120,7 +120,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 			if err != nil {
 				return err
 			}
-			if _, err := Find(args[0]); err != nil { // before it waits
+			if _, err := Find(args[0]); err != nil { // before the claim waits
 				return notStarted(args[0], err)
 			}
 			if err := needs.withLease(p, args, most, verbose); err != nil {
@@ -232,8 +232,8 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	return "", f
 }
 
-// withProbes returns the command's environment. If a probe's files can be put nowhere, the
-// command is started without it.
+// withProbes returns the command's environment. If there is no place for a probe's files, the
+// command is started without that probe.
 func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
 	directory, err := installProbe(p, InstallAgent)
 	if err != nil {

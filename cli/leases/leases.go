@@ -20,7 +20,7 @@ import (
 	"vramscope/schema"
 )
 
-// Command returns the command about leases, for other programs than run.
+// Command returns the command lease, for programs that vramscope run does not start.
 func Command(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lease", Short: "promises of GPU memory: who has them, who waits", Annotations: map[string]string{command.Takes: ""},

@@ -54,7 +54,7 @@ func InsteadOfScreen(p *command.Program, err error) error {
 	return err
 }
 
-// Keyboard returns the terminal, even if standard input is something else.
+// Keyboard returns the terminal that keys are read from, even if standard input is something else.
 func Keyboard(p *command.Program) (*os.File, error) {
 	if command.IsTerminal(p.Stdin) {
 		return p.Stdin, nil
@@ -66,7 +66,7 @@ func Keyboard(p *command.Program) (*os.File, error) {
 	return terminal, nil
 }
 
-// watch runs sampler and screen, after an upgrade of the driver in a new process.
+// watch runs the sampler and the screen. After an upgrade of the driver it restarts the program.
 func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -198,11 +198,11 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	}
 	actions.Flush, actions.Signal = during(underway, flusher.Run), during(underway, sender.Run)
 	if src.Table == nil {
-		return actions // a simulated process has no inside
+		return actions // the other actions need a real process
 	}
 	actions.Server = func(ctx context.Context, id process.Identity) (flush.Result, error) {
 		if _, err := src.Servers.Find(id); err != nil {
-			return flush.Result{}, nil //nolint:nilerr // it is of no server that may be asked
+			return flush.Result{}, nil //nolint:nilerr // no server of this process may be asked
 		}
 		would, err := flusher.Run(ctx, flush.Request{Process: id, Level: flush.Sleep, DryRun: true})
 		if err != nil {
@@ -276,10 +276,10 @@ func pastOf(own, daemon snapshot.History) snapshot.History {
 // actionTimeout is how long the monitor's end waits for actions, which gdb may slow down.
 const actionTimeout = 15 * time.Second
 
-// inflight is the actions under way. The end of the program cancels them and
-// waits: gdb is not cut off in a process, and the audit log is complete.
+// inflight holds the actions under way. The end of the program cancels them and waits, so that
+// gdb is not cut off inside a process and the audit log is complete.
 type inflight struct {
-	ctx  context.Context // ends when all of them shall
+	ctx  context.Context // ends when all actions are to end
 	stop context.CancelFunc
 
 	mu    sync.Mutex // no action begins once ctx has ended
@@ -300,7 +300,7 @@ func (f *inflight) end(timeout time.Duration) {
 	bounded.Wait(&f.calls, timeout)
 }
 
-// during returns an action that the program's end cancels and waits for; after that it does nothing.
+// during returns an action that the program's end cancels and waits for. An action that is called after the end does nothing.
 func during[Request, Result any](f *inflight, run func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, r Request) (result Result, err error) {
 		f.mu.Lock()

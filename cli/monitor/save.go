@@ -26,7 +26,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	return saveFile(directory, "snapshot", ".json", snap.Time, content)
 }
 
-// saveFile names a file for its moment, to the millisecond. It leaves no incomplete one.
+// saveFile writes a file that is named for its moment, to the millisecond. It leaves no incomplete file.
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
 	path = filepath.Join(directory, kind+"-"+at.Format("20060102-150405.000")+suffix)
 	if directory == "" {
@@ -34,7 +34,7 @@ func saveFile(directory, kind, suffix string, at time.Time, content []byte) (pat
 	} else if err = os.MkdirAll(directory, 0o700); err == nil { // command lines are private
 		err = install.File(path, content, 0o600)
 	}
-	if err != nil { // on a narrow screen the end is cut, not the reason
+	if err != nil { // the directory comes last: a narrow screen cuts it, not the reason
 		return "", fmt.Errorf("%s not saved: %w: %s", kind, command.WithoutPath(err), directory)
 	}
 	return path, nil

@@ -168,8 +168,8 @@ func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 	return then, nil
 }
 
-// moment is the ui.Source of a replay: no newer snapshot comes. It also serves as the history, of
-// that one snapshot.
+// moment is a ui.Source of one snapshot: no newer one comes. It is also the history, which has only
+// that snapshot.
 type moment struct{ then *snapshot.Snapshot }
 
 func (m moment) At(time.Time) (*snapshot.Snapshot, bool) { return m.then, true }

@@ -163,7 +163,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 		}
 		p.from = p.to.Add(-length)
 		if f.since == "" && p.from.Before(oldest) && oldest.Before(p.to) {
-			p.from = oldest.Truncate(5 * time.Minute) // processes are summed by five
+			p.from = oldest.Truncate(5 * time.Minute) // processes are summed over five minutes
 		}
 	}
 	if err := p.check(); err != nil {

@@ -95,7 +95,7 @@ func runWhy(ctx context.Context, p *command.Program, f whyFlags, args []string) 
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
-// replayTrace replays the process's trace: the file, or the one of the directory.
+// replayTrace replays the process's trace: the file that --trace names, or the file in the directory that it names.
 func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Replay, error) {
 	info, err := os.Stat(f.trace)
 	if err != nil {
@@ -117,7 +117,7 @@ func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Re
 	return sources.ReplayedError(ctx, trace, f.python, e.Requested.Or(0), e.Reserved.Or(0))
 }
 
-// traceIn returns the process's trace that was written first after its error.
+// traceIn returns the first trace that the process wrote after its error.
 func traceIn(directory string, pid int, failed time.Time) (string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -167,7 +167,7 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	return &nearest, nil
 }
 
-// withoutEvent returns the end of a process that has no known out-of-memory event: the state of
+// withoutEvent returns an event for the end of a process that has no known out-of-memory event: the state of
 // the box may still help.
 func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, error) {
 	oldest, newest := r.Span()

@@ -87,7 +87,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	var held sources.Held
 	if pid != 0 {
 		if held, err = src.Holds(ctx, pid, func() *snapshot.Snapshot { return snap }); err != nil {
-			held = sources.Held{} // unknown: without a probe, or another user's
+			held = sources.Held{} // unknown: the process has no probe, or is another user's
 		}
 	}
 	var replayed []advice.Replay
@@ -134,7 +134,7 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 		return nil, nil, nil, err
 	}
 	if r, err := recording.Open(src.Program.RecordingsOf(false)); err == nil {
-		const recent = time.Minute // an older one is not of these processes' present
+		const recent = time.Minute // an older recording says nothing about these processes now
 		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
 			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read
 		}

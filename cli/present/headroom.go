@@ -194,7 +194,7 @@ type waiting struct {
 	began    time.Time
 	signs    render.Signs
 
-	answered bool // the driver, once
+	answered bool // whether the driver has answered once
 	status   command.Status
 }
 
@@ -223,7 +223,7 @@ func (w *waiting) observe(ctx context.Context, src *sources.Set) (*snapshot.Snap
 	return snap, err
 }
 
-// enough reports whether the wait is over: the job fits, or there is no driver from the start.
+// enough reports whether the wait is over: the job fits, or the driver has never answered.
 func (w *waiting) enough(snap *snapshot.Snapshot, watch time.Duration) bool {
 	if snap.Driver.State != snapshot.DriverOK {
 		if !w.answered {
@@ -248,7 +248,7 @@ func (w *waiting) enough(snap *snapshot.Snapshot, watch time.Duration) bool {
 	return false
 }
 
-// nearest names the place that lacks least.
+// nearest names the place that lacks the least memory.
 func nearest(r *headroom.Report) string {
 	short := slices.DeleteFunc(slices.Clone(r.Places), func(p headroom.Place) bool {
 		return p.Verdict == headroom.Unknown || p.Verdict == headroom.Yes

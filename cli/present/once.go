@@ -28,7 +28,7 @@ type onceFlags struct {
 	watch  time.Duration
 	at     string // a moment of a recording
 
-	recording []string // another than this user's
+	recording []string // a recording other than this user's
 }
 
 func Once(p *command.Program) *cobra.Command {
@@ -171,7 +171,7 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes snapshots, and a driver's state that ends them, as lines; nothing on a usage error.
+// runStream writes each snapshot as a line of JSON, and so a driver's state that ends the stream. It writes nothing on a usage error.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)
@@ -208,7 +208,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 					return err
 				}
 			case <-ctx.Done():
-				return nil // a reader that has stopped must not delay that either
+				return nil // a reader that no longer reads must not delay the end
 			}
 			if unusable != nil {
 				return unusable
@@ -216,7 +216,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 		case err := <-finished:
 			return err
 		case <-ctx.Done():
-			return nil // it was ended; a call that hangs in the driver must not delay that
+			return nil // a signal has ended it; a call that hangs in the driver must not delay the end
 		}
 	}
 }

@@ -16,7 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest returns how forecasts of a trace came true: the figures of all series; JSON has each.
+// Backtest returns how the forecasts of a trace came true, over all series. Only JSON has the figures of each.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled

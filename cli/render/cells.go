@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The cells of the table; the dash is unknown.
+// The cells of the table. The dash means unknown.
 
 func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.Dash) }
 
@@ -50,7 +50,7 @@ func (t *table) power(power, limit snapshot.Float) string {
 	return fmt.Sprintf("%.0fW", v)
 }
 
-// fullIn returns "4m10s(3m–6m)", in one word.
+// fullIn returns "4m10s(3m–6m)", without blanks.
 func (t *table) fullIn(full *snapshot.FullIn) string {
 	if full == nil {
 		return t.signs.Dash
@@ -83,7 +83,7 @@ func brief(d time.Duration) string {
 
 func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, number) }
 
-// users lists who is on a GPU, or on one of its instances, the biggest first.
+// users lists the users of a GPU, or of one of its instances, the one with the most memory first.
 func (t *table) users(uuid string, instance snapshot.InstanceID) string {
 	rows := slices.Collect(t.snap.PlaceRows(snapshot.Place{GPUUUID: uuid, Instance: instance}))
 	sorted.Stable(rows, bySize)

@@ -4,6 +4,6 @@
 //	snapshot ─────────────────────→ Table, StatusLine, CSV    once
 //	results of flush, headroom, … ─→ a document, and text     printed as --format says
 //
-// Nothing here is read or decided. Text is laid out by a grid (grid.go), and is safe to
+// The package reads nothing and decides nothing. Text is laid out by a grid (grid.go), and is safe to
 // show in a terminal. Start at table.go.
 package render

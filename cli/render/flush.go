@@ -27,7 +27,7 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 			placeOfDevice(before, d.UUID, signs.Dash), d.Before.String(), d.After.String(), d.Freed().String(),
 			signs.Bytes(d.DriverBefore), signs.Bytes(d.DriverAfter), signs.Bytes(d.DriverFreed()),
 		})
-		if r.Server != "" { // no probe reports any
+		if r.Server != "" { // no probe reports what a server freed
 			copy(g.rows[i][1:4], []string{signs.Dash, signs.Dash, signs.Dash})
 		}
 		if d.Whole && d.DriverBefore.Known() {

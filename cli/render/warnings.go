@@ -14,7 +14,7 @@ import (
 // would help, and memory of processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
-		// The alerts of single GPUs are its consequences.
+		// The alerts of single GPUs only follow from the driver's state.
 		return append([]string{"alert  driver  " + t.driverless()}, t.rejected()...)
 	}
 	var lines []string

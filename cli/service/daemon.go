@@ -157,7 +157,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	waitForProbes := src.Listen(ctx, cancel)
 
 	o := daemonOptions(p, src, &s, sampling, directory)
-	src.Driver.Listed = func(devices []nvml.Device) { // the driver may come later, and have it then
+	src.Driver.Listed = func(devices []nvml.Device) { // a driver that comes later may have the GPU
 		if err := sources.Unmatched(s.GPUs, devices); err != nil {
 			o.Log.Warn("not all of --gpu can be sampled", "error", err)
 		}
@@ -188,7 +188,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	cancel(nil)
 	waitForProbes()
 	if errors.Is(err, restart.ErrUpgraded) || errors.Is(err, daemon.ErrReload) {
-		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
+		signal.Ignore(syscall.SIGHUP) // a second SIGHUP must not end the new process before it catches the signal
 		var left *guard.Kept
 		if guarding != nil {
 			left = new(guarding.Keep())
@@ -210,7 +210,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		// A directory that is not writable now may be later.
+		// A directory that cannot be written now may be writable later.
 		o.Recorder = recording.Start(recordings, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 		o.Recording = recordings
 		before := longPast(recordings, p.Now)
@@ -280,7 +280,7 @@ func checkExporter(s *config.Settings) error {
 }
 
 // checkReload returns why a running daemon cannot take over new settings: it would end if
-// the address they name is in use. Served is its present address, "" for none.
+// the address that they name is in use. served is its present address, "" for none.
 func checkReload(s *config.Settings, served string) error {
 	if err := checkExporter(s); err != nil || s.Serve == "" || s.Serve == served {
 		return err

@@ -76,8 +76,8 @@ const (
 	simulatedGiBTime   = 6 * time.Millisecond
 )
 
-// simulatedProbes flush the processes of a simulated box. Its programs are
-// PyTorch's, which frees its whole cache, and have registered nothing to evict.
+// simulatedProbes flush the processes of a simulated box. The simulated programs use
+// PyTorch, which frees its whole cache, and have registered nothing to evict.
 type simulatedProbes struct{ *simulator.Box }
 
 func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {

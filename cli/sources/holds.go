@@ -72,7 +72,7 @@ func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapsh
 
 // checkHolds refuses an answer that exceeds the driver's figure.
 func (src *Set) checkHolds(snap *snapshot.Snapshot, id process.Identity, devices []probe.DeviceHolds) error {
-	if src.Table != nil && !src.Table.Alive(id) { // no driver's figure of it could limit the answer
+	if src.Table != nil && !src.Table.Alive(id) { // the driver has no figure that could limit the answer
 		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}
 	}
 	sums := map[string]quantity.Bytes{} // by GPU: its MIG instances share one limit

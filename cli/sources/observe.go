@@ -41,8 +41,8 @@ func (src *Set) GPUs() *snapshot.Snapshot {
 	return sampler.New(src.Options).Tick(src.Options.Clock())
 }
 
-// ListenFor reads the probes for a command that samples once. The returned function stops that and
-// waits for its end. The context ends then, or when reading fails.
+// ListenFor reads the probes for a command that samples once. end stops the reading and
+// waits for it. The context ends then, or when reading fails.
 func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.Listen(ctx, cancel)
@@ -91,8 +91,8 @@ func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Id
 	return doubted, skewed
 }
 
-// OnceProbing is how long all probes together may take to answer. One that does not answer takes
-// a fraction of a second; hundreds that do, on a busy machine, may take a second.
+// OnceProbing is how long all probes together may take to answer. A probe that does not answer takes
+// a fraction of a second. Hundreds that answer, on a busy machine, may take a second.
 const OnceProbing = OnceReading
 
 // settled is a reader that waits first until all probes have been asked.

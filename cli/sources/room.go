@@ -32,17 +32,17 @@ func (src *Set) holdRoom(ctx context.Context, s *server.Server, result *flush.Re
 	return notes
 }
 
-// endRoom ends the leases of a server that is awake. They end by their TTL if it fails.
+// endRoom ends the leases of a server that is awake. If it fails, they end by their TTL.
 func (src *Set) endRoom(ctx context.Context, command string) {
 	client, err := socket.DialLeases(ctx, src.Program.Daemons())
 	if err != nil {
 		return
 	}
 	defer func() { _ = client.Close() }() // it has answered
-	all, _ := client.Leases(ctx)          // those that it names
+	all, _ := client.Leases(ctx)          // none if it failed
 	for i := range all {
 		if string(all[i].Command) == command {
-			_, _ = client.ReleaseLease(ctx, string(all[i].ID)) // another has ended it
+			_, _ = client.ReleaseLease(ctx, string(all[i].ID)) // it fails if the lease has ended already
 		}
 	}
 }

@@ -65,7 +65,7 @@ func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*p
 		return nil, probe.Hello{}, err
 	}
 	hello, err := client.Hello(ctx)
-	for i := 1; i < 5 && errors.Is(err, probe.ErrLate); i++ { // a busy machine: for a second in all
+	for i := 1; i < 5 && errors.Is(err, probe.ErrLate); i++ { // a busy machine may need up to a second in all
 		hello, err = client.Hello(ctx)
 	}
 	if errors.Is(err, probe.ErrLate) {
@@ -78,8 +78,8 @@ func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*p
 	return client, hello, nil
 }
 
-// SegmentsAction binds the key v. The device is named by the GPU's UUID, as in
-// a row; a probe on a MIG instance knows that instance's.
+// SegmentsAction binds the key v. uuid is that of the GPU, as in
+// a row; a probe on a MIG instance knows the UUID of the instance.
 func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
 	return func(ctx context.Context, id process.Identity, uuid string) (snapshot.SegmentMap, error) {
 		snap := latest()
@@ -102,7 +102,7 @@ func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Co
 	}
 }
 
-// unanswered words why a probe has not answered.
+// unanswered returns why a probe has not answered.
 func unanswered(err error, what string) error {
 	reason := action.Reason(err)
 	if errors.Is(err, probe.ErrLate) {

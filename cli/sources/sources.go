@@ -35,7 +35,7 @@ type Set struct {
 	Driver  *driverSource
 	Library *nvml.Library  // nil in a demo
 	Table   *process.Table // nil in a demo, whose PIDs are not this machine's
-	Probes  *probe.Monitor // nil in a demo; read only while listen runs
+	Probes  *probe.Monitor // nil in a demo; read only while Listen runs
 	Daemon  *socket.Reader // what a daemon reports about others' probes; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
 	Signal  func(context.Context, process.Identity, syscall.Signal) error
@@ -47,11 +47,11 @@ type Set struct {
 	Segments mapper
 	holds    holder          // what holds a process's memory
 	Servers  *server.Finder  // nil in a demo
-	Watcher  *server.Watcher // of those that are watched; nil: none
+	Watcher  *server.Watcher // asks the servers that are watched; nil: there are none
 	Asked    int             // the PID whose probe a command acts on, which may answer late
 }
 
-// Open wires the sources of this run's settings. Past is how long a simulated box has already run.
+// Open wires the sources of this run's settings. past is how long a simulated box has already run.
 func Open(p *command.Program, past time.Duration) (*Set, error) {
 	s, err := p.Settings()
 	if err != nil {
@@ -193,7 +193,7 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	return running.Wait
 }
 
-// Refresher takes fresh samples. A GPU that hangs does not delay the caller.
+// Refresher returns a function that takes a fresh sample. A GPU that hangs delays it by two seconds at most.
 func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapshot {
 	return func(ctx context.Context) *snapshot.Snapshot {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -202,12 +202,12 @@ func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapsh
 	}
 }
 
-// Flusher flushes; sample takes a fresh snapshot.
+// Flusher returns a flush.Flusher for these sources. sample takes a fresh snapshot.
 func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {
 	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find, Hold: src.holdRoom}
 }
 
-// Attacher attaches probes, and logs that.
+// Attacher returns an attach.Attacher, which attaches probes and logs that.
 func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
 	return &attach.Attacher{Way: way.New(table, probe.NewFinder(table)), Log: log, Clock: time.Now}
 }

@@ -45,8 +45,8 @@ func rowsOf(snap *snapshot.Snapshot, pid int) []snapshot.Process {
 	return slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
 }
 
-// RoomOf returns how much of a process's GPU PyTorch has, and what else the process has there; 0:
-// unknown, for example if it uses several GPUs, because then it is unknown which one it counts
+// RoomOf returns how much of its GPU a process has for PyTorch, and how much the process uses there otherwise; 0:
+// unknown, for example if the process uses several GPUs, because it is unknown which of them PyTorch counts
 // first.
 func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
 	rows := rowsOf(snap, pid)
@@ -102,7 +102,7 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) 
 	return replays(&doc.Devices[0]), nil
 }
 
-// ReadTrace reads a trace of allocations: a regular file and no link, since root may read it for
+// ReadTrace reads a trace of allocations. The file must be regular and no link, because root may read it for
 // another user. If root asks, it must belong to root or to a user whom allowed accepts; nil accepts
 // all.
 func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {

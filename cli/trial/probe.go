@@ -120,7 +120,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 		say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, socket, os.Getpid())
 		err = play(ctx, process, f.length)
-		// The library removes the socket in programs that end through C's exit, which Go's do not.
+		// The library removes the socket at C's exit, which Go programs do not call.
 		if failed := os.Remove(socket); !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, failed)
 		}

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CachesInWords returns "kv_cache 2.31G, loader –", each name followed by what after returns for
-// it, and whether any size is known: if none is, it returns only the names.
+// CachesInWords returns "kv_cache 2.31G, loader –", with what after returns behind each cache, and
+// whether any size is known. If no size is known, the words have none.
 func CachesInWords(caches []snapshot.Evictable, unknown string, after func(*snapshot.Evictable) string) (words string, sizes bool) {
 	sizes = slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 	all := make([]string, len(caches))

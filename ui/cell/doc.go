@@ -5,6 +5,6 @@
 //	figures (Append…, FullIn, …) ─────────────┼── Line ── string of exactly Width cells
 //	bars (Parts) ─────────────────────────────┘
 //
-// Start reading at Line. Appearance is what every room draws with: the theme's
+// Start reading at Line. Appearance is what every package of the screen draws with: the theme's
 // styles and the set of glyphs.
 package cell

@@ -82,7 +82,7 @@ func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.used += own
 }
 
-// Figure does what RightFigure does, after a blank; in no cells it writes nothing.
+// Figure does what RightFigure does, after a blank. With 0 cells it writes nothing.
 func (l *Line) Figure(style themes.Style, figure []byte, cells int) {
 	if cells > 0 {
 		l.Skip(1)
@@ -106,7 +106,7 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 	}
 	l.turn(style)
 	for range n {
-		l.buf = append(l.buf, glyph...) // written in place: a copy of the slice costs while memory is collected
+		l.buf = append(l.buf, glyph...) // appended in place: copying the slice is slow while garbage is collected
 	}
 	l.used += n
 }

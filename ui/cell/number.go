@@ -145,8 +145,8 @@ func CoarseDuration(d time.Duration) string {
 // PerSecond returns a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise
-// in the fourth digit does not swap rows.
+// Rounded rounds an amount as the screen shows it. Columns are sorted by the rounded amount, so that
+// noise in the fourth digit does not swap rows.
 func Rounded(amount quantity.Bytes) float64 {
 	v, unit := math.Abs(float64(amount)), 1.0
 	for unit < float64(quantity.EiB) && v/unit >= 999.5 {

@@ -58,7 +58,7 @@ func Fitting(wordings []string, cells int) string {
 	return wordings[len(wordings)-1]
 }
 
-// Scrolled leaves out the first cells of a text, for a place of room cells. The text scrolls
+// Scrolled leaves out the first cells of a text that is shown in room cells. The text scrolls
 // only until its end is in view; text that fits is not scrolled.
 func Scrolled(s string, by, room int, ellipsis string) string {
 	if by = min(by, text.Width(s)-room); by <= 0 {

@@ -64,7 +64,7 @@ func (d Panel) inShort(width int) []string {
 }
 
 // allocator returns the lines about one allocator. A single allocator without further facts has
-// none, as the parts have said everything.
+// none, because the parts say everything.
 func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.Appearance.Styles
 	facts := d.allocatorFacts(a)

@@ -191,7 +191,7 @@ func (d Panel) beside(width, height int) []string {
 	return append(lines, totals...)
 }
 
-// line returns the empty line on which the next one is written.
+// line returns the scratch line, emptied for the next line of the panel.
 func (d Panel) line(width int) *cell.Line {
 	d.scratch.Reset(width)
 	return d.scratch
@@ -242,7 +242,7 @@ func (d Panel) facts(all bool) []string {
 	return facts
 }
 
-// mpsLimits returns the limits that the process has set itself as a client of MPS: its server may have lower ones.
+// mpsLimits returns the limits that the process has set itself as a client of MPS. The MPS server may set lower ones.
 func mpsLimits(p *snapshot.Process) (facts []string) {
 	if v, ok := p.MPSLimit.Value(); ok {
 		facts = append(facts, "MPS limit "+v.String())

@@ -56,7 +56,7 @@ func (d Panel) advice() string {
 	return next
 }
 
-// ageOf writes a probe's age: tenths while it is young.
+// ageOf returns a probe's age, with tenths below ten seconds.
 func ageOf(age time.Duration) string {
 	if age < 10*time.Second {
 		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"

@@ -73,7 +73,7 @@ func (d Panel) figuresOfAll(cells int) string {
 	return s
 }
 
-// served returns what the process's server reports of itself.
+// served returns what the process's server reports about itself.
 func (d Panel) served(width int) []string {
 	s := d.process.Served
 	if s == nil || d.ended != nil {
@@ -97,7 +97,7 @@ func (d Panel) demand() snapshot.Demand {
 }
 
 // needs returns "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper
-// quantile. It is left out if there is no room for it.
+// quantile. The line is left out if there is no room for it.
 func (d Panel) needs(width, room int) []string {
 	demand := d.demand()
 	if !demand.Known || room <= 0 {
@@ -119,7 +119,7 @@ func (d Panel) needs(width, room int) []string {
 	return []string{d.text(width, cell.Span{d.Appearance.Styles.Text, "will need more: " + strings.Join(parts, ", ")})}
 }
 
-// evictable names the caches that a selective flush evicts, in that order.
+// evictable names the caches that a selective flush evicts, in the order in which it evicts them.
 func (d Panel) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
@@ -197,7 +197,7 @@ func (d Panel) ahead() string {
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
 			if f := d.process.Predicted[i]; f.Horizon == horizon {
-				if d.fullIn != nil && horizon >= d.fullIn.Median { // including what others will use
+				if d.fullIn != nil && horizon >= d.fullIn.Median { // the GPU is full by then, including what others use
 					f.Median, f.Upper80 = max(f.Median, d.gpuFull), max(f.Upper80, d.gpuFull)
 				}
 				parts = append(parts, "+"+quantity.BriefDuration(horizon)+" "+d.amount(f.Median)+d.bounds(&f))

@@ -129,7 +129,7 @@ func (e Events) explains() bool {
 	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory
 }
 
-// view returns the first line to show, such that the cursor's line is shown, too.
+// view returns the first line to show. The cursor's line is always in view.
 func (e Events) view(rows int) int {
 	line := slices.Index(e.shown, e.at)
 	top := min(e.top, line, max(len(e.shown)-rows, 0))

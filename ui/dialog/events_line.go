@@ -16,7 +16,7 @@ import (
 // eventColumns are the widths of columns before the message; 0 leaves one out.
 type eventColumns struct{ clock, pid, user int }
 
-// eventCells leaves the message at least half of a narrow screen.
+// eventCells returns the columns for a width. A narrow screen keeps at least half of it for the message.
 func eventCells(width int) eventColumns {
 	switch {
 	case width >= framedWidth:
@@ -110,7 +110,7 @@ func (e *Events) noteTaken(history snapshot.History) {
 	}
 }
 
-// taken reads what the flushed process used before and after.
+// taken says how much of the freed memory the flushed process has taken again, "" if none.
 func taken(history snapshot.History, event *snapshot.Event) string {
 	const before = 15 * time.Second // a sample is there every second, or at the monitor's interval
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: event.GPUUUID, Instance: event.Row.Instance, Row: event.Row}

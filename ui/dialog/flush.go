@@ -24,8 +24,8 @@ type Flush struct {
 	targets []flushTarget
 	level   flush.Level // the chosen level; "" if none can be chosen
 	running bool        // a dry run is under way
-	server  choice      // what its server can be asked; without a name there is none
-	notes   []string    // of the server
+	server  choice      // what the process's server can be asked to do; no name: there is no server
+	notes   []string    // notes of the server
 }
 
 // flushTarget is a row whose cached memory is to be freed.

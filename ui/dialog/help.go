@@ -142,7 +142,7 @@ func (h Help) keyColumns(width int) [][]cell.Span {
 	return lines
 }
 
-// entryLine adds an entry of cells cells to a line.
+// entryLine adds an entry to a line, padded to a number of cells.
 func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	s := &h.look.Styles
 	switch {

@@ -40,7 +40,7 @@ func (l list) inView(total, rows int) list {
 	return l
 }
 
-// marked returns the lines with the cursor's reversed over the whole width.
+// marked returns the lines, with the cursor's line reversed over the whole width.
 func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
 	if l.at < len(lines) {
 		line := marked(l.look.Styles.Cursor, lines[l.at])

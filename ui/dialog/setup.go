@@ -49,7 +49,7 @@ type Setup struct {
 // Column is a line of the chooser.
 type Column struct {
 	Item
-	Fixed, Off bool // it is always there; it is there only if it is chosen
+	Fixed, Off bool // Fixed: always shown; Off: shown only if it is chosen
 	shown      bool
 }
 
@@ -127,7 +127,7 @@ func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	return d.shown(height), Handled
 }
 
-// column returns the one under the cursor, -1 for a setting.
+// column returns the index of the column under the cursor, -1 for a setting.
 func (d Setup) column() int { return max(d.at-len(d.rows()), -1) }
 
 // change changes the setting under the cursor, or shows or hides the column.

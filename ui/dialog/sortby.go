@@ -28,7 +28,7 @@ func NewSortBy(lk *cell.Appearance, columns []Item, now string, reversed bool) S
 	return SortBy{list: list{look: lk, at: max(at, 0)}, columns: columns, now: now, reversed: reversed}
 }
 
-// Column returns the chosen column. To choose the present one reverses the order.
+// Column returns the chosen column. Choosing the present column reverses its order.
 func (d SortBy) Column() (name string, reversed bool) {
 	name = d.columns[d.at].Name
 	return name, name == d.now && !d.reversed

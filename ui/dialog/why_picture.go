@@ -40,8 +40,8 @@ func (w Why) picture(width int) [][]cell.Span {
 	return append(lines, nil)
 }
 
-// areaRows is how high the picture of the last minutes is, and areaAxis how wide its axis. A
-// longer pause between two samples is a gap.
+// areaRows is how high the picture of the last minutes is, and areaAxis how wide its axis. A pause between two
+// samples that is longer than longestPause is a gap.
 const (
 	areaRows, areaAxis = 5, 7
 	longestPause       = 20 * time.Second
