@@ -39,7 +39,7 @@ type (
 		wordings []string
 		freed    freed
 	}
-	// serverMsg says what the server of a row's process would do; opens: no question is open yet.
+	// serverMsg says what the server of a row's process would do. opens means that no question is open yet.
 	serverMsg struct {
 		ids    []snapshot.RowID
 		opens  bool
@@ -48,7 +48,7 @@ type (
 	}
 )
 
-// openFlush opens the question about the tagged processes or the one under the cursor, or
+// openFlush opens the question about the tagged processes or the process under the cursor, or
 // says why it cannot.
 func (m *model) openFlush() (bool, tea.Cmd) {
 	var ids []snapshot.RowID
@@ -85,7 +85,7 @@ func (m *model) openFlush() (bool, tea.Cmd) {
 	return opens || m.openOverlay(d), asking
 }
 
-// takeServer adds what the server would do to the question, or opens the question.
+// takeServer adds to the question what the server would do. If no question is open, it opens one.
 func (m *model) takeServer(msg serverMsg) bool {
 	d, open := m.st.overlay.(dialog.Flush)
 	if !open {
@@ -154,11 +154,11 @@ func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	return tea.Batch(work, run.await)
 }
 
-// freed is memory that a flush of one process has freed; its program may take it again.
+// freed is memory that a flush of one process has freed. The process may take it again.
 type freed struct {
 	process process.Identity
 	amount  quantity.Bytes
-	left    quantity.Bytes // what the process used then, by the driver
+	left    quantity.Bytes // what the process used right after the flush, by the driver
 	at      time.Time
 }
 
@@ -217,7 +217,7 @@ func flushAll(ctx context.Context, act func(context.Context, flush.Request) (flu
 	return wordings, freed{}
 }
 
-// together words the result of several flushes, the longest wording first.
+// together returns the result of several flushes in words, the longest wording first.
 func together(done []flush.Result, asked int, failure string) []string {
 	if len(done) == 0 {
 		return []string{failure}

@@ -37,8 +37,8 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 	return strconv.Itoa(top+1) + "-" + strconv.Itoa(top+rows) + "/" + strconv.Itoa(total)
 }
 
-// togglePage opens the page of the process in the detail, else of the GPU that the graph
-// shows without a pin; or it closes the page.
+// togglePage opens the page of a GPU: that of the process in the detail, else the one that the graph
+// shows without a pin. If a page is open, it closes that page.
 func (m *model) togglePage() bool {
 	switch {
 	case m.st.shown == nil:

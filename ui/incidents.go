@@ -19,7 +19,7 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// incidents are what went wrong in the last day and this user may not have seen yet.
+// incidents are the failures of the last day, and which of them this user has seen.
 //
 //	History.Events ─ note ─→ found ─┬─ unread ─→ badge, alert line, box sums
 //	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
@@ -44,8 +44,8 @@ const (
 	allEvents = 10 * time.Second
 )
 
-// noteIncidents takes what is new in the history, and seeks the cause of an error. A replay
-// has no present: nothing in it is unread.
+// noteIncidents notes the new incidents of the history, and seeks the cause of an error. In a replay
+// nothing is unread, because a replay has no present.
 func (m *model) noteIncidents() tea.Cmd {
 	n, history := &m.st.incidents, m.st.history
 	if history == nil || m.st.replay {
@@ -97,7 +97,7 @@ func (m *model) findCause(i *snapshot.Incident) tea.Cmd {
 	}
 }
 
-// see notes that the user has seen incidents, and keeps that.
+// see notes that the user has seen incidents, and stores that.
 func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	n := &m.st.incidents
 	if m.st.replay || len(seen) == 0 {
@@ -130,8 +130,8 @@ func (m *model) seeAll() (bool, tea.Cmd) {
 	return true, m.see(unread...)
 }
 
-// openIncident handles W: it explains the newest unread incident, else the newest up to the shown
-// moment. Only errors have an explanation: of the others it shows the events around it.
+// openIncident handles W: it explains the newest unread incident, else the newest incident up to the shown
+// moment. Only errors have an explanation. For any other incident it shows the events around it.
 func (m *model) openIncident() (bool, tea.Cmd) {
 	list := dialog.NewEvents(&m.look, m.st.screen())
 	incident := list.NewestIncident()
@@ -206,7 +206,7 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 		return head, tail + " " + lk.Glyphs.Words(text.Clean(i.Message))
 	case snapshot.EventOutOfMemory:
 	default:
-		return head, "  " + lk.Glyphs.Words(text.Clean(strings.TrimPrefix(i.Message, i.Words+": "))) // it may begin with them
+		return head, "  " + lk.Glyphs.Words(text.Clean(strings.TrimPrefix(i.Message, i.Words+": "))) // the message may begin with these words
 	}
 	if st.live.Row(i.Row) == nil {
 		tail += " exited"

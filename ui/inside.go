@@ -17,9 +17,9 @@ import (
 	"vramscope/ui/segments"
 )
 
-// v shows the map of segments in place of the detail's graph, V what holds the memory, above the
-// graph. The probe is asked once, and again with r: an answer costs the program too much to be
-// fetched every second.
+// inside is the answer of a probe in the detail: v shows the map of segments in place of the graph, V shows
+// what holds the memory, above the graph. The probe is asked once, and again with r: an answer costs the program
+// too much to be fetched every second.
 //
 //	v, V, r ─→ askInside ─ cmd: Actions ─→ insideMsg ─→ state.inside ─→ the detail
 //	j, k ────→ followInside ─ a moment ──→ insideDueMsg ─→ askInside
@@ -31,7 +31,7 @@ type inside struct {
 }
 
 type (
-	// insideMsg is the answer of a probe: show takes it in.
+	// insideMsg is the answer of a probe; show puts it into inside.
 	insideMsg struct {
 		request int
 		show    func(*inside)
@@ -44,10 +44,10 @@ type (
 const (
 	// segmentsTimeout is how long a probe has to report a map.
 	segmentsTimeout = 15 * time.Second
-	// holdersTimeout is longer than a probe waits for the ends of steps.
+	// holdersTimeout is longer than a probe waits for a step to end.
 	holdersTimeout = time.Minute
 	// segmentsPause is how long the cursor must stay on a process before its
-	// probe is asked: holding j down asks none on the way.
+	// probe is asked. While j is held down, no probe is asked on the way.
 	segmentsPause = 300 * time.Millisecond
 )
 
@@ -89,7 +89,7 @@ func whyNoAnswer(p *snapshot.Process, key keys.ID) string {
 	}
 }
 
-// toggleInside shows the answer to a key, or the graph again.
+// toggleInside shows the answer to a key, or hides it again.
 func (m *model) toggleInside(key keys.ID) (bool, tea.Cmd) {
 	if now := m.st.inside; now != nil && now.key() == key {
 		m.st.inside = nil
@@ -167,7 +167,7 @@ func (m *model) takeInside(msg insideMsg) bool {
 }
 
 // followInside moves the map to the process that the cursor has moved to. It hides the holders,
-// which only V asks for.
+// because only V asks for them.
 func (m *model) followInside() tea.Cmd {
 	now := m.st.inside
 	if now == nil || !m.st.Cursor.Active || now.row == m.st.Cursor.ID {

@@ -46,7 +46,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, lay *layout, t *tab
 	l.PutSpans(status, l.Width(), "")
 }
 
-// hints returns the hints of the present scope. Without a table only help and Enter are left.
+// hints returns the hints of the present scope. If there is no table, only the hints for help and Enter are left.
 func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()

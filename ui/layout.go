@@ -6,7 +6,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// layout is the rectangles of the screen.
+// layout has the rectangles of the screen.
 //
 //	header │ GPU header │ GPU lines │ table │ tiles │ graph, detail beside it │ alert │ keys
 //
@@ -96,7 +96,7 @@ func arrange(width, height int, b box) *layout {
 		lay.withTable(gpuRows, free, b)
 	case free >= 0:
 		lay.stack(1, gpuRows, free, 0, 0)
-	default: // alert and keys share a line, then the header goes
+	default: // first alert and keys share a line, then the header is left out
 		gpuRows = min(gpuRows, height-1)
 		header := 0
 		if height >= gpuRows+2 {
@@ -114,8 +114,8 @@ func twoColumns(width, height int, b box) bool {
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable shares the free rows out: to the table, the graph, the lines of MIG instances, the
-// graph again, the table's other processes, the tiles, and the rest to the graph.
+// withTable shares the free rows out, in this order: the table, the graph, the lines of MIG instances, the
+// graph again, the table's other processes, the tiles, and the graph for the rest.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	if table := tableFor(b.inFocus, 4); b.focused && !b.noDriver && free-table >= graph.MinHeight {
 		lay.stack(1, gpuRows, 0, table, free-table)
@@ -151,8 +151,8 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 	lay.besideGraph()
 }
 
-// tile chooses how many rows of tiles there are, so that they use most of the free rows, and
-// returns their height, 0 if there are none. A single GPU has the graph instead.
+// tile chooses the number of rows of tiles that uses most of the free rows, and
+// returns their height, 0 if there are none. A single GPU has no tile, because the graph shows it.
 func (lay *layout) tile(gpus, free int) (height int) {
 	for down := 1; gpus > 1 && down <= gpus; down++ {
 		across := (gpus + down - 1) / down
@@ -210,8 +210,8 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over returns the rectangle in whose middle an overlay lies: the table or, if that is too low,
-// also the graph or more.
+// over returns the rectangle in whose middle an overlay lies: the table or, if the table is too low,
+// the table with the graph, or the page.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:

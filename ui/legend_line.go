@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Without an alert the alert line says how to get a probe, until some process has one. After that
+// Without an alert the alert line says how to get a probe, until some process has a probe. After that
 // it says what the textures mean, or shows the sums of the box.
 
 // dayOne reports whether no process has had a probe yet, and nothing waits to be seen.
@@ -62,13 +62,13 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.PutSpans(boxSums(st.shown, st.lasts, st.unreadSpans(&lk.Styles), &lk.Styles), l.Width(), "")
 }
 
-// lasts is what flushes of all processes of the box are likely to keep free.
+// lasts is how much of what flushes of all processes would free is likely to stay free.
 type lasts struct {
 	at   time.Time // when it was made
 	free quantity.Bytes
 }
 
-// sumLasting renews the estimate every ten seconds, after which the history has a new bucket.
+// sumLasting renews lasts every ten seconds: only then the history has a new bucket.
 func (st *state) sumLasting() {
 	const bucket = 10 * time.Second
 	if age := st.shown.Time.Sub(st.lasts.at); age >= 0 && age < bucket {

@@ -27,8 +27,8 @@ type (
 		at       time.Time // the moment that it stands for
 		note     string    // on the alert line; "" for none
 	}
-	// fillMsg completes the overlay that waits for it. It gets the open overlay, and returns false
-	// if that is another one.
+	// fillMsg completes the overlay that waits for this message. It gets the open overlay, and returns false
+	// if that is another overlay.
 	fillMsg func(dialog.Overlay) (dialog.Overlay, bool)
 	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }

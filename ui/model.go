@@ -66,7 +66,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		readOnly:  options.ReadOnly,
 		replay:    options.Replay,
 		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool)},
-		hintOff:   options.Escaped != nil, // in a nested screen it would take one Esc
+		hintOff:   options.Escaped != nil, // in a nested screen Esc must go back, not dismiss the hint
 		nested:    options.Escaped != nil,
 		stacks:    m.st.stacks,
 		incidents: incidents{found: map[string]snapshot.Incident{}, seen: maps.Collect(maps.All(options.Seen)), causes: map[string]string{}},
@@ -115,7 +115,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// draw draws a frame, but none while the terminal stalls: frames must not queue.
+// draw draws a frame. While the terminal stalls it draws none, so that frames do not queue.
 func (m *model) draw() {
 	if m.Stalled() {
 		m.stale = true
@@ -126,7 +126,7 @@ func (m *model) draw() {
 	m.title = titleOf(m.st.live)
 }
 
-// say shows what a key has done. It returns true: the screen has changed.
+// say shows a message about a key. It returns true, because the screen has changed.
 func (m *model) say(text string) bool {
 	m.st.message = text
 	m.st.messageUntil = m.options.Now().Add(messageTime)

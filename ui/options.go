@@ -18,7 +18,7 @@ import (
 // Settings are what the setup changes and the configuration file keeps.
 type Settings = dialog.Settings
 
-// Source is what the sampler publishes: one slot, the newest wins.
+// Source publishes the newest snapshot: it has one slot, and the newest wins.
 type Source interface {
 	// Latest is the newest Snapshot, nil before the first.
 	Latest() *snapshot.Snapshot
@@ -43,7 +43,7 @@ type Actions struct {
 	// Flush makes a process free cached memory, if its identity is still the same. It starts no
 	// step after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Server asks the server of a process what a sleep, or waking it, would do; the result has no
+	// Server asks the server of a process what putting it to sleep, or waking it, would do. The result has no
 	// level if no server is known. Nil: no server is asked.
 	Server func(context.Context, process.Identity) (flush.Result, error)
 	// Signal sends a signal, if the identity is still the same.
@@ -78,7 +78,7 @@ type Options struct {
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
 	// Seen says up to when the user has seen each incident, by snapshot.Incident.Key. KeepSeen
-	// stores that for the next time. Nil: it is kept while the screen runs.
+	// stores Seen for the next time. Nil: Seen is kept only while the screen runs.
 	Seen     map[string]time.Time
 	KeepSeen func(map[string]time.Time) error
 	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.

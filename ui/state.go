@@ -45,7 +45,7 @@ type state struct {
 	incidents incidents // what went wrong and waits to be seen
 
 	alert  int                 // which of the alerts is on the alert line
-	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
+	pinned *snapshot.SeriesKey // P: the series that the graph keeps showing; nil: none
 	window time.Duration       // the graph's, back from now
 	stacks *graph.Stacks       // the parts in the graph
 	lines  bool                // Z: the graph has only curves, no areas
@@ -92,7 +92,7 @@ func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	return p
 }
 
-// partsShown reports whether the columns of parts are shown: since the first probe.
+// partsShown reports whether the columns of parts are shown. They are shown once a probe has been seen.
 func (st *state) partsShown() bool {
 	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
 }

@@ -122,8 +122,8 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 
 func nothingDone(e snapshot.Event) bool { return e.NothingDone() }
 
-// otherEvents returns the events of the next or previous moment that has other events than
-// decisions of the guard to do nothing.
+// otherEvents returns the events of the next or previous moment, without the guard's decisions to do
+// nothing. It skips moments that have only such decisions.
 func otherEvents(log longLog, from time.Time, forward bool) []snapshot.Event {
 	for {
 		events := log.EventsBeside(from, forward)

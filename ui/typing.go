@@ -138,7 +138,7 @@ func (m *model) findNext(step int) bool {
 	}
 }
 
-// found returns "2 of 5 rows contain train": which match the cursor is on.
+// found returns "2 of 5 with train": which match the cursor is on.
 func (m *model) found() string {
 	which, all := 0, 0
 	for _, id := range m.rowIDs() {
@@ -152,7 +152,7 @@ func (m *model) found() string {
 	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
-// find puts the cursor on the first match. It searches from this many rows past the cursor, in steps.
+// find puts the cursor on the first match. It starts from rows past the cursor, and goes on by step rows.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)

@@ -207,7 +207,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape handles Esc. On a screen that another one has opened it also returns to that one.
+// escape handles Esc. On a screen that another screen has opened, it also returns to that screen.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch changed := m.back(); {
 	case changed:

@@ -202,7 +202,7 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	}
 	actions.Server = func(ctx context.Context, id process.Identity) (flush.Result, error) {
 		if _, err := src.Servers.Find(id); err != nil {
-			return flush.Result{}, nil //nolint:nilerr // no server of this process may be asked
+			return flush.Result{}, nil //nolint:nilerr // it is of no server that may be asked
 		}
 		would, err := flusher.Run(ctx, flush.Request{Process: id, Level: flush.Sleep, DryRun: true})
 		if err != nil {

@@ -43,7 +43,7 @@ type Set struct {
 	flushes flush.Prober
 	Log     *action.Log          // nil in a demo: simulated actions are not logged
 	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
-	// segments asks a probe for its memory map on some devices, or on all.
+	// Segments asks a probe for its memory map on some devices, or on all.
 	Segments mapper
 	holds    holder          // what holds a process's memory
 	Servers  *server.Finder  // nil in a demo

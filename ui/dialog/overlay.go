@@ -15,8 +15,8 @@ type Overlay interface {
 	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
 	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// Size is how many lines the overlay would fill at this width. It is drawn with fewer if
-	// there are fewer.
+	// Size returns how many lines the overlay needs at this width. If the screen has fewer, the
+	// overlay is drawn with those.
 	Size(width int) int
 }
 

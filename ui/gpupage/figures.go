@@ -59,7 +59,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	if slows {
 		heat += ", slows down at " + strconv.Itoa(slow) + "C"
 	}
-	// A slower link is idle; a narrower one has a bad contact.
+	// An idle GPU has a slower link; a narrower link has a bad contact.
 	narrow := gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 	return []figure{
 		{"utilization", w.unit(gpu.Utilization, "%"), false},
@@ -225,7 +225,7 @@ var clockReasons = [...]string{
 	"too hot", "too hot (hardware)", "power brake", "display clocks",
 }
 
-// reasons names why the clocks are not higher, "none" where nothing holds them down.
+// reasons names why the clocks are not higher; "none" if nothing limits them.
 func (w words) reasons(gpu *snapshot.GPU) string {
 	bits, known := gpu.ClockReasons.Value()
 	if !known {

@@ -13,7 +13,7 @@ const (
 )
 
 // graphRows returns the heights of the memory's graph and of the meters below it; 0 if there
-// are none. Graphs take a part of the height, and whatever room the rest leaves.
+// are none. The graphs get a part of the height, and more where the other lines leave room.
 func (p *Page) graphRows(target *subject, width, height, room int) (memory, meters int) {
 	if height < graphsFrom {
 		return 0, 0

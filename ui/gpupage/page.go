@@ -19,7 +19,7 @@ type Page struct {
 	Snapshot   *snapshot.Snapshot // never nil
 	snapshot.Place
 	Now   cell.Moment
-	Graph graph.Graph // of its memory
+	Graph graph.Graph // of the GPU's or instance's memory
 	Top   int         // lines that are scrolled away
 }
 

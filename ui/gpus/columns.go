@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// columns is the cells of each figure, without the blank before it; 0 leaves it out.
+// columns has the cells of each figure, without the blank before it; 0 leaves the figure out.
 type columns struct {
 	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
 
@@ -24,8 +24,8 @@ const (
 	fullWidth   = 80
 )
 
-// Bar and note grow with the screen between these sizes, the note by one cell in five; on a
-// screen of more than 200 cells the bar takes two fifths of it.
+// Bar and note grow with the screen between these sizes: of five cells more, the note gets one. On a
+// screen of more than 200 cells the bar takes two fifths of the screen.
 const (
 	maxBar           = 80
 	minNote, maxNote = 24, 43 // with its mark and a blank around it
@@ -118,7 +118,7 @@ func (p *Panel) big() bool {
 	return slices.ContainsFunc(p.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Total.Or(0) >= threshold })
 }
 
-// mixed reports whether there are GPUs of several kinds. One of unknown name does not count.
+// mixed reports whether there are GPUs of several kinds. A GPU of unknown name does not count.
 func (p *Panel) mixed() bool {
 	names := map[string]bool{}
 	for i := range p.Snapshot.GPUs {

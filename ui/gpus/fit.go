@@ -10,14 +10,14 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fit says whether a job of some size fits now, by headroom. The line adds what a forecast knows:
-// when a GPU will be full, and whether the processes take again what a flush frees.
+// Fit says whether a job of some size fits now, by package headroom. It also says when a GPU will be full, and
+// whether the processes will take again what a flush frees.
 type Fit struct {
 	headroom.Report
 	later headroom.Report // for a minute: what of a flush stays free
 }
 
-// FitOf answers about a need; nil if that is no size.
+// FitOf answers whether a job of a size fits; nil if need is no size.
 func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	question, ok := headroom.ParseNeed(need)
 	if !ok || s == nil || history == nil {
@@ -29,8 +29,8 @@ func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	return f
 }
 
-// Words returns "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no"; without
-// amounts it leaves out what a flush frees.
+// Words returns "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no". Without
+// amounts it leaves out how much a flush frees.
 func (f *Fit) Words(need string, amounts bool) string {
 	var answers []string
 	for _, v := range [...]headroom.Verdict{headroom.Yes, headroom.AfterFlush, headroom.No, headroom.Unknown} {

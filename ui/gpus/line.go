@@ -30,7 +30,7 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free returns the memory that a process could allocate. A GPU in MIG mode has none: its instances do.
+// free returns the memory that a process could allocate. A GPU in MIG mode has none of its own: its instances have it.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}

@@ -147,8 +147,8 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	}
 }
 
-// withUnattributed adds memory that belongs to no listed process, if it is 1 GiB or more. If both
-// do not fit and it is most of the used memory, it replaces the owner.
+// withUnattributed adds memory that belongs to no listed process, if it is 1 GiB or more. If there is no room for
+// both and most of the used memory is unattributed, the owner is left out.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
 	if !ok || rest < quantity.GiB {
@@ -215,7 +215,7 @@ func (p *Panel) owner(at snapshot.Place, program, count bool) string {
 	return cell.UserName(held.process) + name + more
 }
 
-// writeNote writes the note into the last cells, after an alarm's mark or its blank.
+// writeNote writes the note into the last cells, after the mark of an alarm or a blank in its place.
 func (p *Panel) writeNote(l *cell.Line, n note, cells int) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	end := l.Used() + cells

@@ -22,8 +22,8 @@ type owners struct {
 	inks  map[string]cell.Span
 }
 
-// findOwners gives each owner a hue that depends on the name, so that it is the same on every box; if an
-// owner earlier in the alphabet has taken it, the next hue. Without colours the initial distinguishes owners.
+// findOwners gives each owner a hue that depends on the name, so that an owner has the same hue on every box. If an
+// owner earlier in the alphabet has that hue, it takes the next. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners
@@ -66,7 +66,7 @@ func (p *Panel) findOwners() owners {
 }
 
 // Holders lists the users that hold the memory of each place. It is kept for all frames that show
-// one snapshot.
+// the same snapshot.
 type Holders struct {
 	of *snapshot.Snapshot
 	at map[snapshot.Place]holder
@@ -74,7 +74,7 @@ type Holders struct {
 
 type holder struct {
 	process *snapshot.Process // with the most memory
-	others  int               // beside it that compute
+	others  int               // the other processes that compute
 	owners  map[string]quantity.Bytes
 }
 
@@ -109,8 +109,8 @@ func (p *Panel) holder(at snapshot.Place) holder {
 	return kept.at[at]
 }
 
-// content returns what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
-// job that is asked about.
+// content returns what the bar of a GPU or MIG instance shows: the parts or, if no probe has been seen, the owners; then
+// the job that is asked about.
 func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
 		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(line)

@@ -11,11 +11,11 @@ import (
 	"vramscope/ui/cell"
 )
 
-// area is what lies under the curves: the parts of the history, stacked, and right of now the
-// forecast: the same parts, faded, up to its median, and a veil over its 80 % range, which thins
-// out towards the bounds. Faded, too, is memory that was used for a part of a column's time only.
+// area is what lies under the curves. Left of now it has the parts of the history, stacked. Right of now it has the
+// same parts, faded, up to the forecast's median, and over the 80 % range a veil, which fades
+// towards the bounds. Memory that was used for only a part of a column's time is faded, too.
 // Edges have a resolution of an eighth of a row, so that a slope does not look like stairs. In 16
-// colours the parts have textures, and curves stand over them.
+// colours the parts have textures, and curves are drawn over them.
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
@@ -83,8 +83,8 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	return a
 }
 
-// stack stacks the parts, multiplied by factor, up to end: in their own colours up to solid, then
-// faded.
+// stack stacks the parts, multiplied by factor, up to end. Up to solid they have their own colours; above it
+// they are faded.
 func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
 	sum := 0.0
 	for k, v := range parts {
@@ -167,7 +167,7 @@ func (b bounds) line(row int) string {
 	return ""
 }
 
-// veil returns what covers the parts where they fill a row within the range, "" where nothing does.
+// veil returns what covers the parts where they fill a row within the range; "" where nothing covers them.
 func (b bounds) veil(row int) string {
 	if b.median < float64(row+1) {
 		return ""

@@ -19,7 +19,7 @@ type curves struct {
 	any                  bool          // there is at least one sample
 	zero                 bool          // the y axis begins at 0: the curve is compared with others
 	full                 int           // the column in which the forecast is full; 0: none
-	when                 string        // the clock time of that
+	when                 string        // the clock time at which it is full
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
@@ -59,7 +59,7 @@ const (
 )
 
 // series returns an extreme of a series in the time of each column. The last column ends at g.At.
-// While time runs, columns begin at multiples of their width: the curve moves by whole columns,
+// While time runs, columns begin at multiples of their duration: the curve moves by whole columns,
 // and the value of a column that has ended does not change.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, columns)
@@ -97,11 +97,11 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 	return int((5*apart/2 + toCome) / max(each, 1))
 }
 
-// bridge fills a pause of at most columns columns with the value before it; at the end, where the
-// newest sample is rarely in the last column, it fills a pause of at most atEnd. To join samples of
-// an earlier, longer interval it also fills a pause that is at most half again as long as the two
-// before or after it. If samples are hardly further apart than columns, it fills a single empty
-// column that has another one nearby.
+// bridge fills a pause of at most columns columns with the value before the pause. At the end, where the
+// newest sample is rarely in the last column, it fills a pause of at most atEnd columns. To join samples of
+// an earlier, longer interval it also fills a pause that is at most one and a half times as long as the two
+// pauses before or after it. If the samples are hardly further apart than columns, it fills a single empty
+// column that has another empty column nearby.
 func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {
@@ -177,7 +177,7 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes returns the minimum of history and median, and the maximum of all but the capacity.
+// extremes returns the minimum of history and median, and the maximum of all curves but the capacity.
 func (c *curves) extremes() (low, high float64) {
 	if low = 0; len(c.parts) == 0 && !c.zero { // a stack begins at 0
 		low = lowest(append(slices.Clone(c.history), c.median...))

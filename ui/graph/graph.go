@@ -69,7 +69,7 @@ func (g Graph) render(width, height int) []string {
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
 	if curves.full > 0 {
-		g.Subject.FullIn = nil // the tick at the time when memory is full says it already
+		g.Subject.FullIn = nil // a tick marks the time at which memory is full
 	}
 	for _, parts := range curves.parts {
 		for i, v := range parts {
@@ -86,7 +86,7 @@ func (g Graph) render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns the window that was set, else one that grows with the history from one minute
+// WindowFor returns the window that was set. Otherwise it returns a window that grows with the history from one minute
 // to 5, or to 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	if g.Window > 0 {
@@ -105,7 +105,7 @@ func (g Graph) WindowFor(height int) time.Duration {
 }
 
 // horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the
-// forecast is withheld its place stays empty, so that only time moves the curve. It is 0 if there
+// forecast is withheld its place stays empty, so that the curve does not jump. horizon is 0 if there
 // will be no forecast, or no room for the label "now".
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
@@ -166,7 +166,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 			}
 			used = append(used, ink, cell.Span{s.Dim, " " + name})
 		}
-	case g.Subject.Name != "used": // the title has said it
+	case g.Subject.Name != "used": // the title says "used" already
 		used = []cell.Span{{s.History, historyChars(glyphs).Horizontal}, {s.Dim, " used"}}
 	}
 	var curves []cell.Span

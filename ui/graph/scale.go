@@ -10,9 +10,9 @@ import (
 
 // yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data,
 // the maximum of the data. The bottom row is a round number below the data, so that changes fill
-// the panel; it is 0 in a tall panel that is at least half full even so. The lower bound of a
-// forecast, which is 0 for a job that may end soon, takes at most half of the rows and is not
-// drawn below them: else history and median would be flat lines.
+// the panel. It is 0 in a tall panel that is still at least half full. The lower bound of a
+// forecast is 0 for a job that may end soon: it takes at most half of the rows and is not
+// drawn below them, because history and median would become flat lines.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"
@@ -42,7 +42,7 @@ func scaleOf(c curves, rows int) yAxis {
 		low = 0
 	}
 	if c.capacity < low {
-		low = c.capacity // the line shows that figures over the capacity are wrong
+		low = c.capacity // the capacity's line shows that figures above it are wrong
 	}
 	top = min(top, maxGraphed)
 	if bound := lowest(c.lower); bound < low {
@@ -143,8 +143,8 @@ func roundStep(lower float64) float64 {
 }
 
 // evenStep returns the smallest round step that is not below lower, has two labels above 0 and whose
-// labels are evenly apart, to a quarter: 5, 4 and 5 rows, not 2 and 3. If there is none it is the
-// smallest of all.
+// labels are evenly apart, to a quarter: 5, 4 and 5 rows, not 2 and 3. If no step is even, it returns
+// the smallest round step.
 func (s yAxis) evenStep(lower float64) float64 {
 	top := s.step * float64(s.rows-1)
 	for step := roundStep(lower); 2*step < top; step = roundStep(step * 1.01) {

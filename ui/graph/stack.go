@@ -25,14 +25,14 @@ const (
 	partCached
 )
 
-// Stacks keeps what was drawn for earlier frames: all of it for those that show one snapshot; and
-// the forecast, which stays as it is until the curve moves.
+// Stacks keeps what was drawn for earlier frames. The whole graph is kept for all frames of one snapshot. The
+// forecast is kept until the curve moves.
 type Stacks struct {
 	frame frameKey
 	lines []string
 
 	ahead forecastKey
-	from  Subject // with the forecast that is drawn
+	from  Subject // the subject with the forecast that is drawn
 
 	bySeries map[snapshot.SeriesKey]*Stacks // small graphs, drawn side by side
 }
@@ -59,7 +59,7 @@ type forecastKey struct {
 
 const longestForecast = 5 * time.Second
 
-// forecast returns the subject with the forecast to draw. It moves when the curve moves, not with
+// forecast returns the subject with the forecast to draw. The forecast moves when the curve moves, not with
 // every sample.
 func (g Graph) forecast(each time.Duration) Subject {
 	if g.Stacks == nil || !g.Running {

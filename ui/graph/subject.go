@@ -16,7 +16,7 @@ type Subject struct {
 	Name      string // "GPU 3 used"
 	Full      string // what the capacity line is called: "full", "GPU full"
 	Used      snapshot.Bytes
-	Capacity  snapshot.Bytes // the total, as in every figure on the screen: including what the driver reserves
+	Capacity  snapshot.Bytes // the total, including what the driver reserves, as in every figure on the screen
 	Predicted []snapshot.Prediction
 	FullIn    *snapshot.FullIn
 	Doubt     snapshot.Doubt   // why there is no forecast

@@ -2,7 +2,7 @@ package keys
 
 import "charm.land/bubbles/v2/key"
 
-// bindingTable returns every key in the order of the help; those without a text share a line.
+// bindingTable returns every key in the order of the help. A key without a text shares the line of another key.
 func bindingTable() []binding {
 	return []binding{
 		// MOVE

@@ -54,7 +54,7 @@ type segment struct {
 	fate fate
 }
 
-// band is the segments of one fate, or of one fate and like size.
+// band is the segments of one fate, or of one fate and similar size.
 type band struct {
 	fate     fate
 	min      quantity.Bytes // the smallest of their sizes

@@ -162,8 +162,8 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Right(t.Appearance.Styles.Dim, spark, cells)
 }
 
-// spark draws the maximum of used memory in each minute, so that no spike disappears, if it has
-// changed by more than a tenth. It leaves out blanks before the first value.
+// spark draws the maximum of used memory in each minute, so that no spike disappears. It draws nothing if the memory
+// has changed by less than a tenth, and leaves out blanks before the first value.
 func (t *Table) spark(p *snapshot.Process, cells int) string {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {

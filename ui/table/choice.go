@@ -23,8 +23,8 @@ func columnOf(name string) (columnID, bool) {
 	return columnID(max(i, 0)), i >= 0
 }
 
-// chosen returns the columns of names; before them those that cannot be left out and are not
-// named. It is nil without names.
+// chosen returns the columns that names lists, after the columns that cannot be left out and are not
+// listed. Without names it returns nil.
 func chosen(names []string) []columnID {
 	if len(names) == 0 {
 		return nil

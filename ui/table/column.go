@@ -38,10 +38,10 @@ const (
 type Column struct {
 	id     columnID
 	title  string
-	amount metric.ID // that it shows, if it shows an amount of memory
+	amount metric.ID // the amount of memory that it shows, if it shows one
 	Name   string    // in menus and in the configuration file; the title, if there is one
 	cells  int
-	grows  int    // cells more, where the command leaves them
+	grows  int    // how many cells wider it may be, if the command leaves room
 	left   bool   // it is text, which stands at the left edge
 	parts  bool   // it is left out until a probe has been seen
 	Off    bool   // it is left out unless it is chosen

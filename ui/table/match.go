@@ -30,7 +30,7 @@ func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	l.Skip(cells - (l.Used() - start))
 }
 
-// indexFold returns the first place of a part in a text, in either case; -1 for none.
+// indexFold returns the first place of a part in a text, ignoring case; -1 for none.
 func indexFold(s, part string) (from, to int) {
 	runes := utf8.RuneCountInString(part)
 	for i := range s {

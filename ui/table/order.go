@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Row is one line of the table: a process, or one that has ended.
+// Row is one line of the table: a process that runs, or one that has ended.
 type Row struct {
 	Process *snapshot.Process
 	Ended   *snapshot.EndedProcess // nil while it lives
@@ -93,7 +93,7 @@ func (t *Table) lists(p *snapshot.Process) bool {
 	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// Matches reports whether a visible text of a row contains text, in either case.
+// Matches reports whether a visible text of a row contains text, ignoring case.
 func Matches(p *snapshot.Process, text string) bool {
 	contains := func(field string) bool { return containsFold(field, text) }
 	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
@@ -182,7 +182,7 @@ func compareIdentity(a, b *snapshot.Process) int {
 	)
 }
 
-// keyOf returns what a column shows of a process, as something to sort by.
+// keyOf returns the sort key of a process for a column.
 func keyOf(p *snapshot.Process, column columnID) sortKey {
 	switch column {
 	case columnGPU:

@@ -27,7 +27,7 @@ type (
 // Hold is what a Model gets from its Program.
 type Hold struct {
 	Traits  Traits
-	Asked   time.Time      // when it was asked; zero: no answer is expected (any more)
+	Asked   time.Time      // when the terminal was asked; zero: no answer is expected
 	Ending  bool           // only the answers are awaited
 	End     func()         // ends the run
 	Stalled func() bool    // the terminal does not take output

@@ -177,7 +177,7 @@ func (p *Program) obey(ctx context.Context) {
 	}
 }
 
-// watch restores the terminal and exits where the end takes longer than endTimeout.
+// watch restores the terminal and exits if the end takes longer than endTimeout.
 func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 	select {
 	case <-finished:

@@ -13,7 +13,7 @@ type Signals struct {
 	Ends, Stops, Continues, Resizes chan os.Signal
 }
 
-// CatchSignals must come before the terminal is changed, or a signal could leave it changed.
+// CatchSignals begins to catch the signals. It must be called before the terminal is changed, or a signal could leave it changed.
 func CatchSignals() *Signals {
 	caught := func(signals ...os.Signal) chan os.Signal {
 		c := make(chan os.Signal, 1)

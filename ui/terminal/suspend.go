@@ -97,9 +97,9 @@ func stopGroup() error {
 // stopped counts too.
 const stopTimeout = time.Second
 
-// orphaned reports whether no shell waits for the program: whether among its ancestors, as far as
-// they are in its process group, none has a parent in the same session but another group. The
-// kernel ignores SIGTSTP then (POSIX.1, "orphaned process group"); SIGSTOP it would obey, for good.
+// orphaned reports whether no shell waits for the program: no process among the program and its ancestors in the
+// same process group has a parent in the same session but in another group. The kernel then ignores
+// SIGTSTP (POSIX.1, "orphaned process group"). It would obey SIGSTOP, and nothing would continue the program.
 func orphaned() bool {
 	group, err := unix.Getpgid(0)
 	if err != nil {

@@ -32,7 +32,7 @@ type terminal struct {
 
 	modes  sync.Mutex
 	before *term.State // the modes as they were found
-	ended  bool        // they stay so
+	ended  bool        // the modes stay as they were found
 
 	opened *os.File    // /dev/tty where the standard input is something else
 	saved  atomic.Bool // the title is on the terminal's stack
@@ -85,8 +85,8 @@ func (t *terminal) raw() error {
 	return nil
 }
 
-// cooked restores the terminal's modes; for good if atEnd, as the command that takes a continued
-// terminal back may come afterwards.
+// cooked restores the terminal's modes. After atEnd, raw changes them no more: the command that takes a continued
+// terminal back may still come.
 func (t *terminal) cooked(atEnd bool) {
 	t.modes.Lock()
 	defer t.modes.Unlock()
@@ -156,8 +156,8 @@ const (
 )
 
 // leave switches all modes off and goes back to the main screen and its title. The keyboard
-// protocol of the main screen belongs to the shell: ours ends before the screen changes. If nothing
-// was entered leave does nothing, unless it must be sure: what was written may have been dropped.
+// protocol of the main screen belongs to the shell, so ours ends before the screen changes. If the terminal was not
+// entered, leave does nothing unless sure is set: the output of an earlier leave may have been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return

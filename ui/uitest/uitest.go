@@ -1,4 +1,4 @@
-// Package uitest has what the tests of ui and of its rooms share.
+// Package uitest has what the tests of ui and of the packages below it share.
 package uitest
 
 import (
