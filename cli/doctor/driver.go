@@ -85,7 +85,7 @@ func (b *Box) exitReason(what string) finding {
 
 // missingCalls lists the calls that the library lacks in every version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
-	versionSuffix := regexp.MustCompile(`, (older|oldest|newer) call$`) // other versions of a call do the same
+	versionSuffix := regexp.MustCompile(`, (older|oldest|newer) call$`) // all versions of a call do the same
 	there := make(map[string]bool)
 	for _, c := range capabilities {
 		name := versionSuffix.ReplaceAllString(c.Name, "")

@@ -20,7 +20,7 @@ import (
 // DrawnAt is the moment of the drawings.
 var DrawnAt = time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC)
 
-// CurveHistory is a history of one curve, sampled once a second since a moment; NaN is a missing
+// CurveHistory is a history of one curve with a sample at each interval of Every; NaN is a missing
 // sample.
 type CurveHistory struct {
 	Curve func(age time.Duration) float64 // GiB, by the time before now
