@@ -17,8 +17,8 @@ type allocationReader interface {
 // follows.
 const allocationWait = time.Second
 
-// nameAllocations adds the jobs that have a GPU without a process. A scheduler numbers GPUs by
-// its own configuration: if that may not be the driver's order, no job is added.
+// nameAllocations names the jobs to which a scheduler has given a GPU that has no process. A scheduler
+// numbers GPUs by its own configuration. If its numbers may differ from the driver's, no job is named.
 func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(allocationReader)
 	if !ok {
@@ -61,15 +61,15 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	}
 }
 
-// jobsOf returns the jobs by the index of their GPUs, without a GPU that two pods have: one may
-// have ended. It returns none if two other jobs have the same GPU, or if a job that was given GPUs
-// by index runs on another one, or has one that is missing or has instances.
+// jobsOf returns the jobs by the index of their GPUs, without a GPU that two pods have: one of them
+// may have ended. It returns nil if the scheduler may number GPUs differently: if two jobs (not pods)
+// have one GPU, a job's GPU is missing or has MIG enabled, or a job runs on a GPU not given to it.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
-	var twice []int // of two pods: one may have ended
+	var twice []int // GPUs that two pods have
 	for i := range allocations {
 		a := &allocations[i]
-		for _, uuid := range a.UUIDs { // others are an instance's, or a part of a GPU
+		for _, uuid := range a.UUIDs { // other UUIDs name a MIG instance or a part of a GPU
 			if g := snap.GPU(uuid); g != nil && !g.MIG {
 				a.GPUs = append(a.GPUs, g.Index)
 			}

@@ -1,11 +1,11 @@
-// Package sampler reads the driver, the probes and /proc on a clock, merges them
-// by process, keeps the history, and publishes Snapshots.
+// Package sampler reads the driver, the probes and /proc on a clock, merges what they report by
+// process, keeps the history, and publishes Snapshots.
 //
 //	nvml.Device, nvml.Process ─┐
 //	probe.Report ──────────────┼→ Tick → merge → forecasts, alerts → Snapshot → one slot, newest wins
 //	process.Info ──────────────┘                                  └→ History, event log
 //
-// Start reading at Sampler.Tick. driver.go and gpu.go keep the driver read; merge.go
-// and probes.go make rows, gpus.go makes GPUs; predict.go and outlook.go forecast;
-// events.go applies the alert rules and fills the log.
+// Start reading at Sampler.Tick. driver.go and gpu.go read the driver. merge.go and probes.go make
+// rows, gpus.go makes GPUs. predict.go and outlook.go forecast. events.go applies the alert rules
+// and fills the log.
 package sampler

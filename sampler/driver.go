@@ -12,17 +12,17 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver keeps the driver open and its GPUs read. A GPU that is lost or hangs keeps its place and
-// is tried again at growing intervals; so is a lost driver.
+// driver keeps the driver open and reads its GPUs. A GPU that is lost or hangs keeps its place in
+// the list. A GPU that fails, and a driver that is lost, are tried again at growing intervals.
 //
 // Open and Read run on goroutines of their own, because either may hang for ever. Such a call
-// cannot be cancelled. It is counted, and nothing waits for it twice.
+// cannot be cancelled. Later ticks do not wait for it in full, and do not start it again.
 type driver struct {
 	options Options
 	reader  DeviceReader
 
 	state    snapshot.Driver
-	gpus     []*gpu // by index; one is removed only when it is superseded
+	gpus     []*gpu // by index; a GPU is removed only when it is superseded
 	devices  int    // all GPUs of the box, including those that --gpu leaves out
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is in progress
@@ -43,8 +43,8 @@ func newDriver(options Options) *driver {
 	}
 }
 
-// read starts a Read of every GPU that can be read, waits for those whose last answer was in time,
-// and returns all GPUs by index, also those that are lost.
+// read starts a Read of every GPU that can be read, waits for the GPUs whose last answer was in
+// time, and returns all GPUs by index, including lost ones.
 func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	for _, g := range d.gpus {
 		g.fresh = nil
@@ -106,7 +106,7 @@ func (d *driver) takeLate(now time.Time) {
 	}
 }
 
-// conclude sets the states of the GPUs and of the driver by the tick's answers.
+// conclude sets the states of the GPUs and of the driver from the tick's answers.
 func (d *driver) conclude(now time.Time) {
 	var lost error
 	access := d.access(now)
@@ -132,7 +132,7 @@ func isDriverLost(err error) bool {
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
-// superseded reports whether a GPU was lost before its UUID was known, and is back under its UUID.
+// superseded reports whether a GPU was lost before its UUID was known, and is listed again with it.
 func (d *driver) superseded(g *gpu) bool {
 	return !g.listed && g.device.Nameless() && slices.ContainsFunc(d.gpus, func(other *gpu) bool {
 		return other.listed && other.device.Index == g.device.Index
@@ -149,7 +149,7 @@ func (d *driver) find(uuid string) *gpu {
 	return nil
 }
 
-// list finds a GPU's place by its UUID, or adds one.
+// list updates the GPU with the device's UUID, or adds a GPU.
 func (d *driver) list(now time.Time, device nvml.Device) {
 	if g := d.find(device.UUID); g != nil {
 		g.device, g.listed = device, true
@@ -192,15 +192,15 @@ func driverWord(err error) string {
 	return err.Error()
 }
 
-// wanted applies the --gpu filter. The index is -1 if unknown.
+// wanted reports whether the --gpu filter admits a GPU. The index is -1 if unknown.
 func (d *driver) wanted(index int, uuid string) bool {
 	return len(d.options.Only) == 0 || slices.ContainsFunc(d.options.Only, func(want string) bool {
 		return want == strconv.Itoa(index) || len(want) > 3 && strings.HasPrefix(uuid, want)
 	})
 }
 
-// admits applies the --gpu filter to a GPU that a probe names: with a filter, the driver must
-// have listed the GPU, or the filter must have its UUID.
+// admits reports whether the --gpu filter admits a GPU that a probe names. If there is a filter,
+// the driver must have listed the GPU, or the filter must have its UUID.
 func (d *driver) admits(uuid string) bool {
 	return d.find(uuid) != nil || d.wanted(-1, uuid)
 }

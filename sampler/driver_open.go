@@ -51,9 +51,9 @@ func (d *driver) access(now time.Time) access {
 // GPUs needs seconds.
 const openTimeout = 10 * time.Second
 
-// ensureOpen opens the driver when that is due. It waits for the first Open in full, and for half a
-// GPU's deadline if a working driver is opened again. Otherwise it waits only a moment, so that the
-// screen is updated.
+// ensureOpen opens the driver when that is due. It waits for the first Open up to OpenDeadline. If
+// a working driver is opened again, it waits for half of a GPU's deadline. Otherwise it waits only
+// a moment, so that the screen is updated.
 func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {
@@ -109,7 +109,7 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 	slices.SortFunc(d.gpus, func(a, b *gpu) int { return a.device.Index - b.device.Index })
 }
 
-// closeReader closes the driver; false while calls are in progress.
+// closeReader closes the driver. It returns false and does nothing while calls are in progress.
 func (d *driver) closeReader() bool {
 	if d.opened != nil || slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.busy }) {
 		return false
@@ -130,7 +130,7 @@ func (d *driver) closeReader() bool {
 	return true
 }
 
-// close closes the driver at the end of Run, or until Resume.
+// close closes the driver at the end of Run, and while the sampler is suspended.
 func (d *driver) close() {
 	d.takeLate(time.Time{})
 	select {

@@ -20,8 +20,8 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 	}
 }
 
-// endedEvent returns the event of a row's end. A process that still runs has only left the GPU.
-// Whether another container's process still runs is unknown.
+// endedEvent returns the event of a row's end. A process that still runs has only left the GPU. A
+// process in another container counts as running, because that is unknown.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal, hostMemoryEnded bool) snapshot.Event {
 	message := "exited"
 	switch status := g.ExitStatus.Or(0); {
@@ -36,13 +36,13 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 	case hostMemoryEnded && !g.ExitStatus.Known():
 		message = "ended"
 	}
-	if hostMemoryEnded && signal != syscall.SIGKILL { // its child may have been killed, or how it ended is not known
+	if hostMemoryEnded && signal != syscall.SIGKILL { // a child may have been killed instead, or the exit status is unknown
 		message += ", " + snapshot.HostMemoryEnded
 	}
 	if used, ok := g.Last.Used.Value(); ok {
 		message += fmt.Sprintf(", used %s", used)
 	}
-	if peak, ok := g.Last.Peak.Value(); ok { // without the driver at its end, only the peak is known
+	if peak, ok := g.Last.Peak.Value(); ok { // if the driver did not answer at the end, only the peak is known
 		message += fmt.Sprintf(", peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {
@@ -86,11 +86,11 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	s.history.Append(event)
 }
 
-// hangingFor is how long a GPU must be silent to make an event: on a busy machine answers often
+// hangingFor is how long a GPU must hang before that is an event. On a busy machine, answers often
 // take two or three seconds.
 const hangingFor = 5 * time.Second
 
-// isDown reports whether a GPU's state is an event.
+// isDown reports whether a GPU's state deserves an event.
 func isDown(g *snapshot.GPU, now time.Time) bool {
 	switch g.State {
 	case snapshot.GPUOK:
@@ -102,10 +102,10 @@ func isDown(g *snapshot.GPU, now time.Time) bool {
 	}
 }
 
-// noteGPU logs once that a GPU is down, and that it is back.
+// noteGPU logs once that a GPU is down, and once that it is back.
 func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
 	if _, logged := s.down[is.UUID]; !logged && isDown(was, before) {
-		s.down[is.UUID] = was.Since // down at the first tick
+		s.down[is.UUID] = was.Since // it was down at the first tick already
 	}
 	since, logged := s.down[is.UUID]
 	event := snapshot.Event{Time: now, GPU: is.Index, GPUUUID: is.UUID, Bytes: is.LastUsed}
@@ -143,12 +143,12 @@ func (s *Sampler) noteXIDs(was, is *snapshot.GPU) {
 	}
 }
 
-// alertInterval is the shortest time between two applications of the alert rules: a sampler that
-// ticks faster sees noise.
+// alertInterval is the shortest time between two applications of the alert rules. The figures of a
+// faster sampler contain noise.
 const alertInterval = 900 * time.Millisecond
 
-// applyRules applies the alert rules and logs the alerts that they raise and clear. Between two
-// applications the last alerts stand. Changes of the driver and of GPUs are logged at every tick.
+// applyRules applies the alert rules and logs the alerts that they raise and clear. Until the rules are
+// applied again, the last alerts stand. Changes of the driver and of GPUs are logged at every tick.
 func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
 	s.noteChanges(now, snap)
 	if since := now.Sub(s.rulesApplied); since >= 0 && since < alertInterval {
@@ -169,7 +169,7 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 		s.logAlert(now, snapshot.EventAlarm, a, a.Message)
 	}
 	s.logged = slices.DeleteFunc(s.logged, func(a snapshot.Alert) bool {
-		if s.alerts.Stands(&a) { // even if a worse one of the same place is shown instead
+		if s.alerts.Stands(&a) { // even if a worse alert about the same thing is shown instead
 			return false
 		}
 		s.logAlert(now, snapshot.EventCleared, &a, cleared(now, &a))
@@ -178,8 +178,8 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	return alerts
 }
 
-// cleared returns the message of the event that ends an alert. The figures of the alert's own message
-// no longer hold.
+// cleared returns the message of the event that ends an alert. It does not repeat the alert's
+// figures, which no longer hold.
 func cleared(now time.Time, a *snapshot.Alert) string {
 	what, ok := map[snapshot.AlertKind]string{
 		snapshot.AlertFullIn:    "no longer filling up",

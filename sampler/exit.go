@@ -16,8 +16,8 @@ type exitReader interface {
 	HostMemoryEnded(id process.Identity) bool
 }
 
-// noteExit notes the exit status of an ended row and returns the signal that ended it, 0 where
-// there was none or that is not known.
+// noteExit notes the exit status of an ended row and returns the signal that ended its process. The
+// signal is 0 if there was none or if the status is unknown.
 func noteExit(g *snapshot.EndedProcess, reader exitReader) syscall.Signal {
 	status, known := reader.Exit(g.Last.ID.Process)
 	switch {

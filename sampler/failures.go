@@ -13,13 +13,13 @@ import (
 // failures holds a row's failed allocations, as its probe reported them.
 type failures struct {
 	answered time.Time               // the last time that there was a row or an answer
-	newest   int64                   // time of the newest error that was considered
+	newest   int64                   // time of the newest error that was considered, Unix ns
 	logged   int                     // errors logged since the count of errors last rose
-	call     *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises too
+	call     *probe.FailedAllocation // newest call that the driver refused; it is an error only if the count rises too
 }
 
-// noteFailures logs the new errors. p is the newest state of the row, whose process may
-// have ended; nil if the row was never seen.
+// noteFailures logs the new errors. p is the newest state of the row, whose process may have ended.
+// It is nil if the row was never seen.
 func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Process, d *probe.Device) {
 	if len(d.OutOfMemory) == 0 || p == nil {
 		return
@@ -62,7 +62,7 @@ func (s *Sampler) noteRise(now time.Time, p *snapshot.Process, count int64) {
 }
 
 func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device, failed *probe.FailedAllocation) {
-	at := quantity.Earlier(time.Unix(0, failed.TimeNS), now) // later is within the slack of the probe's check
+	at := quantity.Earlier(time.Unix(0, failed.TimeNS), now) // a time slightly after now passes the probe's check
 	message := "out of memory: asked for " + failed.Bytes.String()
 	if free, known := failed.Free.Value(); known {
 		message += ", " + free.String() + " free"
@@ -79,8 +79,8 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 	s.failed = append(s.failed, event)
 }
 
-// failedFor is how long snapshots list a failed allocation: a program that failed is started
-// again within minutes.
+// failedFor is how long snapshots list a failed allocation, because a program that failed is often
+// started again within minutes. mostFailed limits the list.
 const failedFor, mostFailed = 10 * time.Minute, 200
 
 func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
@@ -115,8 +115,8 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// noteRecord logs the errors of a probe's record. The process may have exited before it had a
-// row. An older row of another user cannot be the process that left the record.
+// noteRecord logs the errors in the record that an exited process left. The process may have exited
+// before it had a row. If the row found is another user's, it is not that process.
 func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	for i := range a.Report.Devices {
 		d := &a.Report.Devices[i]
@@ -126,7 +126,7 @@ func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 		case p != nil && p.UID.Known() && p.UID.Or(0) != a.Exited.UID.Or(0):
 			continue
 		case p == nil && s.driver.find(id.GPUUUID) == nil:
-			continue // a GPU that only the record names
+			continue // only the record names this GPU
 		case p == nil:
 			p = &snapshot.Process{ID: id, GPU: s.indexOf(id.GPUUUID), User: a.Exited.User, UID: a.Exited.UID, Command: a.Exited.Command}
 		}
@@ -141,7 +141,7 @@ const recordsFor = time.Minute
 // answering probe for a while.
 func (s *Sampler) forgetFailures(now time.Time, answers []probe.Answer) {
 	for id, f := range s.failures {
-		answering := s.rows[id] != nil // until the row has ended with them
+		answering := s.rows[id] != nil // the failures are needed until the row has ended
 		for i := range answers {
 			answering = answering || answers[i].Process == id.Process
 		}

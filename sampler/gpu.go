@@ -18,7 +18,7 @@ type gpu struct {
 
 	busy  bool      // a Read is in progress
 	asked time.Time // when the last Read was started
-	late  bool      // its last answer missed its tick: no tick waits for it
+	late  bool      // its last answer missed its tick; ticks do not wait for this GPU
 
 	fresh *nvml.Reading // this tick's reading, nil if there is none
 	err   error         // this tick's failure
@@ -31,9 +31,9 @@ type gpu struct {
 	wantsRestart bool // the library should be opened again for it
 	restarted    bool // the library was opened since the last Read
 
-	last      *nvml.Reading // the newest reading there was
+	last      *nvml.Reading // the newest reading of any tick
 	idleSince time.Time
-	held      *snapshot.JobAllocation // while no process is on it
+	held      *snapshot.JobAllocation // the job that has this GPU, while no process is on it
 	xids      []snapshot.XID
 	expected  expected
 	instances map[snapshot.InstanceID]*expected // its MIG instances
@@ -91,8 +91,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 		}
 		g.become(now, state, driverWord(g.err))
 		g.retryAt = now.Add(g.backoff.next())
-		// Only a library that was opened after a GPU was reset sees it again, so a restart may
-		// help.
+		// The library sees a GPU again after a reset only if it is opened again, so a restart may help.
 		g.wantsRestart = state == snapshot.GPULost && g.backoff.tries > 1 && !g.restarted
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:

@@ -28,15 +28,15 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
-// rowsOf returns the rows with an index: those of one GPU, or of two if another GPU has got the
-// index of a lost one.
+// rowsOf returns the rows on the GPUs with an index. There is one such GPU, or two if another GPU
+// has got the index of a lost one.
 func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
 	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
 	return rows[from:to]
 }
 
-// describeGPU fills in one GPU: its constants, and the figures that this tick has read.
+// describeGPU fills in one GPU: its constants, and the figures that were read in this tick.
 func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	*out = snapshot.GPU{
 		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
@@ -98,9 +98,9 @@ func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	return reasons
 }
 
-// probeOnlyGPU is a GPU that a probe names while the driver lists none, because there is no
-// driver. If the driver lists GPUs, a report on another one makes no row: that GPU may not be in
-// this box. Its place in the list decides its index; a place whose uuid is "" is free.
+// probeOnlyGPU is a GPU that a probe names and whose size the driver has not reported. If the
+// driver lists GPUs, but not this one, a report on it makes no row, because it may not be in this
+// box. Its place in Sampler.probeOnly decides its index; a place whose uuid is "" is free.
 type probeOnlyGPU struct {
 	uuid     string
 	total    snapshot.Bytes
@@ -110,15 +110,15 @@ type probeOnlyGPU struct {
 }
 
 const (
-	// maxProbeOnlyGPUs limits these GPUs: any process may name some.
+	// maxProbeOnlyGPUs limits the number of these GPUs, because any process may name some.
 	maxProbeOnlyGPUs = 64
-	// probeOnlyKept is how long a GPU keeps its index after no probe names it: a program that
-	// restarts finds its GPU where it was.
+	// probeOnlyKept is how long a GPU keeps its index while no probe names it, so that a program that
+	// restarts finds its GPU in the same place.
 	probeOnlyKept = time.Minute
 )
 
-// nameDevice notes that a probe names a device, and its size. It reports whether the device can
-// have a row: it may not be in this box, or exceed the limit.
+// nameDevice notes that a probe names a device, and its size. It returns false if the device can
+// have no row, because it may not be in this box, or exceeds maxProbeOnlyGPUs.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {
@@ -168,7 +168,7 @@ func (s *Sampler) placeOf(uuid string) int {
 	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
 }
 
-// totalByProbes returns a device's size as its probes report it, unknown if they disagree.
+// totalByProbes returns a device's size as the probes report it, or unknown if they disagree.
 func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	if at := s.placeOf(uuid); at >= 0 && !s.probeOnly[at].disputed {
 		return s.probeOnly[at].total
@@ -176,8 +176,8 @@ func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// indexOf returns a GPU's index by the driver. GPUs that only probes name follow the driver's, in the
-// order of their places.
+// indexOf returns the driver's index of a GPU. The GPUs that only probes name get the indexes after
+// the driver's, in the order of their places.
 func (s *Sampler) indexOf(uuid string) int {
 	if g := s.driver.find(uuid); g != nil {
 		return g.device.Index
@@ -197,8 +197,7 @@ func (s *Sampler) indexOf(uuid string) int {
 	return past
 }
 
-// addProbeOnlyGPUs adds a GPU for each row that is on none of the driver's. Its used memory is
-// unknown.
+// addProbeOnlyGPUs adds a GPU for the rows that are on no GPU of the driver. Its used memory is unknown.
 func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
 	listed := len(gpus)
 	for i := range rows {

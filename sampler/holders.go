@@ -11,13 +11,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// holderReader is a ProcessReader that finds the processes which have the driver's device files
+// holderReader is a ProcessReader that finds the processes that have the driver's device files open.
 // open.
 type holderReader interface{ Holders() []process.Holder }
 
-// holders looks for the processes behind memory that no listed process accounts for. A search
-// reads a link for each open file of each process: it runs in the background, and only while
-// there is such memory.
+// holders looks for the processes behind memory that no listed process accounts for. A search reads
+// a link for each open file of each process. So it runs in the background, and only while there is
+// such memory.
 type holders struct {
 	found   []process.Holder
 	due     time.Time
@@ -34,11 +34,11 @@ const (
 	unattributedLeast = quantity.GiB
 	searchEvery       = 10 * time.Second
 	searchFactor      = 200                    // a search takes at most 0.5 % of the time
-	firstSearchWait   = 100 * time.Millisecond // the first tick waits this long for the search: once has no other tick
+	firstSearchWait   = 100 * time.Millisecond // how long the first tick waits for the search, because once has no other tick
 )
 
-// nameHolders adds the holders to GPUs with unattributed memory, and to the snapshot those that
-// have no GPU's own file open.
+// nameHolders adds to GPUs with unattributed memory the processes that have the GPU's device file
+// open. To the snapshot it adds the processes that have device files open, but no GPU's own.
 func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(holderReader)
 	unattributed := slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Unattributed.Or(0) >= unattributedLeast })

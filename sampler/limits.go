@@ -10,27 +10,27 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// limits are the limits that the driver's figures set to probes' reports in this tick.
+// limits holds the limits that the driver's figures set on the probes' reports in this tick.
 type limits struct {
 	sampler   *Sampler
 	now       time.Time
-	rows      []snapshot.Process // the driver's; for caches also those that probes add
+	rows      []snapshot.Process // the driver's rows; in caches also those that probes added
 	devices   map[snapshot.Place]*deviceLimit
-	processes map[process.Identity]quantity.Bytes // on all devices together
+	processes map[process.Identity]quantity.Bytes // the limit of a process on all devices together
 }
 
 type deviceLimit struct {
 	used, total snapshot.Bytes
 	at          time.Time
-	listed      quantity.Bytes // by the processes whose use it reports
-	unlisted    quantity.Bytes // by the accepted reports of the others
+	listed      quantity.Bytes // used by the processes whose memory the driver reports
+	unlisted    quantity.Bytes // held by the other processes, according to their accepted reports
 }
 
-// unlimited is the limit without any figure. No report reaches it.
+// unlimited is the limit if no figure is known. No report reaches it.
 const unlimited = 4 * quantity.EiB
 
 // check compares a report on one device with the driver's figures. It returns the report to show
-// and the most that its process can hold, or why no report is shown.
+// and the most memory that its process can hold. If it shows no report, rejected is the reason.
 func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown report, limit quantity.Bytes, rejected string) {
 	r := l.sampler.reports[p.ID]
 	if r == nil {
@@ -67,7 +67,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 	return shown, now.limit, rejected
 }
 
-// size returns a device's size by the driver or by the probe itself; 0 if unknown.
+// size returns a device's size as the driver or else the probe reports it; 0 if unknown.
 func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
 	return l.device(snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}).total.Or(d.Total.Or(0))
 }
@@ -97,8 +97,8 @@ func (l *limits) device(where snapshot.Place) *deviceLimit {
 	return on
 }
 
-// caches returns the program's own caches, with the sizes that it reports. A size beyond what the
-// process can hold, or beyond what its allocators have allocated, is unknown.
+// caches returns the program's own caches, with the sizes that it reports. The sizes are unknown if
+// their sum is more than the process can hold, or more than its allocators have allocated.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	limit := l.processes[p.ID.Process]
 	if allocated, ok := l.allocated(p.ID.Process); ok {
@@ -112,7 +112,7 @@ func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	return p.Evictable
 }
 
-// allocated returns a process's allocated memory on all its GPUs; false if it is unknown on one.
+// allocated returns a process's allocated memory on all its GPUs; unknown if unknown on one.
 func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool) {
 	for i := range l.rows {
 		if p := &l.rows[i]; p.ID.Process == id {

@@ -8,36 +8,37 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// load follows a process that loads its data (weights, optimizer state, caches). A rise after
-// idleness counts as a load until it has lasted longer than similar rises. The end of a load is
-// unknown, so no change is forecast, and no alert is raised.
+// load follows a process that loads its data (weights, optimizer state, caches). A rise after idleness
+// counts as a load until it has lasted longer than similar rises. How far a load goes is unknown, so no
+// change is forecast during it, and no alert is raised.
 //
-// The first load begins when a process has nearly no memory, also after it has freed most of it,
-// or when it rebuilds after an out-of-memory error. It ends at the first plateau, a minute and a
-// half in which memory grows more slowly than by loadRate. Until then the forecaster is reset
-// again and again, because long horizons would remember errors of tens of gigabytes for longer
-// than many jobs run. A rise of five minutes (firstLoad) is no load any more, nor is one in which
-// a training continues: its first steps take all that a step needs.
+// The first load begins when a process has nearly no memory, has freed most of it, or rebuilds after an
+// out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly than
+// loadRate. Until then the forecaster is reset again and again, because long horizons would remember
+// errors of tens of gigabytes for longer than many jobs run. A rise of five minutes (firstLoad) is no
+// longer a load, nor is one with training steps: the first steps take all that a step needs.
 //
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
+// earlier loads of the same command. If the GPU would be full within a minute, the forecast is
+// believed, unless the rise leads back to a level at which an earlier rise of the process ended.
 // earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
 // growth sooner, but not below the level at which an earlier load of the process ended.
 type load struct {
 	begin time.Time      // when the window began; zero before the first sample
-	from  quantity.Bytes // used then
-	quiet int            // windows in a row
+	from  quantity.Bytes // memory used at begin
+	quiet int            // windows in a row without such growth
 
 	over     bool // the first load has ended
 	rebuilds bool // the load follows an out-of-memory error
 	ended    time.Time
 
-	rose time.Time      // when the present rise began; zero: there is none
+	rose time.Time      // when the present rise began; zero if there is none
 	grew time.Time      // when memory last grew
-	used quantity.Bytes // now
-	free quantity.Bytes // on its GPU or MIG instance
+	used quantity.Bytes // memory used now
+	free quantity.Bytes // free memory on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended
 
-	steps  int64          // training steps at the begin of the window
+	steps  int64          // training steps at begin
 	counts int            // windows in a row with steps
 	like   *time.Duration // how long the longest earlier rise of the command took; nil: unknown
 
@@ -45,15 +46,15 @@ type load struct {
 }
 
 // peaks holds the levels from which a process freed most of its memory. The next rise is expected
-// to exceed the highest peak by at most the difference between the highest and the lowest. After a
-// rise exceeds that, no limit is expected.
+// to exceed the highest peak by at most the difference between the highest and the lowest peak. If
+// a rise exceeds that, no limit is expected.
 type peaks struct {
-	now  quantity.Bytes   // the highest use since it freed
+	now  quantity.Bytes   // the highest use since the process last freed most of its memory
 	past []quantity.Bytes // the last few peaks, oldest first
 }
 
 const (
-	freed    = 4 // a process that uses less than one part in this many of its peak has freed most of it
+	freed    = 4 // a process that uses less than 1/freed of its peak has freed most of it
 	maxPeaks = 8
 )
 
@@ -66,7 +67,7 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room returns by how much the process is expected to grow at most; 0 is unknown.
+// room returns the most by which the process is expected to grow; 0 means unknown.
 func (p *peaks) room(used quantity.Bytes) quantity.Bytes {
 	if len(p.past) == 0 {
 		return 0
@@ -79,19 +80,19 @@ const (
 	loadWindow  = 10 * time.Second
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
-	plateau     = 9 // windows: pauses between shards of weights are shorter
+	plateau     = 9 // windows; pauses between shards of weights are shorter
 
 	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
-	firstLoad     = 5 * time.Minute  // a slow disk reads the weights of a whole GPU
-	laterLoad     = time.Minute      // if no earlier one is known
-	longer        = 1.25             // times the longest similar rise
-	fading        = 0.8              // by which the remembered time shrinks with each rise: programs change
+	firstLoad     = 5 * time.Minute  // a slow disk can read the weights for a whole GPU
+	laterLoad     = time.Minute      // if no earlier load is known
+	longer        = 1.25             // a load may take this many times as long as the longest similar rise
+	fading        = 0.8              // what is remembered shrinks by this factor with each rise, because programs change
 	urgent        = time.Minute      // time to full
-	training      = 2                // windows with steps: the first may be that of the first steps
+	training      = 2                // windows with steps; the first one may contain only the first steps
 )
 
-// loads reports whether the first load is in progress. A process that has nearly no memory and
-// does not grow is waiting, and is forecast like any other.
+// loads reports whether the first load is in progress. A process that has nearly no memory and does
+// not grow waits; its forecast is like that of any other process.
 func (l *load) loads() bool {
 	return !l.over && (l.used >= nearlyNothing || !l.rose.IsZero() || l.rebuilds)
 }
@@ -121,8 +122,8 @@ func (l *load) later() bool {
 // unbelieved reports whether the memory rises because of a load.
 func (l *load) unbelieved() bool { return !l.over && !l.rose.IsZero() || l.later() }
 
-// watch takes a sample, with the program's training steps so far, and reports whether memory has
-// grown as fast as in a load since the last window.
+// watch takes a sample, with the program's training steps so far. At the end of a window it reports
+// whether memory has grown in the window as fast as in a load.
 func (l *load) watch(now time.Time, used, free quantity.Bytes, steps int64) (grew bool) {
 	l.used, l.free = used, free
 	passed := now.Sub(l.begin)
@@ -196,7 +197,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	}
 }
 
-// fills reports whether the series is expected to grow by that much by itself.
+// fills reports whether the series is expected to grow by the free memory.
 func (o *outlook) fills(free quantity.Bytes) bool {
 	if o.forecaster == nil {
 		return false
@@ -219,7 +220,7 @@ func (r *row) bound(used, free quantity.Bytes) {
 
 type loads struct {
 	first, later bool
-	known        bool // a later load leads back to a level that its process has had before
+	known        bool // a later load leads back to a level that its process had before
 }
 
 func (s *Sampler) loadsAt(at *region) (all loads) {
@@ -233,8 +234,8 @@ func (s *Sampler) loadsAt(at *region) (all loads) {
 	return all
 }
 
-// believe returns the time to full during loads: unknown during a first load, and during a later one
-// unless little time is left.
+// believe returns the time to full during loads. It is unknown during a first load, and during a
+// later one unless little time is left.
 func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || l.first || l.later && (l.known || full.Median >= urgent) {
 		return nil
@@ -242,14 +243,14 @@ func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	return full
 }
 
-// habits are how long the rises of a user's program last.
+// habits remembers how long the rises of each user's programs last.
 type habits struct {
 	lasted map[habit]*time.Duration
 }
 
 type habit struct{ user, program string }
 
-// maxHabits limits the remembered programs: a box usually runs fewer in a week.
+// maxHabits limits the number of remembered programs. A box usually runs fewer in a week.
 const maxHabits = 256
 
 func habitOf(p *snapshot.Process) habit { return habit{p.User, p.ProgramName()} }
@@ -262,7 +263,7 @@ func (h *habits) longest(p *snapshot.Process) *time.Duration {
 	known := h.lasted[key]
 	if known == nil {
 		if h.lasted == nil || len(h.lasted) >= maxHabits {
-			h.lasted = make(map[habit]*time.Duration) // rows keep the pointers that they have
+			h.lasted = make(map[habit]*time.Duration) // rows keep their old pointers
 		}
 		known = new(time.Duration)
 		h.lasted[key] = known

@@ -25,17 +25,17 @@ type identified struct {
 
 // row is the sampler's memory of a row between ticks.
 type row struct {
-	latest     *snapshot.Process // in the newest snapshot that has it
+	latest     *snapshot.Process // the row in the newest snapshot that has it
 	seen       uint64            // the tick that last listed it
-	came       time.Time         // when it started, where the sampler saw that
+	came       time.Time         // when it appeared; zero if it was there before the sampler
 	peak       snapshot.Bytes
 	mismatches int             // reports in a row in which the parts exceeded used
 	mismatchAt time.Time       // when the last of them came
-	outlook    outlook         // of used
-	allocated  outlook         // of allocated, where a probe reports it
+	outlook    outlook         // of used memory
+	allocated  outlook         // of allocated memory, if a probe reports it
 	peaks      *snapshot.Peaks // nil if no probe has reported yet
 	load       load
-	held       bool // by its trend it would fill its GPU, but the level that it is expected to reach is lower
+	held       bool // its trend would fill the GPU, but it is expected to stop at a lower level
 	oom        quantity.Optional[int64]
 }
 
@@ -46,8 +46,8 @@ type merged struct {
 	probesUnasked   int
 }
 
-// merge joins the driver's, the probes' and /proc's figures into rows, one for
-// each process and GPU (instance), by GPU, instance, pid and start time.
+// merge joins the figures of the driver, the probes and /proc into rows, one for each process and
+// GPU (or MIG instance). The rows are sorted by GPU, instance, pid and start time.
 func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	var answers []probe.Answer
 	listed := 0
@@ -58,10 +58,10 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	}
 	m := merged{rows: make([]snapshot.Process, 0, max(listed, len(s.rows)))}
 	if s.options.Single {
-		s.identify(now, gpus, nil) // while their probes are searched for: Unasked waits for that
+		s.identify(now, gpus, nil) // meanwhile the probes are searched for, and Unasked waits for that
 	}
 	if s.options.Probes != nil {
-		m.probesUnasked = s.options.Probes.Unasked() // first: each process is in one of the two
+		m.probesUnasked = s.options.Probes.Unasked() // before Answers, so that each process is counted by one of the two
 		answers = s.options.Probes.Answers()
 	}
 	s.identify(now, gpus, answers)
@@ -73,13 +73,12 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 			}
 			continue
 		}
-		// The list of processes is unknown: the rows stay, without figures, until
-		// their processes exit.
+		// The list of processes is unknown. The rows stay, without figures, until their processes exit.
 		for id, r := range s.rows {
 			if id.GPUUUID == g.device.UUID && s.mayLive(id) {
 				p := r.latest.WithoutFigures()
 				if known := s.byPID[id.Process.PID]; known != nil && known.alive {
-					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc still has them
+					p.CPU, p.Host = known.info.CPU, known.info.Memory // /proc still has these figures
 				}
 				m.rows = append(m.rows, p)
 			}
@@ -97,7 +96,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	return m
 }
 
-// identify looks up every pid that a source names, and the pids of the last tick's rows: a row
+// identify looks up every pid that a source names, and the pids of the last tick's rows. A row
 // whose process is not in /proc has ended.
 func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids := make([]int, 0, len(s.byPID)+8)
@@ -134,7 +133,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 
-// mayLive reports whether a process may still run. For another container's process that is unknown.
+// mayLive reports whether a process may still run. One in another container always may.
 func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	if id.Process.Foreign() {
 		return true
@@ -199,7 +198,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r.seen = s.sequence
 }
 
-// freeBeside returns the free memory of a row's GPU or MIG instance; if unknown, the largest number.
+// freeBeside returns the free memory of a row's GPU or MIG instance, or math.MaxInt64 if unknown.
 func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	const unknown = math.MaxInt64
 	g := s.driver.find(id.GPUUUID)
@@ -210,8 +209,8 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	return snapshot.FreeOf(&m).Or(unknown)
 }
 
-// arrived reports whether a new row is a process that started. The processes in a GPU's first
-// list were there before.
+// arrived reports whether a new row is a process that has just started. A process in a GPU's first
+// list was there before, unless it started after the sampler.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true
@@ -232,9 +231,9 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	switch f := s.failures[p.ID]; {
 	case known && count > before:
 		s.noteRise(now, p, count)
-		r.load = load{rebuilds: true, top: r.load.top, like: r.load.like, peaks: r.load.peaks} // it loads again
+		r.load = load{rebuilds: true, top: r.load.top, like: r.load.like, peaks: r.load.peaks} // the process loads again
 	case !known && count > 0 && f != nil:
-		f.logged = 0 // the first count includes those of the first report
+		f.logged = 0 // the first count includes the errors of the first report
 	}
 	r.oom = p.Probe.OutOfMemoryCount
 }
@@ -248,7 +247,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		}
 		delete(s.rows, id)
 		g := s.lastRow(now, id, r)
-		// Alive is asked again: a process that was there a second ago may have exited.
+		// Ask Alive again: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		var signal syscall.Signal
 		hostMemoryEnded := false
@@ -268,8 +267,8 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	return ended
 }
 
-// lastRow returns the last state of an ended row. A program that exits with an error may report it
-// only in its last report, whose figures no row has shown.
+// lastRow returns the last state of an ended row. A program that exits because of an error may
+// report that error only in its last report, which no row has shown.
 func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.EndedProcess {
 	g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
 	if f := s.failures[id]; f != nil && f.logged > 0 {
@@ -295,7 +294,7 @@ func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []
 	if len(ended) == 0 && !slices.ContainsFunc(s.ended, forgotten) {
 		return s.ended
 	}
-	kept := slices.Clone(ended) // the old slice was published
+	kept := slices.Clone(ended) // a copy: the old slice was published
 	for _, g := range s.ended {
 		if len(kept) < limit && !forgotten(g) {
 			kept = append(kept, g)

@@ -17,17 +17,17 @@ type Options struct {
 	Processes ProcessReader
 
 	Interval time.Duration // between ticks; 0 is one second
-	// Deadline is how long a tick waits for a GPU's answer; 0 is four fifths of the interval,
-	// within 100 ms to 1 s.
+	// Deadline is how long a tick waits for a GPU's answer. 0 is four fifths of the interval, but at
+	// least 100 ms and at most 1 s.
 	Deadline time.Duration
-	// OpenDeadline is how long the first tick waits for the driver, which needs
-	// seconds without persistence mode. 0 is the Deadline.
+	// OpenDeadline is how long the first tick waits for the driver, which takes seconds to open
+	// without persistence mode. It is at least the Deadline.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
 	// Single asks for one snapshot without a history.
 	Single bool
-	// Since is the end of the process that this one replaces: nothing before it is an event. Zero
-	// means the first tick.
+	// Since is when the vramscope process ended that this one replaces. Nothing that happened before
+	// is logged as an event. Zero means the first tick.
 	Since time.Time
 
 	// Only lists the GPUs to read, by index or UUID prefix; nil means all.

@@ -11,30 +11,30 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outlook is the forecast of a series. A forecaster is large and most series never move, so it is
-// made when the series first moves; until then the forecast is no change.
+// outlook is the forecast of a series. A forecaster is large and most series never move, so a
+// forecaster is made only when its series first moves. Until then the forecast is no change.
 type outlook struct {
 	forecaster *forecast.Forecaster // nil: the series has not moved
-	given      int                  // samples
-	first      time.Time            // when the first of them was given
+	given      int                  // number of samples
+	first      time.Time            // when the first sample was given
 	figure     quantity.Bytes       // the last sample
 	at         time.Time            // when it was given
-	still      time.Time            // the last sample since that was equal and not given; zero: none
-	gap        time.Time            // the last gap since, of which no forecaster knows; zero: none
+	still      time.Time            // the last equal sample after it, which was not given; zero: none
+	gap        time.Time            // the last gap after it, about which no forecaster knows; zero: none
 
 	predicted []snapshot.Prediction
 	trend     forecast.Trend
-	growth    snapshot.Bytes // a second
+	growth    snapshot.Bytes // per second
 }
 
 // pace is the least time between two samples that an outlook takes: while the figure moves, and
-// while it is still. The nearest horizon is ten seconds away, and a thousand forecasters at ten
-// samples a second would cost more than the rest of the tick.
+// while it is still. More samples would not help, because the nearest horizon is ten seconds away.
+// A thousand forecasters at ten samples per second would cost more than the rest of the tick.
 type pace struct {
 	moving, still time.Duration
 }
 
-// quickPace is the pace of a usual box, and of the first samples of any series.
+// quickPace is the pace on a box with few series, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
 func paceOf(series int) pace {
@@ -45,8 +45,8 @@ func paceOf(series int) pace {
 	return pace{moving: 1900 * time.Millisecond, still: 5700 * time.Millisecond}
 }
 
-// observe takes a tick's figure, or a gap if it is unknown. After a pause of vramscope or of the
-// machine the forecaster drops the forecasts that came due in it.
+// observe takes a tick's figure, or a gap if the figure is unknown. After a pause of vramscope or
+// of the machine, the forecaster drops the forecasts that came due during the pause.
 func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	if !ok {
@@ -70,7 +70,7 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 		o.still = now
 		return
 	case moved && o.forecaster != nil && !o.still.IsZero():
-		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
+		o.forecaster.Observe(o.still, int64(o.figure)) // the figure was still until then
 	}
 	o.learn(now, v)
 	o.growth = snapshot.Bytes{}
@@ -107,8 +107,8 @@ func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
 }
 
-// remembered is how much of the time before a series first moved its new forecaster is given: twice
-// the farthest horizon.
+// remembered is how much of the time before the first move of a series is given to its new
+// forecaster: twice the farthest horizon.
 const remembered = 30 * time.Minute
 
 // move makes the forecaster of a series when the series first moves.
@@ -182,24 +182,24 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
-// mostLast is for how many ended processes Warm reads the last figures: more than a screen lists.
+// mostLast is the number of ended processes whose last figures Warm reads: more than a screen lists.
 const mostLast = 8
 
 type warmSpan struct{ from, to, step time.Duration }
 
-// Forecasters are warmed with the last hour, from which they learn most, and loads with six hours.
-// A sample every ten seconds, the nearest horizon, is enough, except in the last minutes: a young
-// process has no older samples.
+// Warm gives the forecasters the last hour, from which they learn most, and the loads six hours.
+// One sample every ten seconds (the nearest horizon) is enough, except in the last five minutes: a
+// young process has no older samples.
 var warmSpans = [...]warmSpan{
 	{6 * time.Hour, time.Hour, loadWindow},
 	{time.Hour, 5 * time.Minute, loadWindow},
 	{5 * time.Minute, 0, time.Second},
 }
 
-// Warm feeds an earlier history's last hour to the forecasters, and takes the processes that had
-// ended by then and how long the rises of all programs lasted, as if the sampler had seen them.
-// Any goroutine may call it once, after the first tick. It reads the history, which takes time,
-// and then waits for the ticking goroutine.
+// Warm feeds the last hour of an earlier history to the forecasters. It also takes over the
+// processes that had ended by then, and how long the rises of all programs lasted, as if the
+// sampler had seen them. Any goroutine may call it, once, after the first tick. Warm first reads
+// the history, which takes time, and then waits for the ticking goroutine.
 func (s *Sampler) Warm(before snapshot.History) {
 	latest := s.Latest()
 	began, _ := s.History().Span()
@@ -210,11 +210,11 @@ func (s *Sampler) Warm(before snapshot.History) {
 	if !ok {
 		return
 	}
-	for i := range earlier.Ended[:min(len(earlier.Ended), mostLast)] { // a recording has their figures where they still ran
+	for i := range earlier.Ended[:min(len(earlier.Ended), mostLast)] { // a recording has the figures of a process only while it ran
 		e := &earlier.Ended[i]
 		if last, ok := before.At(e.Ended.Add(-1)); ok {
 			if p := last.Row(e.Last.ID); p != nil {
-				peak := e.Last.Peak // the row has none: it is from a later time
+				peak := e.Last.Peak // a row in the middle of the recording has none
 				e.Last = *p
 				e.Last.Peak = peak
 			}
@@ -231,7 +231,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 	rows, recent := make(map[snapshot.RowID]*row), began.Add(-warmSpans[1].from)
 	for i := range known {
 		p, spans := &known[i], warmSpans[:]
-		if i < len(earlier.Rows) && learnt.lasted[habitOf(p)] != nil { // one of each program is enough for its loads
+		if i < len(earlier.Rows) && learnt.lasted[habitOf(p)] != nil { // one row of each program is enough to learn its loads
 			spans = warmSpans[1:]
 		}
 		r := &row{latest: p, load: load{like: learnt.longest(p)}}
@@ -260,7 +260,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 		}
 	}
 	s.do(func() {
-		s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick forgets who is back
+		s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick drops those that have come back
 		for id, warmed := range rows {
 			like := s.habits.longest(warmed.latest)
 			*like = max(*like, *warmed.load.like)
@@ -277,7 +277,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 	})
 }
 
-// warm visits a series before a moment.
+// warm calls visit with each known sample of a series in the spans before a moment.
 func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, spans []warmSpan, visit func(time.Time, snapshot.Bytes)) {
 	for _, span := range spans {
 		// The moment itself belongs to the live history.

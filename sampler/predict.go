@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// predict puts forecasts into the row for each known figure. They start at the row's second tick:
-// a command that samples once needs none.
+// predict puts forecasts into the row for each known figure. They start at the row's second tick,
+// because a command that samples once needs none.
 func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
@@ -63,13 +63,13 @@ func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 }
 
 // trend returns the trend of the row's memory, and its growth. If a probe reports allocated memory,
-// that decides what a leak is: a growing cache can be flushed, and a leak into a cache does not
-// show in used memory.
+// allocated memory decides whether there is a leak: a growing cache can be flushed, and a leak into
+// a cache does not show in used memory.
 func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	used, inside := &r.outlook, &r.allocated
 	switch {
 	case !probed || inside.trend == forecast.Young || (used.trend == forecast.Leak) == (inside.trend == forecast.Leak):
-		return snapshot.TrendYoung + snapshot.Trend(used.trend), used.growth // in the same order
+		return snapshot.TrendYoung + snapshot.Trend(used.trend), used.growth // the two types have the same order
 	case inside.trend == forecast.Leak:
 		return snapshot.TrendLeak, inside.growth
 	default:
@@ -77,8 +77,8 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	}
 }
 
-// agree makes a snapshot's forecasts agree with its alerts, its memory and each other: an alert
-// outlives the forecast that raised it by some snapshots.
+// agree makes a snapshot's forecasts agree with its alerts, its memory and each other. An alert
+// stands for some snapshots longer than the forecast that raised it.
 func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
@@ -107,7 +107,7 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 // predictGPU puts the forecasts of a GPU and its MIG instances into the snapshot.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	out.Outlook = s.outlookOf(now, &g.expected, &region{&out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }})
-	if out.MIG { // a process can use only its instance
+	if out.MIG { // under MIG a process can use only its instance
 		out.FullIn, out.Doubt = nil, g.expected.doubt()
 	}
 	if g.fresh != nil { // without a fresh reading the instances are unknown
@@ -132,16 +132,16 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 type region struct {
 	*snapshot.Memory
 	rows  []snapshot.Process
-	holds func(*snapshot.Process) bool // one of the rows
+	holds func(*snapshot.Process) bool // whether a row is in the region
 }
 
 type expected struct {
 	outlook
 	last snapshot.Outlook
-	uuid string // of a MIG instance: one that was created again with the same numbers has another
+	uuid string // UUID of a MIG instance; an instance that is created again with the same IDs has another UUID
 }
 
-// outlookOf takes the memory of a GPU or instance, and returns its outlook.
+// outlookOf gives the memory of a GPU or instance to its forecaster, and returns its outlook.
 func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Outlook {
 	o.observe(now, at.Used, quickPace)
 	loads := s.loadsAt(at)
@@ -162,8 +162,8 @@ func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Out
 	return out
 }
 
-// doubt sets an outlook's doubt about its processes. A process that rebuilds counts only if it
-// has had a tenth of the memory, because only its own probe claims its errors.
+// doubt copies the doubt of the region's processes to its outlook. A process that rebuilds counts
+// only if it has had a tenth of the memory, because its errors are known only from its own probe.
 func (at *region) doubt(o *snapshot.Outlook) {
 	for i := range at.rows {
 		switch p := &at.rows[i]; {

@@ -12,10 +12,10 @@ import (
 // A process that starts or ends is a step in its GPU's memory, not growth. A forecaster that sees
 // only the sum takes the step for growth: when an evaluation started beside a leak, the time to
 // full was a quarter too early for six minutes and then a third too late. So while such a step is
-// fresh the GPU is forecast from the bottom up (Hyndman & Athanasopoulos, FPP3, section 11.2): as
-// the sum of its processes' forecasts, in which a process that still loads stays as it is. The
-// errors count as independent, and as no smaller than those of the GPU's own forecaster, which
-// knows how large steps usually are.
+// fresh, the forecast of the GPU is the sum of its processes' forecasts (bottom-up: Hyndman &
+// Athanasopoulos, FPP3, section 11.2). In this sum a process that still loads stays as it is. The
+// errors of the processes count as independent. The error of the sum is at least that of the GPU's
+// own forecaster, which knows how large steps usually are.
 
 // stepRemembered is how long a step counts as fresh: two half-lives of the
 // farthest horizon's weights.
@@ -56,8 +56,8 @@ func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) 
 }
 
 // disturbed reports whether the sum of the processes' forecasts is better than the GPU's own: a
-// large process has started or ended lately, or rises and falls so much that it hides the others'
-// growth. The use of each process must be known, and must add up to nearly all of the memory.
+// large process has started or ended lately, or one loads, or rises and falls so much that it hides
+// the others' growth. The uses of all processes must be known, and explain nearly all of the memory.
 func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	matters := at.Capacity().Or(0) / 100
 	fresh := false
@@ -78,16 +78,16 @@ func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	for i := range s.ended {
 		left := &s.ended[i]
 		if now.Sub(left.Ended) >= stepRemembered {
-			break // newest first
+			break // the list is newest first
 		}
 		fresh = fresh || at.holds(&left.Last) && left.Last.Peak.Or(0) >= matters
 	}
 	return fresh && explained >= at.Used.Or(0)*9/10
 }
 
-// sumOf sums the forecasts of a place's processes.
+// sumOf returns the sum of the forecasts of a region's processes. own is the region's own forecast.
 func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.Prediction) {
-	var spreads [4]float64 // squared, at one horizon
+	var spreads [4]float64 // sums of squares at one horizon
 	longest := 0
 	for i := range at.rows {
 		if at.holds(&at.rows[i]) {
@@ -125,7 +125,7 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.
 	return path
 }
 
-// spreadOf returns the distance of the intervals' ends from the median.
+// spreadOf returns the distances from the median to the ends of the intervals.
 func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
 	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
 }

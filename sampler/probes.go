@@ -12,12 +12,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The age of a probe's report. Stale stats are shown with their age; a silent probe's are not
-// shown.
+// The ages of a probe's report. Stale stats are shown with their age. The stats of a silent probe
+// are not shown.
 const (
 	staleAfter  = 3 * time.Second
 	silentAfter = 10 * time.Second
-	// Readings further apart than this cannot show a mismatch.
+	// comparable is the longest time between two readings that can show a mismatch.
 	comparable = 250 * time.Millisecond
 	// confirmed is how many such readings in a row make a mismatch.
 	confirmed = 3
@@ -55,14 +55,14 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 		switch {
 		case a.At.IsZero() && a.Err != nil: // its process is stopped, or it breaks the protocol
 			m.setProbe(a.Process, snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)})
-		case !a.At.IsZero() && len(a.Report.Devices) == 0: // its process has no allocator, or not yet
+		case !a.At.IsZero() && len(a.Report.Devices) == 0: // its process has no allocator, or none yet
 			m.setProbe(a.Process, probeOf(a, age))
 		}
 		for j := range a.Report.Devices {
 			s.addDevice(now, m, place, &limits, a, &a.Report.Devices[j])
 		}
 	}
-	limits.rows = m.rows // rows that probes added may have moved the slice
+	limits.rows = m.rows // rows that probes added may have reallocated the slice
 	for i := range m.rows {
 		m.rows[i].Evictable = limits.caches(&m.rows[i])
 	}
@@ -70,7 +70,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	return answering
 }
 
-// setProbe gives the rows of a process a probe without stats.
+// setProbe sets a probe without stats in the rows of a process.
 func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 	for i := range m.rows {
 		if m.rows[i].ID.Process == id {
@@ -83,8 +83,8 @@ func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {
 	return snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities, ByDaemon: a.Daemon}
 }
 
-// addDevice puts the report on one device into its row; place has the rows of m. The last report
-// of an exited process makes no row: its pid may have been reused.
+// addDevice puts the report on one device into its row. place has the index of each row of m. The
+// last report of an exited process makes no row, because its pid may have been reused.
 func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, limits *limits, a *probe.Answer, d *probe.Device) {
 	id, age := s.locate(a, d), max(now.Sub(a.At), 0)
 	at, listed := place[id]
@@ -122,7 +122,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	if age := max(now.Sub(shown.at), 0); age > p.Probe.Age {
 		p.Probe.Age = age
 		if age >= staleAfter {
-			p.Probe.State = snapshot.ProbeStale // not silent: it answers
+			p.Probe.State = snapshot.ProbeStale // not silent: the probe answers
 		}
 	}
 	p.Evictable = slices.Clone(a.Hello.Evictable)
@@ -156,15 +156,15 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //
 //	used = Σ (allocated + cached + fragmented) + other
 //
-// While the two sides are skewed, other is unknown. Returnable memory is at most the limit: what
-// the process uses, or the most that it can use.
+// While the driver's and the probe's readings are skewed, other is unknown. Returnable memory is at
+// most limit: what the process uses or, if that is unknown, the most that it can use.
 func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown report) {
 	var reserved, pending snapshot.Bytes
 	bounded := false // reserved is a lower bound
 	for i := range p.Allocators {
 		al := &p.Allocators[i]
 		own := al.Reserved
-		if !own.Known() { // it is at least its parts
+		if !own.Known() { // reserved memory is at least the sum of its parts
 			own = quantity.Sum(al.Allocated, al.Cached, al.Fragmented)
 			bounded = bounded || !al.Cached.Known()
 		}
@@ -197,14 +197,14 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown repo
 	p.Other = s.otherOf(p, held, span{shown.at, shown.arrived})
 	p.Probe.Skewed = p.Used.Known() && !p.Other.Known()
 	if other := p.Other.Or(0); bounded || -other > snapshot.Tolerance(p.Used.Or(0)) {
-		p.Other = snapshot.Bytes{} // reserved is a lower bound, or an older reading admitted the report
+		p.Other = snapshot.Bytes{} // reserved is a lower bound, or the report was accepted by an older reading
 	}
 	s.noteMismatch(p, shown.at, held)
 }
 
-// noteMismatch raises a mismatch if the allocators hold more than the process uses (or than all
-// processes use, if the driver does not report that), in nearly simultaneous readings several
-// times in a row.
+// noteMismatch sets Mismatch if the allocators hold more than the process uses in several nearly
+// simultaneous readings in a row. If the driver does not report what the process uses, the limit is
+// what all processes use.
 func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {
@@ -237,9 +237,9 @@ func freshness(age time.Duration) snapshot.ProbeState {
 	}
 }
 
-// adopt replaces the identity in an answer from a daemon by the one that the process has here:
-// this user may not read others' pid namespaces. It returns false if the process is another one
-// here, or missing.
+// adopt replaces the identity in a daemon's answer by the identity that the process has here,
+// because this user may not read the pid namespaces of other users' processes. It returns false if
+// the process is missing here, or is another one.
 func (s *Sampler) adopt(a *probe.Answer) bool {
 	known := s.byPID[a.Process.PID]
 	if known == nil || !known.info.Identity.Same(a.Process) {

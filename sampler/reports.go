@@ -8,21 +8,21 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Any process may report anything. A report counts only if its process can hold that much: no
-// more, by snapshot.Tolerance, than the driver reports for the process. Without that figure the
-// limit is what is left of the device's used memory for all such processes, and without either
-// the size of the device, by the driver or by the probe itself.
+// Any process may report anything. A report counts only if its process can hold that much: at most
+// what the driver reports for the process, plus snapshot.Tolerance. If the driver reports nothing for
+// the process, the limit is the used memory of the device that is left for all such processes. If the
+// used memory is unknown too, the limit is the size of the device, as reported by the driver or by the
+// probe itself.
 //
-// The driver and the probe are read at different moments (skew), and nothing bounds a process's
-// memory between two of the driver's readings. So a report is compared with the highest of the
-// recent readings. A report that is newer than all of them and exceeds them waits for the next.
-// While a report is not accepted, the last accepted one is shown, with its age. After several
-// rejections in a row the figures are unknown, with the reason. The next possible report is shown
-// at once.
+// The driver and the probe are read at different moments (skew), and nothing bounds a process's memory
+// between two of the driver's readings. So a report is compared with the highest of the recent
+// readings. A report that is newer than all of them and exceeds them waits for the next reading. While
+// a report is not accepted, the last accepted one is shown, with its age. After several rejections in
+// a row the figures are unknown, with the reason. The next report that is possible is shown at once.
 
 const (
-	// If a process takes and frees memory all the time, k reports in a row exceed all of n readings
-	// once in (n+k choose k) times: here once in 74,613.
+	// If a process takes and frees memory all the time, the chance that k reports in a row exceed all
+	// of n readings is one in (n+k choose k): here one in 74,613.
 	recentReadings = 16
 	confirmedDoubt = 6
 )
@@ -30,21 +30,21 @@ const (
 type report struct {
 	device  *probe.Device
 	at      time.Time      // when the probe read it
-	arrived time.Time      // no later than this, in fact
-	held    quantity.Bytes // the least that the process holds, by any of its figures; a peak is of another moment
+	arrived time.Time      // the latest time at which it can have been read
+	held    quantity.Bytes // the least that the process holds, from any of its figures except peaks, which are of another moment
 }
 
-// bound is a limit by the driver's figures at a moment.
+// bound is a limit that the driver's figures set at a moment.
 type bound struct {
 	limit quantity.Bytes
-	name  string // what a reason calls the limit
+	name  string // the name of the limit in a reason
 	at    time.Time
 }
 
 // reports are the reports on a row.
 type reports struct {
 	shown    report  // the last accepted; its device is nil if there is none
-	waiting  report  // exceeds the driver's readings, and is newer
+	waiting  report  // exceeds the driver's readings, and is newer than they are
 	readings []bound // the recent ones, oldest first
 	doubts   int     // ticks in a row in which no report was accepted
 	unlisted bool    // the driver does not report what its process uses
@@ -52,8 +52,8 @@ type reports struct {
 	seen     uint64 // the tick of the newest report
 }
 
-// take takes the newest report, and returns the one to show. A report without a device means that
-// there is none, with the reason once it is confirmed. Size is the device's; 0 if unknown.
+// take takes the newest report and returns the report to show. If shown has no device, no report is
+// shown, and rejected is the reason once that is confirmed. size is the device's size; 0 if unknown.
 func (r *reports) take(now time.Time, newest report, limit bound, size quantity.Bytes) (shown report, rejected string) {
 	if n := len(r.readings); n > 0 && limit.at.Equal(r.readings[n-1].at) {
 		r.readings[n-1] = limit
@@ -78,7 +78,7 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 		r.waiting = newest
 	}
 	if n := len(r.readings); n < recentReadings && newest.at.Before(r.readings[0].at) {
-		return r.shown, "" // what the driver would have said then is not known
+		return r.shown, "" // the driver's figure at that time is unknown
 	}
 	if r.doubts++; r.doubts < confirmedDoubt || r.shown.device != nil && now.Sub(r.shown.at) < staleAfter {
 		return r.shown, ""
@@ -89,13 +89,13 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 
 func (r *report) same(other *report) bool { return r.device == other.device && r.at.Equal(other.at) }
 
-// fits reports whether a device of this size can hold the reported memory; 0 is an unknown size.
+// fits reports whether a device of this size can hold the reported memory. A size of 0 is unknown.
 func (r *report) fits(size quantity.Bytes) bool {
 	return size == 0 || r.held <= size+snapshot.Tolerance(size)
 }
 
-// possible reports whether the process could hold the reported memory. While the driver's
-// readings do not change, no memory comes or goes, and only they count.
+// possible reports whether the process could hold the reported memory. If the driver's last readings
+// (as many as confirmed) hardly differ, no memory came or went, and only these readings count.
 func (r *reports) possible(next *report) bool {
 	lowest, highest := unlimited, quantity.Bytes(0)
 	for n := 1; n <= len(r.readings); n++ {
@@ -111,8 +111,8 @@ func exceeds(reported quantity.Bytes, limit string) string {
 	return "reports " + reported.String() + ", the " + limit
 }
 
-// reportOf adds up an answer's figures of a device. A single figure counts too: no part of an
-// allocator's memory is larger than its reserved memory.
+// reportOf sums up what a report says about a device. Each figure of an allocator is also a lower
+// bound of what it holds, because no part of its memory is larger than its reserved memory.
 func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {

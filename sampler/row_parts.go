@@ -8,15 +8,15 @@ import (
 )
 
 // The memory that a process uses outside its allocators is the driver's reading less the probe's.
-// The two are taken at different moments (skew). If much memory comes or goes in between, in a
-// flush or while a model is loaded, the difference includes that memory. So it counts only
+// The two are taken at different moments (skew). If much memory comes or goes in between, in a flush
+// or while a model is loaded, the difference includes that memory. So the difference counts only
 //
 //   - if it has not changed since it last counted, or
 //   - if each side was read after the last large change of the other: then both readings were
 //     true at one moment.
 //
-// Until then the other memory is unknown. The first reading counts as a change, as the one before
-// it is unknown.
+// Until then the other memory is unknown. The first reading counts as a change, because the reading
+// before it is unknown.
 
 // skewTolerance is the largest change that still counts as small. Other memory (a
 // context, kernels, a workspace) is some hundreds of MiB.
@@ -29,7 +29,7 @@ type span struct{ from, to time.Time }
 type otherMemory struct {
 	last       snapshot.Bytes // the last difference whose readings were true at one moment
 	used, held snapshot.Bytes // the first readings after the last large change
-	usedMoved  time.Time      // the end of these
+	usedMoved  time.Time      // when the reading of used ended
 	heldMoved  time.Time
 }
 
@@ -57,7 +57,7 @@ func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	return !known || max(was-now, now-was) > skewTolerance
 }
 
-// otherOf returns a process's used memory less what its allocators held at heldAt.
+// otherOf returns a process's used memory less held, what its allocators held at heldAt.
 func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
 	used, known := p.Used.Value()
 	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
@@ -71,8 +71,8 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span)
 	return r.other.take(used, held, usedAt, heldAt)
 }
 
-// allocator returns a probe's stats as they are shown, on a device of this size. A peak that exceeds
-// the device is unknown: a library also counts memory that was asleep.
+// allocator returns a probe's stats as they are shown. size is the size of the device. A peak that
+// exceeds it is unknown, because some libraries also count memory that was asleep.
 func allocator(out snapshot.Allocator, size quantity.Bytes) snapshot.Allocator {
 	for _, peak := range []*snapshot.Bytes{&out.PeakAllocated, &out.PeakReserved} {
 		if size > 0 && peak.Or(0) > size {

@@ -29,15 +29,15 @@ type Sampler struct {
 	failed       []snapshot.Event        // oldest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
-	standing     []snapshot.Alert     // the alerts when the rules were last applied
-	logged       []snapshot.Alert     // raised in the log, and not cleared
-	down         map[string]time.Time // GPUs that are down by the event log, and since when
+	standing     []snapshot.Alert     // the alerts of the last application of the rules
+	logged       []snapshot.Alert     // logged as raised, and not yet as cleared
+	down         map[string]time.Time // GPUs that the event log has as down, and since when
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
 	holders      holders
 	habits       habits
-	began        time.Time // what happened before is no event: Options.Since, or the first tick
+	began        time.Time // what happened before is not an event: Options.Since, or the first tick
 
 	history *history.History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -46,7 +46,7 @@ type Sampler struct {
 	interval  atomic.Int64
 	control   chan func()
 	suspended atomic.Bool
-	beside    atomic.Pointer[time.Time] // a tick of the other clock; nil if there is none
+	beside    atomic.Pointer[time.Time] // the time of a tick of another clock; nil if there is none
 }
 
 // New makes a Sampler. It reads no source until Run or Tick is called.
@@ -88,8 +88,8 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 	go s.do(func() {}) // wakes the loop, which then reads the interval
 }
 
-// Align makes ticks coincide with those of another clock of this process, which ticks every
-// second and ticked at that time. So the process wakes up once for both.
+// Align makes the ticks coincide with those of another clock of this process, so that the process
+// wakes up once for both. The other clock ticks every second and ticked at the given time.
 func (s *Sampler) Align(at time.Time) { s.beside.Store(&at) }
 
 // Run ticks until the context ends, then closes the driver. It returns nil if the context was
@@ -116,7 +116,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			act()
 		case <-timer.C:
 			if s.suspended.Load() {
-				s.driver.close() // if a tick in progress kept Suspend from closing it
+				s.driver.close() // a tick in progress may have kept Suspend from closing it
 			} else {
 				if !first {
 					time.Sleep(wakeUp)
@@ -139,7 +139,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// aligned returns the other clock's last tick up to t.
+// aligned moves t back to a moment that fits the other clock.
 func (s *Sampler) aligned(t time.Time) time.Time {
 	at := s.beside.Load()
 	if at == nil {
@@ -156,13 +156,13 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 	return t.Add(-off)
 }
 
-// wakeUp is a pause between waking up and reading. If a system call comes first, a thread of Go's
-// runtime looks every 20 µs at the others, for some 4 ms; after a timer it looks again in 10 ms
-// (runtime.sysmon in https://go.dev/src/runtime/proc.go). So the process wakes up 50 times less
-// often.
+// wakeUp is a pause between waking up and reading. If a system call comes first, the monitor thread
+// of Go's runtime looks at the other threads every 20 µs for some 4 ms. After a timer it looks
+// again only after 10 ms (runtime.sysmon in https://go.dev/src/runtime/proc.go). With the pause,
+// the process wakes up 50 times less often.
 const wakeUp = 2 * time.Millisecond
 
-// secondTick is how soon the second tick follows an incomplete first one. The first waits only
+// secondTick is how soon the second tick follows an incomplete first one. The first tick waits only
 // briefly for names, and has just one reading to compare reports with.
 const secondTick = 250 * time.Millisecond
 
@@ -172,8 +172,8 @@ func isPreliminary(snap *snapshot.Snapshot) bool {
 	})
 }
 
-// Suspend stops ticking and closes the driver, so that a stopped vramscope neither blocks its
-// unloading nor keeps a laptop's GPU awake. It waits at most doTimeout for a tick in progress.
+// Suspend stops ticking and closes the driver. A stopped vramscope then neither prevents the driver from
+// being unloaded nor keeps a laptop's GPU awake. Suspend waits at most doTimeout for a tick in progress.
 func (s *Sampler) Suspend() {
 	s.suspended.Store(true)
 	s.do(s.driver.close)
@@ -185,7 +185,7 @@ func (s *Sampler) Resume() {
 	go s.do(func() { s.driver.state.RetryAt = time.Time{} })
 }
 
-// doTimeout limits the waiting in do: a tick may wait for a driver that hangs.
+// doTimeout limits how long do waits. A tick may wait for a driver that hangs.
 const doTimeout = 300 * time.Millisecond
 
 // do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout.
@@ -203,7 +203,7 @@ func (s *Sampler) do(act func()) {
 	}
 }
 
-// Note adds an event to the log: a signal sent, a cache flushed.
+// Note adds an event to the log, for example a signal that was sent or a flush.
 func (s *Sampler) Note(event snapshot.Event) { s.history.Append(event) }
 
 // Tick takes one sample of everything, publishes it and returns it.
@@ -283,8 +283,8 @@ func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 	}
 }
 
-// SampleNow takes a sample at once, and asks a lost driver and lost GPUs before their next try is
-// due.
+// SampleNow takes a sample at once. It tries a lost driver and lost GPUs even if their next try is
+// not due yet.
 func (s *Sampler) SampleNow() {
 	s.do(func() {
 		if s.suspended.Load() {

@@ -35,7 +35,7 @@ const (
 	maxEvents = 10_000
 	maxEnded  = 5000
 	maxAlerts = 2000
-	maxGone   = 256 // GPUs that are no longer there: probes can invent some
+	maxGone   = 256 // GPUs that are no longer there; limited because probes can invent GPUs
 )
 
 func New() *History {
@@ -77,8 +77,8 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.retire(now, snap.Sequence)
 }
 
-// retire moves the rows that are missing in this tick to the ended ones, and drops those that
-// ended before the store's oldest sample.
+// retire moves the rows that are missing in this tick to the ended rows, and drops the ended rows
+// from before the store's oldest sample.
 func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
 		if r.Tick != sequence {
@@ -108,7 +108,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	h.forgetGPUs(now)
 }
 
-// forgetGPUs drops the records of the GPUs not seen for the longest time.
+// forgetGPUs keeps the records of maxGone absent GPUs. It drops those that have been absent longest.
 func (h *History) forgetGPUs(now time.Time) {
 	var away []string
 	for uuid, r := range h.gpus {
@@ -123,7 +123,7 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// NoteAlerts records from when until when each alert stood.
+// NoteAlerts records the time for which each alert stands.
 func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,7 +163,7 @@ func (h *History) Append(event snapshot.Event) {
 	}
 }
 
-// Events returns the newest events first, at most limit of them (0: all).
+// Events returns at most limit events, newest first. A limit of 0 means all.
 func (h *History) Events(limit int) []snapshot.Event {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -185,7 +185,7 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	return snapshot.Points(from, to, buckets)
 }
 
-// find looks a series up; nil if there is none.
+// find returns a series, or nil if there is none.
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	if key.Row != (snapshot.RowID{}) {
 		if r := h.rows[key.Row]; r != nil {
@@ -211,7 +211,7 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	return g.metrics.of(key.Metric)
 }
 
-// At rebuilds the moment at or just before t.
+// At rebuilds the snapshot at or just before t.
 func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -49,7 +49,7 @@ func (m metrics) close() {
 	}
 }
 
-// value returns a metric at a moment, unknown if not recorded.
+// value returns a metric at a moment, or unknown if it was not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)
 	if series == nil {
@@ -67,7 +67,7 @@ type rowRecord struct {
 	Process *snapshot.Process // as last seen
 	First   time.Time
 	Ended   time.Time // zero while it lives
-	Tick    uint64    // the snapshot that last had it
+	Tick    uint64    // sequence number of the last snapshot that had it
 	metrics metrics
 }
 
@@ -122,7 +122,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 			return
 		}
 	}
-	// Errors, retries and counts are always the present ones, not those of the past moment.
+	// Errors, retry times and the number of probes are not recorded.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering = nil, time.Time{}, 0
 	h.drivers.add(now, then)
@@ -172,7 +172,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 		was[id] = r.GPU.Value(id)
 	}
 	r.GPU, r.Last = *g, now
-	for _, id := range constantOfGPU { // some are not read at every tick
+	for _, id := range constantOfGPU { // a constant that was not read in this tick keeps its value
 		if !g.Value(id).Known() {
 			r.GPU.Set(id, was[id])
 		}
@@ -202,7 +202,7 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 			if record := r.instance(id); record != nil {
 				return record.metrics.value(metric.Used, t)
 			}
-			return snapshot.Float{} // a restored record may lack it
+			return snapshot.Float{} // no record of this instance
 		})
 	return g
 }

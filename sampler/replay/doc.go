@@ -1,6 +1,6 @@
 // Package replay runs a recorded series through the monitor: a Sampler that reads one GPU with one
-// process, at the pace, with the rules and with the hysteresis of a real one. So backtest scores
-// what the monitor shows, and not just the forecaster.
+// process. Its pace, its rules and their hysteresis are the real ones. So backtest scores what the
+// monitor shows, and not just the forecaster.
 //
 //	backtest.Series → Machine (a driver and /proc) → sampler.Sampler → Snapshot → Monitor
 //

@@ -29,7 +29,7 @@ func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	}
 }
 
-// Watch makes a Sampler that reads the machine, by the machine's time. It waits for no answer.
+// Watch makes a Sampler that reads the machine by its own time, with deadlines that never pass.
 func (m *Machine) Watch(interval time.Duration) *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: m, Processes: m, Deadline: time.Hour, OpenDeadline: time.Hour,

@@ -16,15 +16,15 @@ import (
 // Monitor is a backtest.Method and a backtest.Alarmer. It follows one series.
 type Monitor struct {
 	series  *backtest.Series
-	next    int // sample of the series
+	next    int // index of the series' next sample
 	machine Machine
 	process Process
 	sampler *sampler.Sampler
 	snap    *snapshot.Snapshot
 }
 
-// New makes a Monitor for a series. A series that is as old as its process includes its start on
-// an empty GPU.
+// New makes a Monitor for a series. If the process starts with the series, the Monitor sees an
+// empty GPU before the first sample.
 func New(series *backtest.Series) *Monitor {
 	m := &Monitor{series: series}
 	m.process.Identity = process.Identity{PID: 1, StartTime: 1, Namespace: 1}
@@ -68,17 +68,17 @@ func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}, true
 }
 
-// Trend returns the process's trend. A snapshot lists the trends in the forecaster's order.
+// Trend returns the process's trend. Both packages list the trends in the same order.
 func (m *Monitor) Trend() forecast.Trend {
 	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
 
-// Alarm reports whether the alert that the GPU will be full is raised at present.
+// Alarm reports whether the alert that the GPU will be full stands.
 func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }
 
-// Within returns the time to full below which the alert of Alarm is raised.
+// Within returns the time to full below which that alert is raised.
 func (m *Monitor) Within() time.Duration { return alert.FullWithin }
 
 func bytesOf(v int64) quantity.Optional[quantity.Bytes] {

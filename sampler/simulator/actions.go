@@ -9,8 +9,8 @@ import (
 	"vramscope/probe"
 )
 
-// Flush frees the cached memory of a process; a dry run returns what that would free, by its last
-// report. It refuses another process with the same pid.
+// Flush frees the cached memory of a process. A dry run returns what a flush would free according
+// to the process's last report. Flush refuses if another process has the pid.
 func (b *Box) Flush(id process.Identity, dryRun bool) (probe.Flushed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func flushed(t *task, before, after quantity.Bytes) probe.Flushed {
 	return probe.Flushed{UUID: t.uuid(), BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}
 }
 
-// Signal sends a signal to a simulated process: it ends, stops or continues. Other signals do
+// Signal sends a signal to a simulated process, which ends, stops or continues. Other signals do
 // nothing. On a lost GPU a process hangs in the driver and ends only when the GPU is back.
 func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
 	b.mu.Lock()

@@ -30,7 +30,7 @@ type board struct {
 	device    nvml.Device
 	frame     *frame
 	instances []*instance
-	tasks     []*task // by pid
+	tasks     []*task // ordered by pid
 	loss      loss
 
 	temperature float64 // °C
@@ -38,7 +38,7 @@ type board struct {
 	energy      float64 // J since the driver was loaded
 	busy        float64 // 0 to 1, in the last step
 	idleFor     time.Duration
-	offset      float64 // °C above its neighbours
+	offset      float64 // °C, differs from GPU to GPU
 	corrected   uint64  // memory errors corrected by ECC
 }
 
@@ -140,7 +140,7 @@ type loss struct {
 	random    *rand.Rand
 }
 
-// The first loss is early, so that every demo shows one.
+// newLoss makes the first loss early, so that every demo shows one.
 func newLoss(random *rand.Rand) loss {
 	l := loss{random: random, at: span{30 * time.Second, 37 * time.Second}.draw(random)}
 	l.until = l.at + span{55 * time.Second, 65 * time.Second}.draw(random)
@@ -162,8 +162,8 @@ func (l *loss) turn(now time.Duration) (back bool) {
 	return true
 }
 
-// turnLoss loses the GPU or brings it back. At its return its energy counter restarts, and its
-// processes end, as they have lost their contexts.
+// turnLoss loses the GPU or brings it back. When it comes back, its energy counter restarts, and
+// its processes end because they have lost their contexts.
 func (b *Box) turnLoss(g *board, now time.Duration) {
 	if !g.loss.turn(now) {
 		return
@@ -182,12 +182,12 @@ type frame struct {
 	total    quantity.Bytes
 	reserved quantity.Bytes // by the driver
 	used     quantity.Bytes // by processes, and a little even without any
-	whole    *frame         // the GPU of a MIG instance, nil for a GPU
+	whole    *frame         // for a MIG instance, the frame of its GPU; nil for a GPU
 }
 
 func (f *frame) capacity() quantity.Bytes { return f.total - f.reserved }
 
-// Reserve takes size of the free memory. It returns false if there is too little.
+// Reserve takes size bytes of the free memory. It returns false if there is too little.
 func (f *frame) Reserve(size quantity.Bytes) bool {
 	if f.used+size > f.capacity() {
 		return false
@@ -199,7 +199,7 @@ func (f *frame) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
-// Release frees size.
+// Release frees size bytes.
 func (f *frame) Release(size quantity.Bytes) {
 	f.used -= size
 	if f.whole != nil {

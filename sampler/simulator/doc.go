@@ -18,8 +18,8 @@
 //
 //	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
 //
-// The same seed and prelude give the same story. State moves in fixed steps up to the time of the
-// clock at every call, so that the calls do not change the story. Another story,
+// The same seed and prelude give the same story. At every call, the state moves in fixed steps up
+// to the time of the clock, so that the calls do not change the story. Another story,
 // Options.Shortage, is one GPU on which a training lacks the memory that a notebook caches.
 //
 // Start reading at New and Box.move; story.go has the roles.

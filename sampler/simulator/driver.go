@@ -169,7 +169,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s.BAR1Total, s.BAR1Used = driver(int(bar1)), driver(int(3*quantity.MiB))
 	s.Persistence, s.ComputeMode = driver(1), driver(0)
 	if r.MIGEnabled {
-		return // the driver hides rows and links
+		return // under MIG the driver hides row remapping and links
 	}
 	s.RemappedCorrectable, s.RemappedUncorrectable = driver(0), driver(0)
 	s.RemappingPending, s.RemappingFailed = driver(0), driver(0)
@@ -186,7 +186,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s.NVLinkSent, s.NVLinkReceived = driver(sent), driver(received)
 }
 
-// rate returns a share of a link's capacity, in bytes/s.
+// rate returns a share of a link's capacity, in bytes per second.
 func rate(share, full, wobble float64) int {
 	return int(math.Round(max(share*full*(1+0.1*wobble), 0)))
 }

@@ -51,7 +51,7 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	return found, nil
 }
 
-// holds returns the task's tensors by class. What it leaks is in a variable.
+// holds returns the task's tensors by class. The memory that it leaks is in a variable.
 func (t *task) holds() map[string]batch {
 	held := map[string]batch{}
 	switch p := t.program.(type) {
@@ -67,7 +67,7 @@ func (t *task) holds() map[string]batch {
 	return held
 }
 
-// heldAtError returns the parts that a probe finds as an allocation fails.
+// heldAtError returns the holders that a probe finds when an allocation fails.
 func (t *task) heldAtError() (found []probe.Holder) {
 	held := t.holds()
 	for _, class := range []string{"variables", "optimizer_state", "parameters"} {
@@ -78,7 +78,7 @@ func (t *task) heldAtError() (found []probe.Holder) {
 	return found
 }
 
-// hold sorts the tensors into classes, in turn.
+// hold assigns the classes to the tensors in turn.
 func (w *weights) hold(held map[string]batch, classes []string) {
 	for i, block := range w.blocks {
 		class := classes[i%len(classes)]

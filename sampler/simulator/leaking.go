@@ -16,11 +16,11 @@ type leaking struct {
 	weights
 	ladder
 	loading time.Duration
-	holds   quantity.Bytes // what it holds of its GPU when the story begins
+	holds   quantity.Bytes // used memory when the story begins
 
 	sound   time.Duration // until then nothing leaks
 	strikes int
-	pauses  time.Duration // after a failed batch, until then
+	pauses  time.Duration // a failed batch makes it pause until then
 	leaked  batch
 }
 
@@ -33,8 +33,8 @@ const (
 	saveFirst = 9 * time.Second
 )
 
-// resume computes when the leak must have begun to reach the memory that the process holds at the
-// start of the story, and leaks up to now.
+// resume computes when the leak must have begun so that the process has reached holds at the start
+// of the story, and leaks up to now.
 func (p *leaking) resume(t *task, now time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
@@ -116,8 +116,8 @@ func save(c *allocator.Caching) error {
 	return nil
 }
 
-// leaks returns the leak of a second: leakRate on average, an even number of MiB as large segments
-// are. It depends only on the second, so that resume can compute the past.
+// leaks returns the leak of a second: leakRate on average, in even numbers of MiB like the sizes of
+// large segments. It depends only on the second, so that resume can compute the past.
 func leaks(t *task, second time.Duration) quantity.Bytes {
 	spread := int(mix(t.box.seed, t.stream()+4, uint64(second/time.Second)) % 4)
 	return leakRate + quantity.Bytes(2*spread-3)*mib

@@ -12,9 +12,9 @@ import (
 // (BFC) never returns. The largest free block is cached: any one request up to that size succeeds. Free
 // blocks between parameters are fragmented.
 type preallocating struct {
-	fraction float64        // of the free memory, at the start
+	fraction float64        // of the free memory, reserved at the start
 	size     quantity.Bytes // of a parameter
-	hole     quantity.Bytes // between two parameters
+	hole     quantity.Bytes // size of the hole between two parameters
 	count    int            // of parameters
 	compile  time.Duration  // from a fresh start to the first step
 

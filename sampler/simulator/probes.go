@@ -124,7 +124,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 		return true
 	}
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
-	// A report that was made before keeps its list.
+	// The list is copied: earlier reports keep theirs.
 	t.failures = append(slices.Clip(t.failures), probe.FailedAllocation{
 		TimeNS: t.box.epoch.Add(t.now).UnixNano(), Bytes: size, Free: reported(free), Limit: reported(t.frame.total), Allocator: "pytorch",
 		Reserved: reported(s.Reserved), Allocated: reported(s.Allocated), LargestFree: reported(s.LargestFree),

@@ -14,7 +14,7 @@ const (
 	hostUsed   = 205 * gib // by processes that are not simulated
 )
 
-// Processes looks up the pids at the time of the box's own clock. It does not find foreign ones.
+// Processes looks up the pids at the time of the box's own clock. It does not find foreign processes.
 func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

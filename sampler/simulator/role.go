@@ -28,7 +28,7 @@ type role struct {
 	parent  int // the pid that started it; 0: not known
 	job     process.Job
 	foreign bool // it runs in another container: its pid is not in this /proc
-	nsPID   int  // its pid in its own container; 0: not in one
+	nsPID   int  // its pid in its own container; 0: it is in none
 
 	instance int // MIG instance that it runs on, from 1; 0: the whole GPU
 
@@ -44,12 +44,12 @@ type role struct {
 
 	pid   int           // the pid of the process that runs when the story begins
 	age   time.Duration // the age of that process; 0: none runs then
-	first time.Duration // when the first one starts, if none runs then
-	life  span          // zero: until it fails
+	first time.Duration // when the first process starts, if none runs then
+	life  span          // how long a process lives; zero: until it fails
 	pause span          // from an end to the next start; zero: no next start
 }
 
-// playing returns programs that begin alike, for the tasks of a role.
+// playing returns a function that makes a program like begins for each task of a role.
 func playing[P any, T interface {
 	*P
 	program

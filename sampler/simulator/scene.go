@@ -16,7 +16,7 @@ type scene struct {
 	corrected uint64     // memory errors corrected by ECC so far
 }
 
-// cast assigns a scene to each GPU. A smaller box gets the most instructive ones.
+// cast assigns a scene to each GPU. A smaller box gets the most instructive scenes.
 func cast(gpus int) []scene {
 	scenes := []scene{
 		sawtoothScene(0), sawtoothScene(1), serverScene(), leakScene(),
@@ -64,25 +64,25 @@ func (r role) slurm(job, step int) role {
 	return r
 }
 
-// container puts a role into a container: of docker, or a pod of Kubernetes.
+// container puts a role into a container of Docker, or into a pod of Kubernetes.
 func (r role) container(kind, id string, shim, nsPID int) role {
 	r.job, r.parent, r.nsPID = process.Job{Kind: kind, ID: id}, shim, nsPID
 	return r
 }
 
-// running makes a role run for this long when the story begins.
+// running makes a process of the role run already when the story begins, with this pid and age.
 func (r role) running(pid int, age time.Duration) role {
 	r.pid, r.age = pid, age
 	return r
 }
 
-// costs returns the role's use of the host: resident memory and percentage of a core.
+// costs sets the role's use of the host: resident memory in GiB, and per cent of a core.
 func (r role) costs(gigabytes, cpu float64) role {
 	r.host, r.cpu = gibibytes(gigabytes), cpu
 	return r
 }
 
-// comes makes a role start and end again and again.
+// comes makes processes of the role start and end again and again.
 func (r role) comes(first time.Duration, life, pause span) role {
 	r.first, r.life, r.pause = first, life, pause
 	return r

@@ -15,11 +15,11 @@ type serving struct {
 	weights
 	workspace []quantity.Bytes
 	loading   time.Duration // how long a fresh start loads
-	quiet     time.Duration // the first wave is after this
+	quiet     time.Duration // the first wave comes after this
 	busy      float64       // how busy it is all the time; 0: in waves
 
 	until  time.Duration // end of the present wave or quiet time
-	demand float64       // what the present wave asks for; 0: quiet
+	demand float64       // how busy the present wave makes it; 0: quiet
 	work   *allocator.Block
 }
 

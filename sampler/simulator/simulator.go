@@ -22,16 +22,16 @@ const (
 // MaxGPUs is the number of GPUs of the largest box.
 const MaxGPUs = 8
 
-// Options choose a box. Without any but the clock it is the demo's.
+// Options choose a box. If only Clock is set, the box is the demo's.
 type Options struct {
 	Seed  uint64
 	Clock func() time.Time // its time in New is the beginning of the prelude
 	GPUs  int              // 1 to MaxGPUs; 0 means MaxGPUs
 	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
-	// Shortage plays another story, on one GPU: a starting training lacks the memory that an idle
-	// notebook caches. Rescue, unless nil, gets the training's failed request. It must not wait,
-	// and may call the box only in another goroutine. The training waits for Retry.
+	// Shortage plays another story, on one GPU: a training that starts lacks the memory that an idle
+	// notebook caches. Rescue, unless nil, gets the training's failed request, and the training waits
+	// for Retry. Rescue must not wait, and may call the box only from another goroutine.
 	Shortage bool
 	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)
 }

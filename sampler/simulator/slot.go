@@ -86,7 +86,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		}
 		t.ends = from + s.role.life.draw(s.random)
 	}
-	// Start times are rounded down to clock ticks, also before the epoch.
+	// Start times are rounded down to clock ticks, even those before the epoch.
 	t.identity.StartTime = uint64((started + uptime) / tick)
 	if s.role.nsPID != 0 {
 		t.identity.Namespace = firstNamespace + uint64(pid%997)
@@ -138,8 +138,8 @@ func (b *Box) prepare(s *slot) {
 	}
 }
 
-// reschedule moves a start to the first start of the story at which the task could still be
-// running: in the story all tasks start on time.
+// reschedule returns when the next task starts. If a task that starts in the prelude could still run
+// at the role's first start in the story, it starts then: in the story, all tasks start on time.
 func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
 	if r.age == 0 && now < r.first && starts+r.life.longest+r.pause.shortest > r.first {

@@ -9,8 +9,8 @@ import (
 // steady is a program without a probe: it takes its memory within ramp and keeps about that much.
 type steady struct {
 	size   quantity.Bytes
-	ramp   time.Duration  // until it has all of it
-	swing  quantity.Bytes // of its memory
+	ramp   time.Duration  // time until it has all of its memory
+	swing  quantity.Bytes // by how much its memory varies
 	period time.Duration  // of swing
 	load   float64        // how busy it keeps the GPU
 	rest   float64        // share of the time without work

@@ -31,13 +31,13 @@ type task struct {
 	failures []probe.FailedAllocation // the newest last
 
 	cache   *allocator.Caching // the memory of a PyTorch task
-	region  *allocator.Stats   // of a JAX task; nil: not there yet
-	plain   quantity.Bytes     // from the driver, without an allocator
+	region  *allocator.Stats   // the memory of a JAX task; nil before it is reserved
+	plain   quantity.Bytes     // memory that comes from the driver without an allocator
 	busy    float64            // share of the last step in which the GPU was busy
 	ends    time.Duration
 	failed  bool // it is exiting: no more steps
 	stopped bool // by SIGSTOP
-	waits   bool // for Retry
+	waits   bool // it waits for Retry
 	retries bool // it is retrying: a second failure is final
 }
 
@@ -48,7 +48,7 @@ func (t *task) used() quantity.Bytes {
 	return t.role.context + t.plain + stats.Reserved
 }
 
-// stats returns the stats of the task's allocator; false: unknown, or not there yet.
+// stats returns the stats of the task's allocator. It returns false if there are none, or none yet.
 func (t *task) stats() (s allocator.Stats, known bool) {
 	switch {
 	case t.cache != nil:
@@ -59,7 +59,7 @@ func (t *task) stats() (s allocator.Stats, known bool) {
 	return s, false
 }
 
-// hold sets the memory that the task has without an allocator.
+// hold sets the size of the memory that the task has without an allocator.
 func (t *task) hold(size quantity.Bytes) error {
 	if more := size - t.plain; more > 0 && !t.frame.Reserve(more) {
 		return fmt.Errorf("hold %s: %w", size, allocator.ErrOutOfMemory)
@@ -88,5 +88,5 @@ func (t *task) release() {
 	t.region, t.cache, t.plain = nil, nil, 0
 }
 
-// stream returns the number of the task's noise.
+// stream returns the number of the task's first stream of noise.
 func (t *task) stream() uint64 { return uint64(t.identity.PID) << 8 }

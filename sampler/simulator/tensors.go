@@ -48,7 +48,7 @@ func (b *batch) free(c *allocator.Caching) {
 // fragmentation: the hole shares its segment with the tensor, and no flush frees it.
 type weights struct {
 	size  quantity.Bytes // of one tensor
-	hole  quantity.Bytes // behind each tensor; smaller than one, or tensors would fill the holes
+	hole  quantity.Bytes // behind each tensor; smaller than a tensor, or tensors would fill the holes
 	count int
 	small bool // each tensor comes with biases and norms, which go to the small pool
 	holes int  // how many of the first tensors have a hole behind them; 0: all
@@ -102,8 +102,8 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// loads loads the tensors of a step, so that all are loaded after the given time, and reports whether
-// there were any. The task is a little busy meanwhile.
+// loads loads so many tensors per step that all are loaded after the time over, and reports whether
+// there were any to load. Meanwhile the task is as busy as given.
 func (w *weights) loads(t *task, busy float64, over time.Duration) (bool, error) {
 	if w.complete() {
 		return false, nil
@@ -127,8 +127,8 @@ func (l *ladder) rung(i int) quantity.Bytes {
 	return quantity.Bytes(float64(l.first) * math.Pow(l.ratio, float64(i)))
 }
 
-// forward allocates the activations of sequences that are the given number of rungs longer than
-// the shortest; padding is the part of its rung that each tensor fills, at most 1.
+// forward allocates the activations of sequences that are shift rungs longer than the shortest.
+// padding is the share of its rung that each tensor fills, at most 1.
 func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
 	for i := range l.rungs {
 		if err := l.live.take(c, quantity.Bytes(float64(l.rung(i+shift))*padding)); err != nil {

@@ -15,16 +15,16 @@ type training struct {
 	loading time.Duration // how long a fresh start takes to load its weights
 	epoch   time.Duration // 0: no epochs, all batches are alike
 	begins  time.Duration // where in the epoch the story starts
-	buckets int           // of sequence length in an epoch
-	every   int           // steps of the simulation to a training step
+	buckets int           // number of sequence lengths in an epoch
+	every   int           // steps of the simulation per training step
 
 	validating bool
-	longest    int // bucket that the cache has segments for, from 1; 0: it is empty
+	longest    int // bucket for which the cache has segments, from 1; 0: the cache is empty
 }
 
 const validation = 9 * time.Second
 
-// bucket returns the present length of sequences; false while validating.
+// bucket returns the index of the present sequence length. It returns false while validating.
 func (p *training) bucket(now time.Duration) (int, bool) {
 	if p.epoch == 0 {
 		return 0, true

@@ -16,15 +16,15 @@ const minWatched = 20 * time.Second
 // DemandTimes are the times for which a demand is estimated.
 var DemandTimes = [...]time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
 
-// Demand is how much more memory than now a process will have allocated at its highest.
+// Demand is how much more memory than now a process will have allocated at its highest point.
 type Demand struct {
 	Within [len(DemandTimes)]Need
-	Ever   quantity.Bytes // if its highest peak comes again
-	Hidden bool           // no sample shows that peak: it may come in each step
-	Turns  bool           // it frees and allocates by turns
+	Ever   quantity.Bytes // as much as the highest peak so far needs
+	Hidden bool           // no sample shows that peak, so it may come in each step
+	Turns  bool           // the process frees and allocates by turns
 	Took   quantity.Bytes // what its allocators take again if the program behaves as after the last flush
-	Peak   quantity.Bytes // the most that it had allocated in the last minutes
-	Seen   time.Duration  // how long it was watched in that time
+	Peak   quantity.Bytes // the most that the process had allocated in the last minutes
+	Seen   time.Duration  // how long the process was watched in that time
 	Known  bool
 }
 
@@ -32,8 +32,8 @@ type Demand struct {
 // was measured.
 type Need struct{ Median, Upper quantity.Bytes }
 
-// Upper returns the most that is needed within a time: up to the highest peak ever, if that time
-// is longer than all estimates reach or if samples do not show the peaks.
+// Upper returns the most that is needed within a time. It is Ever if that time is longer than all
+// DemandTimes, or if samples do not show the peaks.
 func (d *Demand) Upper(within time.Duration) quantity.Bytes {
 	for i, t := range DemandTimes {
 		if within <= t && !d.Hidden {
@@ -65,19 +65,19 @@ const (
 	peakBuckets = int(peakWindow / peakBucket)
 )
 
-// Peaks are the most that a process had allocated in each ten seconds of the last ten minutes.
+// Peaks holds the most that a process had allocated in each ten seconds of the last ten minutes.
 type Peaks struct {
 	buckets [peakBuckets]peak // a ring, by time
 	began   time.Time
 	seen    time.Time
 	sampled quantity.Bytes // the most in any sample
-	ever    quantity.Bytes // by its allocator, when it was last seen
-	median  peak           // of the buckets, when at began
-	falls   int            // in the last ten minutes, until then
+	ever    quantity.Bytes // the allocator's own maximum, in the last sample
+	median  peak           // most is the median of the buckets' maxima, as of bucket at
+	falls   int            // in the ten minutes before that bucket
 
-	reserved quantity.Bytes // by its allocators, in the last sample
-	freed    time.Time      // when they last freed cached memory
-	most     quantity.Bytes // reserved in the ten minutes after that
+	reserved quantity.Bytes // by the process's allocators, in the last sample
+	freed    time.Time      // when the allocators last freed cached memory
+	most     quantity.Bytes // the most that was reserved in the ten minutes after freed
 }
 
 type peak struct {
@@ -85,8 +85,8 @@ type peak struct {
 	most, least quantity.Bytes
 }
 
-// Add takes the next sample. A rise of the allocator's own maximum is a peak of that moment, which
-// a sample may have missed.
+// Add takes the next sample. If the allocator's own maximum has risen, it counts as a peak of that
+// moment, because the samples may have missed it.
 func (k *Peaks) Add(now time.Time, p *Process) {
 	allocated, known := p.Allocated.Value()
 	if !known {
@@ -124,8 +124,8 @@ func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
 	b.most, b.least = max(b.most, allocated), min(b.least, allocated)
 }
 
-// peakAllocated returns the most that a process has ever allocated, by its allocator; 0 if that is
-// unknown. The peaks of several allocators need not coincide.
+// peakAllocated returns the most that the process has ever allocated, as its allocator reports it.
+// It is 0 if that is unknown, or if there are several allocators: their peaks need not coincide.
 func (p *Process) peakAllocated() quantity.Bytes {
 	if len(p.Allocators) != 1 {
 		return 0
@@ -133,10 +133,10 @@ func (p *Process) peakAllocated() quantity.Bytes {
 	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
-// Demand estimates the demand within each time. Upper is the highest peak within the last twice
-// that time, Median at most the median of the peaks of ten seconds each. A higher forecast of
-// allocated memory counts unless the forecast of used memory is doubted: a load's interval is as
-// wide as the GPU.
+// Demand estimates the demand within each of DemandTimes. Upper is the highest peak within the last
+// twice that time. Median is the median of the peaks of ten seconds each, but at most Upper. A
+// forecast of allocated memory that is higher counts too, unless the forecast of used memory is
+// doubted, because during a load the interval is as wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()
@@ -176,15 +176,15 @@ func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	return d
 }
 
-// fallEvery is the longest time between falls of a program that frees and allocates by turns. A fall
-// is at least a twentieth of the peak before it.
+// A program frees and allocates by turns if its memory falls more than once in fallEvery, on
+// average. A fall is at least the part 1/fallPart of the peak before it.
 const (
 	fallEvery = 5 * time.Minute
 	fallPart  = 20
 )
 
 func (k *Peaks) fallsUntil(number int64) (falls int) {
-	var top quantity.Bytes // since the last fall
+	var top quantity.Bytes // the peak since the last fall
 	for at := number - int64(peakBuckets) + 1; at <= number; at++ {
 		b := &k.buckets[(at%int64(peakBuckets)+int64(peakBuckets))%int64(peakBuckets)]
 		if b.at != at {
@@ -197,7 +197,7 @@ func (k *Peaks) fallsUntil(number int64) (falls int) {
 	return falls
 }
 
-// middle returns the median of the ten seconds' peaks.
+// middle returns the median of the buckets' maxima.
 func (k *Peaks) middle(number int64) quantity.Bytes {
 	all := make([]quantity.Bytes, 0, peakBuckets)
 	for _, b := range k.buckets {
@@ -212,7 +212,7 @@ func (k *Peaks) middle(number int64) quantity.Bytes {
 	return all[len(all)/2]
 }
 
-// Demands estimate the demands of recorded rows. They take each snapshot in turn.
+// Demands holds the peaks of recorded rows. Estimate must get the snapshots in order.
 type Demands map[RowID]*Peaks
 
 // Estimate sets the demand of every row.
@@ -228,7 +228,7 @@ func (d Demands) Estimate(s *Snapshot) {
 	}
 }
 
-// Spare returns how much of what a flush frees stays free if the process takes this much again.
+// Spare returns how much of the memory that a flush frees stays free if the process then needs this much.
 func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 	frees := p.Frees()
 	return min(max(p.Cached.Or(frees)-needs, 0), frees)
@@ -237,11 +237,11 @@ func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 // Lasting estimates how much of the memory that a flush frees stays free.
 type Lasting struct {
 	Demand
-	Max quantity.Bytes // for five minutes
-	Min quantity.Bytes // if its highest peak comes again, and its allocator takes more than that
+	Max quantity.Bytes // what stays free for five minutes
+	Min quantity.Bytes // what stays free if the highest peak comes again, and the allocator takes more than that
 }
 
-// LastingOf subtracts from cached memory what the process will take back.
+// LastingOf subtracts from cached memory the memory that the process will take back.
 func LastingOf(history History, now time.Time, p *Process) Lasting {
 	l := Lasting{Demand: DemandOf(history, now, p)}
 	if l.Known {
@@ -254,10 +254,10 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 	return l
 }
 
-// beyondPeak is a share of the highest peak. An allocator takes that much more than the peak if its
-// program frees and allocates by turns, because blocks do not fit into each other's gaps. With it,
-// 50 of the 62 flushes recommended in the stories of internal/guardlab keep 80 % of the announced
-// memory free, and 7 of 11 for a server whose longest requests come at any time.
+// beyondPeak is a share of the highest peak. If a program frees and allocates by turns, its
+// allocator takes that much more than the peak, because blocks do not fit into each other's gaps.
+// With this value, 50 of the 62 flushes recommended in the stories of internal/guardlab keep 80 %
+// of the announced memory free, and 7 of 11 for a server whose longest requests come at any time.
 const beyondPeak = .6
 
 // Needs returns the most that is needed within five minutes.
@@ -282,9 +282,9 @@ func (s Lasting) AtLeast() string {
 // LeastRemedy is the smallest amount likely to stay free for which a flush is named as a remedy.
 const LeastRemedy = 256 * quantity.MiB
 
-// Remedy returns the benefit of a flush, as a clause after the PID: the amount likely to stay free
-// even if the process's highest peak comes again; the amount freed now, while its peak is
-// unknown; "" if hardly anything stays.
+// Remedy returns the benefit of a flush, as a clause after the PID. It is the amount likely to stay
+// free even if the process's highest peak comes again, or "" if hardly anything stays free. If the
+// demand is unknown, it is the amount that is freed now.
 func (s Lasting) Remedy(p *Process) string {
 	switch {
 	case !s.Known:
@@ -302,8 +302,8 @@ func (s Lasting) Remedy(p *Process) string {
 const TakenWithin = time.Minute
 
 // TakenAgain says that a process has taken most of the freed memory again, and after how long:
-// "freed 10.6G, taken again in 0.5 s". It is "" if it has not. From the result of the flush one
-// would think that this much is free now.
+// "freed 10.6G, taken again in 0.5 s". It returns "" if the process has not. The result of the
+// flush alone would suggest that the memory is still free.
 func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
 	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {
 		return ""

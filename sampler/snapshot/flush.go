@@ -29,7 +29,7 @@ func (p *Process) FlushesInParts() bool {
 		if a.Returnable.Or(a.Cached.Or(0)) <= 0 {
 			continue
 		}
-		if a.Kind != kindPool && a.Kind != kindGraph { // PyTorch's and CuPy's free all or nothing
+		if a.Kind != kindPool && a.Kind != kindGraph { // the allocators of PyTorch and CuPy free all or nothing
 			return false
 		}
 		found = true
@@ -43,12 +43,12 @@ type Bound string
 // The bounds, as in the protocol.
 const (
 	Exactly Bound = ""
-	Most    Bound = "most"  // it may free less
-	Least   Bound = "least" // it may free more
-	About   Bound = "about" // it may free less or more
+	Most    Bound = "most"  // the flush may free less
+	Least   Bound = "least" // the flush may free more
+	About   Bound = "about" // the flush may free less or more
 )
 
-// Words stand before an amount: "up to ".
+// Words returns the text before an amount: "up to ".
 func (b Bound) Words() string {
 	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
 }
@@ -65,7 +65,7 @@ func (b Bound) Amount(amount quantity.Bytes) string {
 // Unlimited reports whether a flush may free more than the amount.
 func (b Bound) Unlimited() bool { return b == Least || b == About }
 
-// And returns the bound of a sum.
+// And returns the bound of the sum of two amounts.
 func (b Bound) And(other Bound) Bound {
 	switch {
 	case b == other || other == Exactly:
@@ -86,9 +86,9 @@ func (p *Process) ReturnableBound() Bound {
 	return bound
 }
 
-// Bound returns the allocator's own bound or, for a memory pool, one that follows from its kind. How
-// much of a pool's cache is fragmented shows only in a flush, and changes after it; and a
-// driver's pool may count as used what streams have not yet freed.
+// Bound returns the bound that the allocator reports. For a memory pool that reports none, the bound
+// follows from its kind: how much of a pool's cache is fragmented shows only in a flush, and changes
+// after it. A pool of the driver may also count memory as used that streams have not freed yet.
 func (a *Allocator) Bound() Bound {
 	switch {
 	case a.Reserved.Known() && a.Reserved.Or(0) == 0:
@@ -116,8 +116,8 @@ func (p *Process) ReturnableKnown() bool {
 	return p.Returnable.Or(0) > 0 || !slices.ContainsFunc(p.Allocators, func(a Allocator) bool { return a.uncertain() })
 }
 
-// mayFree reports whether a flush may free memory that no figure shows: in a pool, or in unused
-// private pools.
+// mayFree reports whether a flush may free memory that no figure shows. Such memory is in a pool,
+// or in private pools that are not in use.
 func (p *Process) mayFree() bool {
 	return slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.uncertain() || a.Bound() == Least && a.Cached.Or(0) > a.Returnable.Or(0)
@@ -125,15 +125,15 @@ func (p *Process) mayFree() bool {
 }
 
 // FragmentedKnown reports whether every allocator knows how much of its memory is fragmented. A
-// pool that was never flushed does not know, nor does TensorFlow.
+// pool that was never flushed does not know this; neither does TensorFlow.
 func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return !a.Fragmented.Known() && a.Cached.Or(0) > 0
 	})
 }
 
-// FlushRefusal returns why the viewer cannot flush the process, "" if the viewer can try. The viewer
-// is the user who asks; "root" may ask every user's process.
+// FlushRefusal returns why the viewer cannot flush the process, or "" if the viewer can try. The
+// viewer is the user who asks; "root" may ask the processes of every user.
 func (p *Process) FlushRefusal(viewer string) string {
 	pid := p.ID.Process.PID
 	switch {
@@ -166,8 +166,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 	return ""
 }
 
-// keeps returns why a library frees nothing, with the setting that makes it reserve no more than it
-// needs, unless the process was started with that.
+// keeps returns why a library frees nothing. It names the setting that makes the library reserve no
+// more than it needs, unless the process was started with one of settings.
 func (a *Allocator) keeps(library string, settings ...string) string {
 	for _, setting := range settings {
 		if strings.Contains(a.Config, setting) {
@@ -185,15 +185,15 @@ func (p *Process) Rejection() string {
 	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
 }
 
-// Frees returns how much a flush should free, according to the process's probe. For an allocator
-// that does not report it, the cache counts. The sum is at most the process's used memory.
+// Frees returns how much a flush should free, according to the process's probe. If no allocator
+// reports that, it is the cached memory. It is at most the process's used memory.
 func (p *Process) Frees() quantity.Bytes {
 	frees := p.Returnable.Or(p.Cached.Or(0))
 	return max(min(frees, p.Used.Or(frees)), 0)
 }
 
-// NothingToFlush returns why a flush would free nothing now, by the process's stats; "" if it would
-// free something.
+// NothingToFlush returns why a flush would free nothing now, according to the process's stats. It
+// returns "" if a flush would free something.
 func (p *Process) NothingToFlush() string {
 	switch {
 	case p.flushable():

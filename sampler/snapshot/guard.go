@@ -14,14 +14,14 @@ type GuardMode string
 // The modes.
 const (
 	GuardOff    GuardMode = "off"
-	GuardDryRun GuardMode = "dry-run" // it reports what it would do
+	GuardDryRun GuardMode = "dry-run" // the guard reports what it would do
 	GuardAct    GuardMode = "act"
 )
 
 // Guard is the state of this box's guard.
 type Guard struct {
-	Mode      GuardMode // GuardDryRun if it is to act, and cannot
-	Cannot    string    // why it cannot act though it is to; "" else
+	Mode      GuardMode // GuardDryRun if the guard should act but cannot
+	Cannot    string    // why it cannot act although it should; "" if it can
 	ByDaemon  bool      // it runs in the daemon, not in this program
 	Paused    time.Time // until then it does nothing; zero if it is not paused
 	Rules     []GuardRule
@@ -32,7 +32,7 @@ type Guard struct {
 type GuardRule struct {
 	Name    string
 	Off     string    // why it was turned off; "" while it is in force
-	Reached time.Time // since when its condition has held somewhere; zero if it does not
+	Reached time.Time // since when its condition has held somewhere; zero if it holds nowhere
 }
 
 // GuardStanding is a row's standing with the guard.
@@ -42,7 +42,7 @@ type GuardStanding struct {
 	Order      int            // among the rows of its GPU or instance, from 1: the first is flushed first; 0: it is not flushed now
 	Reason     string         // why it is not flushed now; "" if it would be
 	Frees      quantity.Bytes // what a flush frees
-	Stays      Bytes          // what of that should stay free
+	Stays      Bytes          // how much of Frees should stay free
 }
 
 type GuardDecisionKind string
@@ -50,9 +50,9 @@ type GuardDecisionKind string
 // The kinds of decision.
 const (
 	GuardActs     GuardDecisionKind = "act"       // a flush is to be done now
-	GuardWould    GuardDecisionKind = "would"     // in dry-run: it would be done
-	GuardFlushed  GuardDecisionKind = "flushed"   // it was done
-	GuardRefused  GuardDecisionKind = "refused"   // it could not be done
+	GuardWould    GuardDecisionKind = "would"     // in dry-run: the flush would be done
+	GuardFlushed  GuardDecisionKind = "flushed"   // the flush was done
+	GuardRefused  GuardDecisionKind = "refused"   // the flush could not be done
 	GuardNothing  GuardDecisionKind = "nothing"   // nothing is done, for a reason
 	GuardReached  GuardDecisionKind = "reached"   // a rule's goal is reached
 	GuardCameBack GuardDecisionKind = "came_back" // the process took the memory again within a minute
@@ -65,20 +65,20 @@ const (
 type GuardDecision struct {
 	Time     time.Time
 	Kind     GuardDecisionKind
-	Rule     string // "" where no rule is the cause
-	GPU      int    // index, meaningful where GPUUUID is set
+	Rule     string // "" if no rule is the cause
+	GPU      int    // index, meaningful if GPUUUID is set
 	GPUUUID  string
 	Instance InstanceID
-	Row      RowID // zero if it is about no process
+	Row      RowID // zero if the decision is about no process
 	User     string
 	Name     string // of the process, cleaned
 	Level    string // of the flush: "gradual", "selective", "urgent", "sleep"
-	Free     Bytes  // on the GPU or instance then
-	Goal     Bytes  // what should be free
-	Expected Bytes  // what the flush should free
-	Measured Bytes  // by how much the driver's figure fell; of came_back: what came back
+	Free     Bytes  // free memory on the GPU or instance at that time
+	Goal     Bytes  // how much should be free
+	Expected Bytes  // how much the flush should free
+	Measured Bytes  // by how much the driver's figure fell; for came_back: how much came back
 	Reason   string
-	Message  string // the whole as a sentence
+	Message  string // the whole decision as a sentence
 }
 
 // Sentence returns the decision in one line: the action, the process, the figures, and the reason.
@@ -120,7 +120,7 @@ func amount(b Bytes) string {
 	return "an unknown amount"
 }
 
-// ofRule returns " [name]".
+// ofRule returns " [name]", or "" without a rule.
 func (d *GuardDecision) ofRule() string {
 	if d.Rule == "" {
 		return ""

@@ -15,10 +15,10 @@ type Held struct {
 	Notes     []string // hostile input
 }
 
-// HeldClass is what one class holds: "parameters", "activations", …; or, when an allocation has failed, what
-// one variable holds.
+// HeldClass is what one class ("parameters", "activations", …) holds. In the report of a failed
+// allocation it is what one variable holds.
 type HeldClass struct {
 	Class string         `json:"class"`
-	Name  string         `json:"name"` // of the variable, "" for none. Hostile input
+	Name  string         `json:"name"` // of the variable, "" if there is none. Hostile input
 	Bytes quantity.Bytes `json:"bytes"`
 }

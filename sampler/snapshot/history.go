@@ -9,7 +9,7 @@ import (
 
 // History is the past. It is safe for concurrent use while the sampler writes.
 type History interface {
-	// At rebuilds the moment at or just before t: figures, rows, and the state of each GPU. It
+	// At rebuilds the snapshot at or just before t: figures, rows, and the state of each GPU. It
 	// returns false if the history does not go back that far.
 	At(t time.Time) (*Snapshot, bool)
 	// Series returns a metric between from and to in equal buckets, one Point for each. A bucket
@@ -17,12 +17,12 @@ type History interface {
 	Series(key SeriesKey, from, to time.Time, buckets int) []Point
 	// Span is the time that the history covers; both are zero while it is empty.
 	Span() (oldest, newest time.Time)
-	// Events returns the newest events first, at most limit of them (0: all).
+	// Events returns at most limit events, newest first. A limit of 0 means all.
 	Events(limit int) []Event
 }
 
-// SeriesKey names one series. With a zero Row it is the GPU's (or, with
-// Instance.MIG, the MIG instance's), else the row's.
+// SeriesKey names one series. If Row is zero, the series is the GPU's or, if Instance.MIG is set,
+// the MIG instance's. Otherwise it is the row's.
 type SeriesKey struct {
 	Metric   metric.ID
 	GPUUUID  string
@@ -42,7 +42,7 @@ const (
 	EventGPULost     EventKind = "gpu_lost"
 	EventGPUBack     EventKind = "gpu_back"
 	EventDriverGone  EventKind = "driver_gone"
-	EventDriverBack  EventKind = "driver_back" // also: reloaded, upgraded
+	EventDriverBack  EventKind = "driver_back" // also after a reload or an upgrade
 	EventOutOfMemory EventKind = "out_of_memory"
 	EventAlarm       EventKind = "alarm"
 	EventCleared     EventKind = "alarm_cleared"
@@ -51,10 +51,10 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal failed: nothing was done, as far as is known
-	// The driver refused an allocation, others freed memory, and then the allocation succeeded or failed.
+	// The driver refused an allocation, others freed memory, and a second try succeeded or failed.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
-	EventIdleServer EventKind = "idle_server" // a server that holds memory and serves nothing, by its own report, for the first time or again
+	EventIdleServer EventKind = "idle_server" // a server, by its own report, has begun to hold memory and serve nothing
 	EventGuard      EventKind = "guard"       // what the guard decided; a flush that it did is an EventFlush
 )
 
@@ -71,7 +71,7 @@ func Points(from, to time.Time, buckets int) []Point {
 type Event struct {
 	Time     time.Time
 	Kind     EventKind
-	GPU      int // index, meaningful where GPUUUID is set
+	GPU      int // index, meaningful if GPUUUID is set
 	GPUUUID  string
 	Row      RowID
 	User     string
@@ -80,7 +80,7 @@ type Event struct {
 	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
-	Decision    *GuardDecision // the guard's decision, also about a flush that it did
+	Decision    *GuardDecision // the guard's decision; set also for a flush that the guard did
 	OutOfMemory *OutOfMemory   // set for an out-of-memory event whose failed allocation the probe has seen
 }
 
@@ -95,17 +95,17 @@ func (e *Event) NothingDone() bool {
 type OutOfMemory struct {
 	Requested   Bytes  `json:"requested_bytes"`
 	Free        Bytes  `json:"free_bytes"`      // on the device, as the process saw it
-	Limit       Bytes  `json:"limit_bytes"`     // what the allocator may reserve: all that the device has, or less
-	MPSLimit    Bytes  `json:"mps_limit_bytes"` // as Process.MPSLimit
-	Allocator   string `json:"allocator"`       // its kind; the next figures are that allocator's
+	Limit       Bytes  `json:"limit_bytes"`     // the most that the allocator may reserve: the device's total, or less
+	MPSLimit    Bytes  `json:"mps_limit_bytes"` // see Process.MPSLimit
+	Allocator   string `json:"allocator"`       // its kind; the next three figures are those of this allocator
 	Reserved    Bytes  `json:"reserved_bytes"`
 	Allocated   Bytes  `json:"allocated_bytes"`
 	LargestFree Bytes  `json:"largest_free_bytes"`
-	API         string `json:"api"`     // the driver's call, if that is known: "cuMemAlloc"
-	Library     string `json:"library"` // whose code made it
+	API         string `json:"api"`     // the driver's function, if known: "cuMemAlloc"
+	Library     string `json:"library"` // the library that called it
 	Config      string `json:"config"`  // the allocator's settings
 
-	Stack []string    `json:"stack"` // the functions that led to it, the innermost first: "train.py:42 in forward"
+	Stack []string    `json:"stack"` // the functions that led to the allocation, innermost first: "train.py:42 in forward"
 	Trace string      `json:"trace"` // the directory of run --record-memory, "" for none. Hostile input
-	Held  []HeldClass `json:"held"`  // what held Allocated, as far as it is known, most first
+	Held  []HeldClass `json:"held"`  // what held Allocated, as far as known, largest first
 }

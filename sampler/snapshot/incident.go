@@ -18,7 +18,7 @@ type Incident struct {
 // process of its cgroup because host memory ran out.
 const HostMemoryEnded = "its cgroup ran out of host memory"
 
-// IncidentOf makes the incident of an event; false if the event is not one.
+// IncidentOf makes the incident of an event. It returns false if the event is not an incident.
 func IncidentOf(e Event) (Incident, bool) {
 	switch {
 	case e.Kind == EventOutOfMemory:
@@ -36,14 +36,14 @@ func IncidentOf(e Event) (Incident, bool) {
 	}
 }
 
-// Key returns the same for all incidents of one kind of one process, GPU or rule: a user who has seen
-// the newest has seen them all.
+// Key returns the same key for all incidents of one kind that concern the same process, GPU or
+// rule. A user who has seen the newest of them has seen them all.
 func (i *Incident) Key() string {
 	rule, gpu := "", i.GPUUUID
 	if i.Decision != nil {
 		rule = " " + i.Decision.Rule
 	}
-	if i.Kind == EventEnded { // on all of its GPUs
+	if i.Kind == EventEnded { // a process ends on all of its GPUs at once
 		gpu = ""
 	}
 	return fmt.Sprintf("%s %s %d.%d%s", i.Kind, gpu, i.Row.Process.PID, i.Row.Process.StartTime, rule)

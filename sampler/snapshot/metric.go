@@ -7,8 +7,8 @@ import (
 	"vramscope/metric"
 )
 
-// The metrics that a history records of a process and of a GPU. Other memory is recorded as
-// computed: the two readings behind it may be skewed.
+// The metrics that a history records of a process and of a GPU. Other memory is recorded too, although
+// it is computed, because it cannot be computed from the recorded figures: their readings may be skewed.
 var (
 	RecordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
 	RecordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)

@@ -14,7 +14,7 @@ type Outlook struct {
 	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches the
 	// capacity only at FullIn or later. It is nil without a forecast.
 	Predicted []Prediction
-	FullIn    *FullIn // nil if it is not expected within the farthest horizon
+	FullIn    *FullIn // nil if memory is not expected to be full within the farthest horizon
 	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
 }
 
@@ -25,12 +25,12 @@ type Doubt string
 const (
 	Believed   Doubt = ""
 	Young      Doubt = "young"      // too few samples
-	Loading    Doubt = "loading"    // it reads what it needs, and how far that goes is unknown
-	Rebuilding Doubt = "rebuilding" // it has run out of memory, and is not steady yet
-	Unsteady   Doubt = "unsteady"   // it has risen and fallen before, and is expected to rise as far again
+	Loading    Doubt = "loading"    // the process loads its data, and how far that goes is unknown
+	Rebuilding Doubt = "rebuilding" // the process has run out of memory, and is not steady yet
+	Unsteady   Doubt = "unsteady"   // memory has risen and fallen before, and is expected to rise as far again
 )
 
-// Words returns a sentence about the doubt, "" without one.
+// Words returns a clause about the doubt, or "" if there is none.
 func (d Doubt) Words() string {
 	return map[Doubt]string{
 		Young: "too young for a forecast", Loading: "loading: no forecast yet",
@@ -47,7 +47,7 @@ type FullIn struct {
 	Made time.Time `json:"-"`
 }
 
-// Until returns only the median: in two units or, from ten minutes, in minutes.
+// Until returns the median alone: in minutes from 10 to 99 minutes, otherwise in two units.
 func (f *FullIn) Until() string {
 	minutes := int(f.Median.Round(time.Minute) / time.Minute)
 	if f.Median >= 10*time.Minute && minutes < 100 {
@@ -64,8 +64,8 @@ func (f *FullIn) Brief() string {
 	return "full in " + f.Until()
 }
 
-// Words returns "full in 4m10s (3m–6m)" in at most 22 cells: the bounds are rounded outward to
-// minutes, and a bound beyond 99 minutes is open ("3m+").
+// Words returns "full in 4m10s (3m–6m)" in at most 22 cells. The bounds are rounded outward to
+// minutes. An upper bound beyond 99 minutes is left open ("3m+").
 func (f *FullIn) Words(dash string) string {
 	if f.Median <= 0 {
 		return f.Brief()
@@ -86,7 +86,7 @@ type Prediction struct {
 	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
 }
 
-// After returns the forecast as it reads once some time has passed.
+// After returns the forecast as it is when some time has passed.
 func (f *FullIn) After(passed time.Duration) *FullIn {
 	if f == nil || passed <= 0 {
 		return f
@@ -98,9 +98,9 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 	return out
 }
 
-// Agree makes the forecasts agree with the memory and with each other: all are between 0 and the
-// capacity, and the median is at the capacity exactly from FullIn. If FullIn is nil, a median that
-// would reach the capacity keeps the value of the previous horizon.
+// Agree makes the forecasts agree with the memory and with each other. All are then between 0 and
+// the capacity, and the median is at the capacity from FullIn on, and not before. If FullIn is nil,
+// a median that would reach the capacity keeps the value of the previous horizon.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil
@@ -111,7 +111,7 @@ func (o *Outlook) Agree(m *Memory) {
 	if !known || !limited || len(o.Predicted) == 0 {
 		return
 	}
-	before, shared := min(used, capacity), true // with earlier snapshots
+	before, shared := min(used, capacity), true // shared: earlier snapshots have the same o.Predicted
 	for i, was := range o.Predicted {
 		p := was
 		switch {

@@ -19,14 +19,14 @@ func (in *Instance) Sum(gpuUUID string, rows []Process) {
 	in.ProcessCount = quantity.From(n, quantity.Computed)
 }
 
-// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains:
-// of processes without a probe, and without a process. A probe's report beyond the driver's used
-// memory does not count: any user's process may report anything, and root sees all of them.
+// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains: that
+// of processes without a probe, and that of no listed process. A probe's report beyond the driver's
+// used memory does not count: any user's process may report anything, and root sees all of them.
 func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
 	var parts Parts
 	var explained quantity.Bytes
 	total, limited := used.Value()
-	room := total // for the processes whose use the driver does not report
+	room := total // left for the processes whose use the driver does not report
 	take := func(p *Process) {
 		if other := p.Other.Or(0); other > 0 {
 			parts.Other = quantity.Sum(parts.Other, p.Other)
@@ -105,9 +105,9 @@ func FreeOf(m *Memory) Bytes {
 	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }
 
-// Tolerance returns how far two matching measurements of the same memory may differ: a probe's and the
-// driver's, of an amount or of a change. The driver counts in pages of 2 MiB and reads a moment
-// later, and a small allocation or two may lie between the readings.
+// Tolerance returns how far two matching measurements of the same memory (an amount or a change),
+// one by a probe and one by the driver, may differ. The driver counts in pages of 2 MiB and reads a
+// moment later, and a small allocation or two may lie between the readings.
 func Tolerance(amount quantity.Bytes) quantity.Bytes {
 	return max(amount/50, 32*quantity.MiB)
 }

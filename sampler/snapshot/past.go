@@ -10,8 +10,8 @@ import (
 	"vramscope/metric"
 )
 
-// A history uses these to rebuild a moment: it takes rows and GPUs as they were last described,
-// and sets the figures of that moment.
+// A history rebuilds a moment with these methods. It takes rows and GPUs as they were last
+// described, and sets the figures of that moment.
 
 // WithoutFigures returns the row without the figures that change at every tick.
 func (p *Process) WithoutFigures() Process {
@@ -32,8 +32,8 @@ func (p *Process) ClearParts() {
 	p.Allocators = nil
 }
 
-// SetFigures sets the figures of a row to recorded values. A row with parts has a live probe.
-// Other is not set if the history does not record it.
+// SetFigures sets the figures of a row to recorded values. A row with recorded parts gets a live
+// probe. A figure without a recorded value becomes unknown.
 func (p *Process) SetFigures(value func(metric.ID) Float) {
 	for id, at := range processBytes {
 		if at != nil {
@@ -70,7 +70,7 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 	}
 }
 
-// setUsed sets used memory, and free memory to the rest of the capacity.
+// setUsed sets used memory, and sets free memory to the rest of the capacity.
 func (m *Memory) setUsed(used Bytes) {
 	m.Used, m.Free = used, Bytes{}
 	u, ok := used.Value()
@@ -79,8 +79,8 @@ func (m *Memory) setUsed(used Bytes) {
 	}
 }
 
-// SortRows orders rows by GPU, instance, pid and start time. They are usually in order, and
-// moving large rows is slow.
+// SortRows orders rows by GPU, instance, pid and start time. It first checks whether they are in
+// order already, as they usually are, because moving large rows is slow.
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {

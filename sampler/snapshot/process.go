@@ -37,7 +37,7 @@ type Process struct {
 
 	// From /proc. Empty or unknown for a foreign process.
 	Parent  int
-	User    string // "" where unknown: shown as "?"
+	User    string // "" if unknown: shown as "?"
 	UID     quantity.Optional[uint32]
 	Name    string   // comm
 	Command []string // argv from /proc: hostile input
@@ -50,26 +50,26 @@ type Process struct {
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
-	MPSLimit      Bytes  // of a client of MPS, by its environment: the server's limit may be lower
-	MPSThreads    Float  // likewise, in per cent
+	MPSLimit      Bytes  // memory limit of an MPS client, from its environment; the server's limit may be lower
+	MPSThreads    Float  // per cent of the threads that an MPS client may use, from its environment
 	SMUtilization Int
 	// Shares of the time in which memory was accessed, or the video encoder or decoder ran.
 	MemoryUtilization, EncoderUtilization, DecoderUtilization Int
 	Used                                                      Bytes
 
 	// From a probe; unknown without one.
-	Runtime        string // "PyTorch", "JAX"; "" where unknown
+	Runtime        string // "PyTorch", "JAX"; "" if unknown
 	RuntimeVersion string
 	Allocated      Bytes
 	Cached         Bytes
 	Fragmented     Bytes
 	Returnable     Bytes // what a flush frees: cached memory, and pending memory, for which it waits
-	Asleep         Bytes // what its allocators keep the addresses of, without memory: part of nothing else
+	Asleep         Bytes // asleep: its allocators keep the addresses, without memory behind them; part of no other figure
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
-	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
+	Evictable      []Evictable // the program's own caches, in the order in which a selective flush evicts them
 	Probe          *Probe      // nil if there is none
-	Served         *Served     // nil if no server of it is watched
+	Served         *Served     // nil if the process belongs to no watched server
 
 	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
@@ -77,10 +77,10 @@ type Process struct {
 	// input.
 	Optimizer string
 
-	Peak            Bytes // highest used since vramscope saw it
+	Peak            Bytes // highest Used since vramscope first saw the row
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
-	Outlook               // of Used, without FullIn: other processes can fill the GPU, too
+	Outlook               // of Used, without FullIn, because other processes can fill the GPU too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
 	Demand             Demand // DemandOf computes it for a past moment
@@ -95,7 +95,7 @@ func (p *Process) ProgramName() string {
 // Reserved returns the memory that the allocators reserve; unknown if no part of it is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
-// EvictableBytes returns the size of the program's own caches, as far as their sizes are known.
+// EvictableBytes returns the size of the program's own caches whose sizes are known.
 func (p *Process) EvictableBytes() Bytes {
 	var sum Bytes
 	for i := range p.Evictable {
@@ -104,8 +104,8 @@ func (p *Process) EvictableBytes() Bytes {
 	return sum
 }
 
-// Unreturnable returns memory that is free inside the process and that no flush frees: fragmented, or
-// cached by an allocator that keeps it.
+// Unreturnable returns the memory that is free inside the process and that no flush frees. It is
+// fragmented, or cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -123,7 +123,7 @@ func (p *Process) FlushableCache() Bytes {
 	return quantity.From(min(cached, p.Returnable.Or(cached)), quantity.Computed)
 }
 
-// Kept returns what stays allocated after a flush, which also frees pending memory.
+// Kept returns the memory that stays allocated after a flush, which also frees pending memory.
 func (p *Process) Kept() Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok {
@@ -133,10 +133,10 @@ func (p *Process) Kept() Bytes {
 	return quantity.From(max(allocated-freed, 0), quantity.Computed)
 }
 
-// ProbeState is the age of a probe's stats.
+// ProbeState says how old a probe's stats are.
 type ProbeState string
 
-// The states. Stale stats are shown with their age; a silent probe's are not shown.
+// The states. Stale stats are shown with their age. The stats of a silent probe are not shown.
 const (
 	ProbeLive   ProbeState = "live"
 	ProbeStale  ProbeState = "stale"
@@ -147,22 +147,22 @@ const (
 type Probe struct {
 	State            ProbeState
 	Age              time.Duration // time since its last report, or since its silence began
-	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
+	Mismatch         bool          // in three readings in a row, the parts exceed used memory, by no more than the tolerance
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
-	Skewed           bool          // Other is unknown until both sides have been read again
+	Skewed           bool          // Other is unknown until both the driver and the probe have been read again
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" if they are not rejected
-	Claimed          Bytes         // what its allocators hold by its own report only, if its figures are doubted or rejected but fit the GPU
-	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown
+	Claimed          Bytes         // what its allocators hold, by its own report only, if the figures are doubted or rejected but would fit the GPU
+	StartedBy        string        // "run", "import", "attach", "preload"; "" if unknown
 	Capabilities     []string      // "flush", "snapshot"
-	ByDaemon         bool          // the daemon asked it: this user may not
+	ByDaemon         bool          // the daemon asked the probe, because this user may not
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
 }
 
-// Served is a watched server's report about itself, with all its processes. It is only a claim: if
-// it exceeds the driver's figures for them, it is refused.
+// Served is a watched server's report about itself and all its processes. It is only a claim. If it
+// exceeds the driver's figures for the processes, it is refused.
 type Served struct {
-	Process process.Identity // which listens
+	Process process.Identity // the process that listens
 	Name    string           // "vLLM"
 	Version string           // hostile input, as are Command and Words
 	Command string           // as the monitor shows it
@@ -173,8 +173,8 @@ type Served struct {
 	KVCacheUsed Float        // a share, 0 to 1
 	Requests    Int          // that run or wait
 	Asleep      quantity.Optional[bool]
-	Releases    Bytes     // what a release should free
-	IdleSince   time.Time // it has had no request since then, and the driver reports no work; zero if that is not so
+	Releases    Bytes     // what the server should free when it releases its memory
+	IdleSince   time.Time // since when it has had no request and the driver reports no work; zero if that is not so
 }
 
 // ServedPart is a part of a server's memory, by the server's own report.
@@ -183,7 +183,7 @@ type ServedPart struct {
 	Bytes quantity.Bytes `json:"bytes"`
 }
 
-// Report returns what it reports in words, "" for nothing.
+// Report returns the server's report in words, or "" if it reports nothing.
 func (s *Served) Report() string {
 	if s.Refused != "" {
 		return "refused: it " + s.Refused
@@ -204,9 +204,9 @@ const (
 // Allocator is one allocator's stats, in the protocol's JSON.
 type Allocator struct {
 	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
-	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries on one CUDA pool are one allocator
+	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries that use one CUDA pool share one allocator
 	Basis  Basis  `json:"basis,omitempty"`
-	// ReturnableBound is Exactly if a flush frees exactly Returnable; with PostFlush it is Most.
+	// ReturnableBound is the bound of Returnable that the allocator reports; see Bound.
 	ReturnableBound Bound `json:"returnable_bound,omitempty"`
 
 	Reserved         Bytes                    `json:"reserved_bytes,omitzero"`
@@ -217,26 +217,26 @@ type Allocator struct {
 	Pending          Bytes                    `json:"pending_bytes,omitzero"` // freed by the program, still in use by the GPU's streams
 	LargestFree      Bytes                    `json:"largest_free_bytes,omitzero"`
 	Asleep           Bytes                    `json:"asleep_bytes,omitzero"`  // unmapped, with its addresses kept: part of no other figure
-	Managed          Bytes                    `json:"managed_bytes,omitzero"` // addresses that host and GPU share; the GPU has what it touches, as part of Other
+	Managed          Bytes                    `json:"managed_bytes,omitzero"` // memory with addresses that host and GPU share; what is on the GPU is part of Other
 	Segments         quantity.Optional[int64] `json:"segments,omitzero"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count,omitzero"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries,omitzero"`
-	// FailedAllocations are calls that the driver refused for lack of memory. A
-	// library may have tried again, so they are not errors of the program's.
+	// FailedAllocations counts calls that the driver refused for lack of memory. They are not always
+	// errors of the program, because a library may have tried again.
 	FailedAllocations quantity.Optional[int64] `json:"failed_allocations,omitzero"`
 
-	// Peaks are the highest values since the process began, or since the program has reset them.
+	// Peaks are the highest values since the process began, or since the program last reset them.
 	PeakAllocated    Bytes                    `json:"peak_allocated_bytes,omitzero"`
 	PeakReserved     Bytes                    `json:"peak_reserved_bytes,omitzero"`
-	Blocks           quantity.Optional[int64] `json:"blocks,omitzero"`            // allocated blocks; of "raw", allocations
+	Blocks           quantity.Optional[int64] `json:"blocks,omitzero"`            // allocated blocks; for "raw", allocations
 	StrandedSegments quantity.Optional[int64] `json:"stranded_segments,omitzero"` // with free memory between allocated blocks
 	Config           string                   `json:"config,omitempty"`           // as the allocator writes it; hostile input
 	Pools            []Pool                   `json:"pools,omitempty"`            // their figures sum to the allocator's
 	Largest          []Allocation             `json:"largest,omitempty"`          // largest live allocations, largest first
 }
 
-// Evictable is a cache of the program itself that a flush may empty, highest priority first.
-// Its name is hostile input.
+// Evictable is one of the program's own caches that a flush may empty. The cache with the highest
+// priority is emptied first. The name is hostile input.
 type Evictable struct {
 	Name     string  `json:"name"`
 	Priority float64 `json:"priority"`
@@ -265,5 +265,5 @@ type EndedProcess struct {
 	Last             Process // as it was last seen
 	Ended            time.Time
 	OutOfMemoryCount quantity.Optional[int64]
-	ExitStatus       Int // as a shell has it: of a signal 128 more than its number
+	ExitStatus       Int // as a shell reports it: 128 + n after signal n
 }

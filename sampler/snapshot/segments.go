@@ -30,13 +30,13 @@ func (m *SegmentMap) Size() quantity.Bytes {
 }
 
 // Segment is one piece of memory that an allocator has from the driver, in the protocol's JSON. The
-// driver takes it back whole or not at all, except for the whole free pages of an expandable one.
+// driver takes it back whole, or page by page if it is expandable.
 type Segment struct {
 	Address    uint64         `json:"address"`
 	Size       quantity.Bytes `json:"size"`
 	Pool       string         `json:"pool,omitempty"` // "small", "large"
 	Stream     uint64         `json:"stream,omitempty"`
-	Private    bool           `json:"private,omitempty"` // of a CUDA graph's or another private pool
+	Private    bool           `json:"private,omitempty"` // in the private pool of a CUDA graph, or in another private pool
 	Expandable bool           `json:"expandable,omitempty"`
 	Blocks     []Block        `json:"blocks"` // in order; their sizes add up to Size
 }
@@ -50,8 +50,8 @@ type Block struct {
 // BlockState is the state of a block's memory.
 type BlockState uint8
 
-// The states. A flush frees the cached blocks; free blocks that it cannot free, in a segment with live
-// blocks, are fragmented.
+// The states. A flush frees cached blocks. A free block that no flush frees, because its segment
+// has live blocks, is fragmented.
 const (
 	BlockLive    BlockState = iota
 	BlockPending            // freed by the program, still in use by the GPU's streams
@@ -89,8 +89,8 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON refuses anything but an object at once: an array of a million numbers would become
-// a million empty segments first.
+// UnmarshalJSON refuses everything except an object at once. Otherwise an array of a million
+// numbers would first become a million empty segments.
 func (s *Segment) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		return errNoSegment

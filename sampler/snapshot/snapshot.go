@@ -32,7 +32,7 @@ type Snapshot struct {
 	Rows   []Process      // live processes, by GPU, pid, start time
 	Ended  []EndedProcess // ended processes, newest first
 	Alerts []Alert        // worst first
-	// Failures are the allocations that failed within the last ten minutes, the newest last.
+	// Failures are the allocations that failed within the last ten minutes, newest last.
 	Failures []Event
 
 	// ProbeSeen reports whether a probe has answered since the start. From then on the columns of
@@ -49,8 +49,8 @@ type Snapshot struct {
 	Forecasting bool
 
 	Guard *Guard // nil if none is configured
-	// RecordingPaused is why this box's daemon records nothing at present: a full disk, for
-	// instance. It is "" if the daemon records, or need not.
+	// RecordingPaused is why this box's daemon records nothing at present, for example because the
+	// disk is full. It is "" if the daemon records, or is not meant to.
 	RecordingPaused string
 }
 
@@ -65,9 +65,9 @@ const (
 	DriverOK        DriverState = "ok"
 	DriverAbsent    DriverState = "absent"     // no library
 	DriverNotLoaded DriverState = "not_loaded" // library, but no driver
-	DriverGone      DriverState = "gone"       // it was there before
-	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read it
-	DriverStarting  DriverState = "starting"   // it has not answered yet
+	DriverGone      DriverState = "gone"       // the driver was there before
+	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read the driver
+	DriverStarting  DriverState = "starting"   // the driver has not answered yet
 )
 
 // Driver is the driver as a whole.
@@ -75,12 +75,12 @@ type Driver struct {
 	Version     string
 	CUDAVersion string
 	State       DriverState
-	Since       time.Time // when it took this state
+	Since       time.Time // when the driver took this state
 	Message     string    // what went wrong: "DRIVER_NOT_LOADED"
 	Err         error     // the same as an error, nil while OK
-	RetryAt     time.Time // when it is tried again; zero while OK
-	MemoryCall  string    // the memory call that answers: "v2", "v1", or "" where neither
-	// ProbesAnswering counts live probes, also of processes the driver does not list.
+	RetryAt     time.Time // when the driver is tried again; zero while OK
+	MemoryCall  string    // the memory call that answers: "v2" or "v1"; "" if neither
+	// ProbesAnswering counts the probes that answer, even of processes that the driver does not list.
 	ProbesAnswering int
 	// Failures counts how often the driver could not be opened, or was lost.
 	Failures int
@@ -100,7 +100,7 @@ const (
 // ProbeDataOnly is the message of a GPU that only probes report.
 const ProbeDataOnly = "probe data only"
 
-// GPU is one GPU; while it does not answer, its last known values.
+// GPU is one GPU. While it does not answer, only its constants are known.
 type GPU struct {
 	Index    int
 	UUID     string
@@ -109,15 +109,15 @@ type GPU struct {
 
 	State    GPUState
 	Since    time.Time // when it took this state
-	Message  string    // the driver's error where the state is not OK
+	Message  string    // the driver's error if the state is not OK
 	RetryAt  time.Time // when a lost GPU is tried again
-	LastUsed Bytes     // at the last answer
+	LastUsed Bytes     // used memory at the last answer
 
 	Memory Memory
-	Parts  Parts // of all its processes; Unknown holds what no probe explains
+	Parts  Parts // of all its processes; Unknown is the memory that no probe explains
 
 	metric.Sensors
-	Throttled []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
+	Throttled []string // why the clocks are held down: "thermal", "power", "hardware"; nil if they are not
 	ECC       metric.ECC
 	NVLinks   []metric.NVLink
 	XIDs      []XID // of the last hour, newest first
@@ -127,18 +127,18 @@ type GPU struct {
 
 	IdleSince time.Time // utilisation has been 0 with memory held since then; zero if it is not idle
 
-	Outlook // without FullIn under MIG, where instances have one each
+	Outlook // without FullIn under MIG, where each instance has its own
 
-	// Allocation is a job that has the GPU and runs nothing on it; nil if a process is on the
-	// GPU, or no such job is known.
+	// Allocation is a job that has the GPU and runs nothing on it. It is nil if a process is on the
+	// GPU, or if no such job is known.
 	Allocation *JobAllocation
 
 	// ProcessCount counts distinct processes; unknown if the driver's list could not be read.
 	ProcessCount Int
 	// Unattributed is used memory that no listed process accounts for.
 	Unattributed Bytes
-	// Holders have the GPU's device file open and are not in the driver's list. They are searched
-	// for while there is unattributed memory.
+	// Holders have the GPU's device file open and are not in the driver's list. The sampler searches
+	// for them while there is unattributed memory.
 	Holders []Holder
 }
 
@@ -146,13 +146,13 @@ type GPU struct {
 type JobAllocation struct {
 	Job   process.Job
 	User  string    // "" while unknown
-	Since time.Time // since when nothing of it runs on the GPU, as far as that is known
+	Since time.Time // since when the job has run nothing on the GPU, as far as known
 }
 
-// Row returns the allocation as a row of the recording: one with PID 0 and without memory.
+// Row returns the allocation as a row of the recording, with PID 0 and no memory.
 func (a *JobAllocation) Row(g *GPU) Process {
 	number, err := strconv.ParseUint(a.Job.ID, 10, 64)
-	if err != nil { // a pod: what distinguishes it from the one before
+	if err != nil { // a pod: the checksum distinguishes it from the pod before it
 		number = uint64(crc32.ChecksumIEEE([]byte(a.Job.Namespace + "/" + a.Job.ID)))
 	}
 	return Process{
@@ -174,7 +174,7 @@ func (a *JobAllocation) String() string {
 	return a.Job.String() + " (" + cmp.Or(a.User, a.Job.Namespace, "?") + ") holds it"
 }
 
-// Holder is a process that may use a GPU's memory without being listed; the amount is unknown.
+// Holder is a process that may use a GPU's memory without being listed. The amount is unknown.
 type Holder struct {
 	Process process.Identity
 	User    string
@@ -188,8 +188,8 @@ type Memory struct {
 	Total, Used, Free, Reserved Bytes
 }
 
-// Capacity returns the memory that processes can use: total − driver-reserved. It is the scale of the
-// bar, and "full" means used up to it.
+// Capacity returns the memory that processes can use: the total less what the driver reserves. It
+// is the scale of the bar; a GPU is full when so much is used.
 func (m Memory) Capacity() Bytes {
 	total, ok := m.Total.Value()
 	if !ok {
@@ -219,7 +219,7 @@ type Instance struct {
 	ID           InstanceID
 	UUID         string
 	Profile      string // "3g.40gb"
-	Slices       int    // of the GPU's seven; 0 where unknown
+	Slices       int    // of the GPU's seven; 0 if unknown
 	Memory       Memory
 	Parts        Parts
 	ProcessCount Int
@@ -235,18 +235,18 @@ type Severity uint8
 
 // The severities.
 const (
-	Notice Severity = iota // to know: yellow
+	Notice Severity = iota // for information: yellow
 	Urgent                 // act now: red, reversed
 )
 
-// Alert is an alert that stands, past its hysteresis.
+// Alert is an alert that stands. Its condition has held as long as its rule requires.
 type Alert struct {
 	Kind     AlertKind
 	Severity Severity
-	GPU      int // index; of no meaning where GPUUUID is ""
+	GPU      int // index; meaningless if GPUUUID is ""
 	GPUUUID  string
-	Instance InstanceID // the instance that it is about, if any
-	Row      RowID      // the process it names, zero if none
+	Instance InstanceID // the instance that the alert is about, if any
+	Row      RowID      // the process that it names, zero if none
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"
 	Message  string // the alert line's sentence
@@ -261,7 +261,7 @@ type AlertKey struct {
 	Row      RowID
 }
 
-// Key identifies the alert. The key of a GPU's alert has no row, as the process that it names may change.
+// Key identifies the alert. A GPU's alert has no row in its key: the process that it names may change.
 func (a *Alert) Key() AlertKey {
 	key := AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	if a.Kind == AlertLeak || a.Kind == AlertOutOfMemory {
@@ -281,7 +281,7 @@ const (
 	AlertXID         AlertKind = "xid"
 	AlertFullIn      AlertKind = "full_in"
 	AlertOutOfMemory AlertKind = "out_of_memory"
-	AlertLowMemory   AlertKind = "low_memory" // free below the threshold, and growth, retries or an out-of-memory event with it
+	AlertLowMemory   AlertKind = "low_memory" // free memory is below the threshold, and there is growth, a retry or an out-of-memory event
 	AlertLeak        AlertKind = "leak"
 	AlertThrottled   AlertKind = "throttled"
 	AlertDriver      AlertKind = "driver"

@@ -2,12 +2,12 @@ package snapshot
 
 import "slices"
 
-// offTheBus is the Xid of a GPU that has fallen off the bus: unlike a lost one it comes back only
+// offTheBus is the Xid of a GPU that has fallen off the bus. Unlike a lost GPU, it comes back only
 // with a reset or a reboot. https://docs.nvidia.com/deploy/xid-errors/
 const offTheBus = 79
 
-// StateWord returns the GPU's state in one or two words for a person; it distinguishes more states
-// than documents do.
+// StateWord returns the GPU's state in one or two words for a person. It distinguishes more states
+// than the documents do.
 func (g *GPU) StateWord() string {
 	switch {
 	case g.State == GPULost && slices.ContainsFunc(g.XIDs, func(x XID) bool { return x.Code == offTheBus }):
@@ -21,8 +21,8 @@ func (g *GPU) StateWord() string {
 	}
 }
 
-// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". It is the driver's
-// message if that says more, and may be hostile.
+// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". If the driver's
+// message says more, StateSince returns that; it may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)
 	if g.State == GPUError && g.Message != "" {

@@ -12,7 +12,7 @@ var ErrOutOfMemory = errors.New("out of memory")
 
 // Device provides segments, like cudaMalloc and cudaFree.
 type Device interface {
-	Reserve(size quantity.Bytes) bool // false: the device has not that much left
+	Reserve(size quantity.Bytes) bool // false: the device does not have that much left
 	Release(size quantity.Bytes)
 }
 
@@ -34,7 +34,7 @@ type Stats struct {
 	PeakAllocated quantity.Bytes // the highest so far
 	PeakReserved  quantity.Bytes
 
-	Small, Large Pool // what it is divided into; empty if it is not
+	Small, Large Pool // its parts; empty if it is not divided
 }
 
 // Pool is a part of an allocator.
@@ -62,7 +62,7 @@ type Block struct {
 	size     quantity.Bytes
 	previous *Block // neighbours in the segment
 	next     *Block
-	home     *freeSet // where it goes when it becomes free
+	home     *freeSet // the set to which it goes when it becomes free
 	segment  *segmentStats
 	state    state
 }

@@ -197,8 +197,8 @@ func (c *Caching) Segments() []probe.Segment {
 	return segments
 }
 
-// put makes a free block available. Its wholeness cannot change while it is in a set: its
-// neighbours, if any, are live, and freeing one of them takes it out first.
+// put makes a free block available. Whether the block is whole cannot change while it is in a set:
+// its neighbours, if any, are live, and freeing one of them takes the block out of the set first.
 func (c *Caching) put(b *Block) {
 	b.home.add(b)
 	c.count(b, 1)
