@@ -66,7 +66,7 @@ func New(p Policy, owner Owner) *Engine {
 			p.Rules[i].Steps = Steps()
 		}
 		when := &p.Rules[i].When
-		when.Demand = when.Demand || when.FreeBelow.Zero() && !when.Lease // with FullWithin
+		when.Demand = when.Demand || when.FreeBelow.Zero() && !when.Lease // a rule with FullWithin alone
 	}
 	e := &Engine{policy: p, owner: owner}
 	for range p.Rules {

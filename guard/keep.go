@@ -25,13 +25,13 @@ type KeptRun struct {
 	runs
 }
 
-// KeptAction is an action.
+// KeptAction is an action that counts against the limits.
 type KeptAction struct {
 	Time time.Time
 	User uint32 // who asked, in a rescue; otherwise the owner of the flushed process
 }
 
-// KeptRow is a flushed row.
+// KeptRow is what is kept of a flushed row.
 type KeptRow struct {
 	ID      snapshot.RowID
 	Until   time.Time

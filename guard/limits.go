@@ -66,7 +66,7 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done.Time = o.Time
 	t := e.traces[d.Row]
 	if t == nil {
-		t = &trace{owner: noUser} // it has ended
+		t = &trace{owner: noUser} // the process has ended
 	}
 	t.flight = nil
 	e.setBusy(d.Row.Process, false)
@@ -96,7 +96,7 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	} else {
 		t.wait(o.Time, cooldown, "flushed at "+o.Time.Format(time.TimeOnly))
 		t.flushed = &flushed{decision: done, end: o.Time, freed: max(measured, 0)}
-		if before, ok := t.begun.Value(); ok { // a program takes memory again before the next snapshot
+		if before, ok := t.begun.Value(); ok { // the program may take memory again before the next snapshot
 			t.flushed.base = quantity.From(max(before-measured, 0), quantity.Computed)
 		}
 	}
@@ -109,8 +109,8 @@ func (e *Engine) finish(out []Decision) []Decision {
 	return out
 }
 
-// count counts a rule's actions in a row that freed little of a user's processes. After tripAfter
-// of them it turns the rule off for that user.
+// count counts a rule's actions in a row that freed little of the memory of a user's processes.
+// After tripAfter of them it turns the rule off for that user.
 func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 	i := slices.IndexFunc(e.policy.Rules, func(r Rule) bool { return r.Name == d.Rule })
 	if i < 0 {

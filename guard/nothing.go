@@ -11,10 +11,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// repeatAfter is the shortest time between two episodes that give the same reason.
+// repeatAfter is the shortest time between two reports of one reason in different episodes.
 const repeatAfter = 5 * time.Minute
 
-// nothing reports why nothing is done, whenever the reason changes.
+// nothing reports why nothing is done when the reason has changed, at most once a minute.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	kind := strings.Map(WithoutDigits, why) // reasons that differ only in their times are the same
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
@@ -26,8 +26,8 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	return []Decision{d}
 }
 
-// reportUnread reports once for each row that the configuration may protect it, because an
-// attribute of its process could not be read while the row was first watched.
+// reportUnread reports, once for each row, that the configuration may protect the row, because an
+// attribute of its process could not be read when the row had been watched for watchedLeast.
 func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

@@ -34,7 +34,7 @@ type slot struct {
 
 // slotState is the state of a slot.
 type slotState struct {
-	until  time.Time // nothing is done before: figures settle
+	until  time.Time // nothing is done before this time, while figures settle
 	tokens float64   // flushes of processes that were flushed before
 	filled time.Time
 }
@@ -53,9 +53,9 @@ func (e *Engine) stateOf(s slot) *slotState {
 // isFailing reports whether others do not wait for a user's flushes.
 func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[owner]) }
 
-// waiting returns the users whose processes cannot be flushed on a device at present, because one
-// of them is being flushed or the figures after it settle. At first all users wait, since that
-// flush may free enough.
+// waiting returns the users whose processes cannot be flushed on a device at present, because a
+// process of theirs is being flushed or the figures settle after that. all is true while every user
+// waits, because the flush may free enough.
 func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool) {
 	owners = make(map[uint32]bool)
 	for id, t := range e.traces {
@@ -73,7 +73,8 @@ func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool
 	return owners, all
 }
 
-// watchFlight gives up an action whose end is never reported. Others stop waiting for it earlier.
+// watchFlight gives up an action whose outcome is never reported. Other users stop waiting for the
+// action earlier, after flushTime.
 func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	if t.flight == nil {
 		return
@@ -123,7 +124,7 @@ func (e *Engine) tooMany(owner uint32) string {
 	return ""
 }
 
-// begin counts an action against its user.
+// begin marks an action as under way, and counts it against its user.
 func (e *Engine) begin(d *Decision, owner uint32) {
 	t := e.traces[d.Row]
 	if t.flushes > 0 {

@@ -35,14 +35,14 @@ const (
 // Policy configures a guard.
 type Policy struct {
 	Mode         Mode
-	Every        time.Duration // between two looks; 0: at every snapshot
+	Every        time.Duration // between two evaluations of the rules; 0: at every snapshot
 	MaxPerMinute int           // actions, on all GPUs together; 0: DefaultMaxPerMinute
 	Rules        []Rule
 	Importance   []Importance
 }
 
-// DefaultMaxPerMinute is the limit of a policy that sets none. It empties a GPU of idle notebooks
-// within a minute, and a wrong policy does little in that time.
+// DefaultMaxPerMinute is the limit of a policy that sets none. It is enough to empty a GPU of idle
+// notebooks within a minute, and few enough for a wrong policy to do little in that time.
 const DefaultMaxPerMinute = 6
 
 // Guards reports whether a guard has work: rules to apply or, in mode act, rescues to answer.
@@ -70,12 +70,12 @@ type Rule struct {
 
 // When is a condition. If it has two parts, both must hold; use two rules for "either".
 type When struct {
-	FreeBelow Amount // zero: not asked
+	FreeBelow Amount // zero: no such condition
 	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
 	Lease     bool   // the first claim that waits for a lease lacks memory
 	// FullWithin was a forecast's time to full. It prevented nothing, and now means Demand.
 	FullWithin time.Duration
-	For        time.Duration // without a break
+	For        time.Duration // how long the condition must hold without a break
 }
 
 // Amount is an amount of memory, or a share of a GPU's capacity.

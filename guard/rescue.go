@@ -35,7 +35,7 @@ type RescueOutcome struct {
 
 // RescueError is why no process frees memory.
 type RescueError struct {
-	Code   string // one of the daemon's protocol
+	Code   string // an error code of the daemon's protocol
 	Reason string
 }
 
@@ -103,7 +103,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	if all < need {
 		return refuse("%s are missing, and processes that are no more important can spare %s", max(need, 0), all)
 	}
-	failing := func(p *snapshot.Process) int { // last: the process that asks cannot wait
+	failing := func(p *snapshot.Process) int { // they come last: the process that asks cannot wait
 		if e.isFailing(ownerOf(p)) {
 			return 1
 		}

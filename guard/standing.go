@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// minFlush is the smallest flush worth its cost: below twice the tolerance of the driver's
-// figure it could not be measured.
+// minFlush is the smallest flush worth its cost. The effect of a smaller one could not be measured:
+// it is below twice the tolerance of the driver's figures.
 const minFlush = 64 * quantity.MiB
 
 // minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush

@@ -29,18 +29,18 @@ type trace struct {
 
 	used, reserved snapshot.Bytes // at the newest snapshot
 	cached         snapshot.Bytes
-	low            quantity.Bytes // the least used since lowAt, of the last growthTime
+	low            quantity.Bytes // the least memory used in the last growthTime, at lowAt
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
 	outside quantity.Bytes // used outside its allocators, by the newest figures
 
 	owner   uint32
-	server  process.Identity // the server that is watched; other rows may belong to it, too
+	server  process.Identity // the server that the row belongs to, with other rows perhaps
 	unread  bool             // it was reported that the configuration may protect it
-	busy    bool             // its process is being flushed,
-	flight  *Decision        // by this decision about the row
-	begun   snapshot.Bytes   // what it used when that began
+	busy    bool             // its process is being flushed
+	flight  *Decision        // the decision by which the row is being flushed; nil: none
+	begun   snapshot.Bytes   // what it used when the newest flush began
 	flushed *flushed
 	flushes int       // since it was first seen
 	stage   int       // of the back-off; 0: none
@@ -53,10 +53,10 @@ type flushed struct {
 	decision Decision
 	end      time.Time
 	freed    quantity.Bytes
-	base     snapshot.Bytes // the least since
+	base     snapshot.Bytes // the least memory used since
 }
 
-// usedOf returns a row's memory, by the driver if it reports that.
+// usedOf returns a row's used memory, by the driver or, if that is unknown, by its allocators.
 func usedOf(p *snapshot.Process) snapshot.Bytes {
 	if p.Used.Known() {
 		return p.Used
@@ -66,7 +66,7 @@ func usedOf(p *snapshot.Process) snapshot.Bytes {
 
 func (t *trace) add(now time.Time, p *snapshot.Process) {
 	if t.began.IsZero() {
-		t.began = now // it was taken over
+		t.began = now // the trace was taken over
 	}
 	t.owner = ownerOf(p)
 	if p.Served != nil {
@@ -91,8 +91,8 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// spare returns how much of a flush should stay free if the process needs this much again; unknown
-// while its demand is.
+// spare returns how much of a flush should stay free if the process needs this much again. It is
+// unknown if the process's demand is.
 func spare(p *snapshot.Process, needs quantity.Bytes) snapshot.Bytes {
 	if !p.Demand.Known {
 		return snapshot.Bytes{}

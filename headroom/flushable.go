@@ -50,8 +50,8 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	}
 }
 
-// claimedBy returns the size of the program's caches; unknown for a program on several GPUs, as
-// nothing shows on which of them a cache is.
+// claimedBy returns the size of the program's caches. It is unknown for a program on several GPUs,
+// because nothing shows on which of them a cache is.
 func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	rows := 0
 	for range snap.ProcessRows(p.ID.Process) {

@@ -65,7 +65,7 @@ type Lease struct {
 	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
 	Why     string    `json:"why,omitempty"`  // why it has ended
 
-	away time.Time // when the client stopped waiting for the answer; zero while one waits
+	away time.Time // when the client stopped waiting for the answer; zero while a client waits
 }
 
 // Ends returns when a lease is expected to end; zero if that is not known.
@@ -76,8 +76,9 @@ func (l *Lease) Ends() time.Time {
 	return l.Since.Add(l.Length)
 }
 
-// turn returns the time by which claims are ordered. A point of importance is worth 3.6 s of waiting: a claim of 1000 passes
-// those of 0 that came up to an hour before it, and no older one, so that none starves.
+// turn returns the time by which claims are ordered. A point of importance is worth 3.6 s of
+// waiting: a claim of importance 1000 passes those of 0 that came up to an hour before it, but no
+// older one, so no claim starves.
 func (l *Lease) turn() time.Time {
 	return l.Asked.Add(-time.Duration(l.Importance) * time.Hour / 1000)
 }

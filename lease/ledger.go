@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. A
-	// stream of smaller claims could use up all others for ever.
+	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. After
+	// that it keeps all that it could use, because a stream of smaller claims could otherwise take
+	// them forever.
 	gatherTime = 5 * time.Minute
 	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
 	// was restarted, and its client connects again.
@@ -26,7 +27,7 @@ type Ledger struct {
 	NewID   func() string
 
 	reading Reading
-	before  map[Use]quantity.Bytes // uses in the reading before
+	before  map[Use]quantity.Bytes // uses in the previous reading
 	at      map[string]int         // the place of a device in the reading
 	held    []*Lease
 	queue   []*Lease // by turn
@@ -82,8 +83,8 @@ func (l *Ledger) Lease(id string) *Lease {
 	return nil
 }
 
-// Claim grants a claim at once, or lets it wait, or fails with a *Refusal. A claim that does not
-// wait is refused for the reason that refusal returns; it is nil for one that does.
+// Claim grants a claim at once, or lets it wait, or fails with a *Refusal. refusal is nil for a
+// claim that may wait. Otherwise it returns the reason for which the claim is refused.
 func (l *Ledger) Claim(now time.Time, c Claim, refusal func(*Lease) string) (*Lease, error) {
 	l.expire(now)
 	if parent := l.Lease(c.Parent); parent == nil || parent.State != Held || parent.UID != c.UID {
@@ -250,8 +251,8 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 	l.change(le)
 }
 
-// Wanted returns how much would have to be free, by UUID, for the first claim of the queue, and on how many of these
-// devices. None where freed memory would not help it.
+// Wanted returns how much would have to be free, by UUID, for the first claim of the queue, and on
+// how many of these devices. It leaves out devices on which freed memory would not help the claim.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
 	if at < 0 || !l.queue[at].away.IsZero() || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {

@@ -28,9 +28,9 @@ func (l *Ledger) family() family {
 	return f
 }
 
-// used returns how much a lease's processes certainly use, with those of leases that take from
-// it. Memory taken between the readings of free memory and of use would count twice, so the use
-// in the reading before counts if it was less.
+// used returns how much a lease's processes certainly use, with those of leases that take from it.
+// Memory taken between the readings of free memory and of use would count twice, so the lesser of
+// the uses in the newest and the previous reading counts.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
 	for _, child := range f.children[le.ID] {
@@ -70,7 +70,7 @@ func (l *Ledger) rooms(parent string) []quantity.Bytes {
 			}
 			used := l.used(f, le, device)
 			if parent != "" {
-				rooms[i] -= max(le.Need, used) // all of it comes out of the parent's
+				rooms[i] -= max(le.Need, used) // the whole need comes out of the parent's memory
 			} else {
 				rooms[i] -= max(le.Need-used, 0)
 			}
@@ -82,7 +82,7 @@ func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	return rooms
 }
 
-// set returns the devices that would do for a claim, were they free.
+// set returns the indices of the devices that would do for a claim if they were free.
 func (l *Ledger) set(le *Lease) (set []int) {
 	parent := l.Lease(le.Parent)
 	for i := range l.reading.Devices {
@@ -128,8 +128,8 @@ func (l *Ledger) ends(now time.Time, parent string) [][]free {
 // element for each device.
 type share struct {
 	room []quantity.Bytes
-	// kept are the devices that waiting claims keep, and until when others may use each; the zero
-	// time: others may not use it.
+	// kept says which devices waiting claims keep, and until when others may use each of them. The
+	// zero time means that others may not use it.
 	kept  []bool
 	until []time.Time
 	ends  [][]free // nil: no claim says when it ends
@@ -205,11 +205,11 @@ func (s *share) keep(le *Lease, now time.Time, set []int) {
 	}
 }
 
-// Trouble is a promise that memory does not bear out: a lease uses more than it was promised, or
-// others took what leases were promised.
+// Trouble is a promise that cannot be kept: a lease uses more than it was promised, or others took
+// what leases were promised.
 type Trouble struct {
 	Device string // UUID
-	Lease  string // the one that is overrun; "": memory was taken by processes without a lease
+	Lease  string // the lease that is overrun; "": processes without a lease took the memory
 	Bytes  quantity.Bytes
 }
 

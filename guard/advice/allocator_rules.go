@@ -16,12 +16,13 @@ import (
 const fragmentedShare = 0.1
 
 // expandablePage is the size of a page of an expandable segment: a page that is partly allocated
-// cannot be freed. If less than this is free beyond what is missing, the replay of real programs
-// runs out of memory, too.
+// cannot be freed. Replays of real programs with such segments still run out of memory if less than
+// this is free beyond what is missing.
 const expandablePage = 20 * quantity.MiB
 
-// Fragmented advises a process whose allocator has much free memory between its blocks, or as much as it lacks. It
-// returns false if there is too little of it, or if the advice is followed already.
+// Fragmented advises a process whose allocator has much free memory between its blocks, or as much
+// as it lacks. It returns false if there is less, if the setting is already made, or if the
+// allocator is not PyTorch's.
 func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Advice, bool) {
 	little := float64(free) < fragmentedShare*float64(reserved) && free-expandablePage < lacking
 	if kind != "pytorch" || little || sets(config, "expandable_segments:true") {
@@ -34,7 +35,7 @@ func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Ad
 type Replay struct {
 	Settings string
 	Reserved quantity.Bytes // at its highest
-	Fails    bool           // one of the requests
+	Fails    bool           // one of the requests fails
 }
 
 // prices are what PyTorch's settings cost.
@@ -46,7 +47,7 @@ var prices = map[string]string{
 }
 
 // Replayed advises the settings under which nothing fails and the least is reserved, if that is
-// less than under the first, which are in force. words describe what was replayed.
+// less than under all[0], the settings in force. words describe what was replayed.
 func Replayed(all []Replay, words string) (Advice, bool) {
 	if len(all) == 0 {
 		return Advice{}, false

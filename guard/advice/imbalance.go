@@ -60,8 +60,8 @@ func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings qu
 	return words, brings
 }
 
-// sameJob reports whether two ranks are of one job: children of one launcher, or tasks of a Slurm step. Parent
-// 1 launched neither: it adopts what others leave behind.
+// sameJob reports whether two ranks are of one job: children of one launcher, or tasks of a Slurm
+// step. PID 1 is not a launcher: it adopts orphaned processes.
 func sameJob(a, b *snapshot.Process) bool {
 	return a.UID == b.UID && (a.Parent > 1 && a.Parent == b.Parent || a.Job.Kind == "slurm" && a.Job == b.Job)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// inVain is the number of flushes that came back after which the next is advised against.
+	// inVain is how many flushes must have come back before the next is advised against.
 	inVain = 3
 	// backWithin is the time in which freed memory must be taken again to count as back.
 	backWithin = time.Minute
@@ -20,7 +20,7 @@ const (
 	inLoop = 10
 	// idleLeast is the time without work on a GPU after which its holder is called idle.
 	idleLeast = 10 * time.Minute
-	// manyContexts is the number of processes on a GPU from which on their contexts matter.
+	// manyContexts is the least number of processes on a GPU at which their contexts matter.
 	manyContexts = 3
 )
 
@@ -148,7 +148,8 @@ func idle(f *facts) []Advice {
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}
 }
 
-// idleFor returns how long the process, or else its whole GPU, has done nothing.
+// idleFor returns how long the process has done nothing or, if its utilization is not recorded, its
+// whole GPU.
 func (f *facts) idleFor() time.Duration {
 	if f.process.SMUtilization.Or(0) > 0 {
 		return 0
@@ -190,8 +191,8 @@ func LetGo(brings quantity.Bytes, what string, byError bool) Advice {
 	return letGo.of(brings, "free what %s keeps, as far as it is no longer needed", what)
 }
 
-// HigherLimit returns the advice for a process that has reached the limit it has set: its allocator's or,
-// as a client of MPS, its own.
+// HigherLimit returns the advice for a process that has reached a limit: with mps its limit as a
+// client of MPS, otherwise its allocator's.
 func HigherLimit(brings quantity.Bytes, mps bool) Advice {
 	m := higherLimit
 	if mps {

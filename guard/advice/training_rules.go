@@ -15,7 +15,7 @@ const (
 	checkpointedShare = 0.6
 	// Mixed precision, or half a batch, halves about half of the activations' bytes.
 	halved = 0.5
-	// nearFull is the share of a GPU from which a process is short of memory.
+	// nearFull is the share of a GPU above which a process is short of memory.
 	nearFull = 0.9
 	// farBelow is the share of a GPU below which its memory is hardly used.
 	farBelow = 0.6

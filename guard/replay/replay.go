@@ -27,7 +27,7 @@ type Replay struct {
 	engine  *guard.Engine
 	demands snapshot.Demands
 	ledgers map[snapshot.RowID]*ledger
-	below   map[string]*[2]bool // by GPU: without, with
+	below   map[string]*[2]bool // by GPU: whether free memory is below a threshold, without the policy and with it
 	watched []watched
 	summary Summary
 	before  time.Time
@@ -52,7 +52,7 @@ const (
 	stayTime    = time.Minute
 )
 
-// New begins a replay. The policy acts, even if its mode is dry-run.
+// New returns a Replay. The policy acts, even if its mode is dry-run.
 func New(policy guard.Policy, owner guard.Owner) *Replay {
 	policy.Mode = guard.Act
 	return &Replay{
@@ -126,7 +126,7 @@ func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome
 
 // adjust subtracts from a snapshot the memory that would have been free.
 func (r *Replay) adjust(snap *snapshot.Snapshot) {
-	freed, instances := make(map[string]quantity.Bytes), make(map[snapshot.RowID]quantity.Bytes) // of no process
+	freed, instances := make(map[string]quantity.Bytes), make(map[snapshot.RowID]quantity.Bytes) // by a RowID without a process
 	for id := range r.ledgers {
 		if snap.Row(id) == nil {
 			delete(r.ledgers, id)
@@ -186,7 +186,8 @@ func (r *Replay) settle(snap *snapshot.Snapshot) {
 	})
 }
 
-// count counts how often and how long free memory is below a rule's threshold.
+// count counts how often and how long free memory is below a rule's threshold. which is 0 without
+// the policy, 1 with it.
 func (r *Replay) count(snap *snapshot.Snapshot, step time.Duration, which int) {
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]

@@ -14,7 +14,7 @@ import (
 // mostRescues limits a user's rescues on a GPU in a minute: each takes a sample.
 const mostRescues = 20
 
-// askers identifies a user's processes on a GPU or instance; the UUID is "" for a process on none.
+// askers identifies a user's processes on a GPU or instance. device is "" for a process on none.
 type askers struct {
 	device string
 	user   uint32

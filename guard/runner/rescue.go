@@ -23,8 +23,8 @@ const (
 	// slack is free memory that may be impossible to allocate: the driver allocates in pages,
 	// and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimSamples is how many samples a second check whether as much memory is free as a process
-	// failed to allocate.
+	// claimSamples is how many samples check a process's claim to lack memory although enough is
+	// free.
 	claimSamples = 4
 	// settlePause is the time between two samples.
 	settlePause = 50 * time.Millisecond
@@ -42,7 +42,7 @@ type giver struct {
 // Rescue returns a *guard.RescueError at once.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	state := r.State()
-	if state.Cannot != "" { // the reason names a path, which others do not read
+	if state.Cannot != "" { // state.Cannot names a path, which other users must not learn
 		return refuse(guard.NotActing, "the guard cannot act: its audit log cannot be written")
 	}
 	if state.Mode != guard.Act || r.Flusher == nil || r.Sample == nil {
@@ -60,7 +60,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		return refuse(guard.NoRoom, "the GPU is not known")
 	}
 	ask.GPUUUID = g.UUID
-	if !isOn(snap, &ask) { // it may have begun since
+	if !isOn(snap, &ask) { // the process may have come onto the GPU since the snapshot
 		strangers := askers{user: ask.UID}
 		if why := r.admit(strangers, began); why != nil {
 			return guard.Room{}, nil, why
@@ -82,12 +82,13 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		if free < ask.Bytes+slack || ctx.Err() != nil {
 			break
 		}
-		bounded.Sleep(ctx, settlePause) // the driver's answer may have missed the sample
+		bounded.Sleep(ctx, settlePause) // the sample may have come too early for the driver's figure
 		r.Sample(ctx)
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
-		// The driver reports enough free memory, against the process's claim: nothing is flushed.
+		// The driver reports enough free memory, contrary to the process's claim: nothing is
+		// flushed.
 		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, ask, device)
@@ -160,9 +161,9 @@ func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers
 	return givers, ""
 }
 
-// carry carries out one decision and returns what it freed, or why it freed nothing. A
-// decision that outlasts the rescue is reported as not known in time; its flush is still
-// compared and logged afterwards.
+// carry carries out one decision and returns what it freed, or why it freed nothing. inTime is
+// false if the memory was not freed in time; the flush then goes on, and is measured and logged
+// afterwards.
 func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, needed, before quantity.Bytes) (freed quantity.Bytes, reason string, inTime bool) {
 	done := make(chan guard.Outcome, 1)
 	r.carried.Go(func() {

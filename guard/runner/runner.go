@@ -13,14 +13,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Flusher flushes. It is a *flush.Flusher without a Note.
+// Flusher flushes a process. A *flush.Flusher without a Note is one.
 type Flusher interface {
 	Run(context.Context, flush.Request) (flush.Result, error)
 }
 
 // Runner runs an engine. Its methods may be called by any goroutine.
 type Runner struct {
-	// Flusher carries out; nil if the engine is never in mode act.
+	// Flusher carries out flushes; nil if the engine is never in mode act.
 	Flusher Flusher
 	// Sample takes a fresh snapshot, which the runner observes too; for rescues.
 	Sample func(context.Context) *snapshot.Snapshot
@@ -92,7 +92,7 @@ func (r *Runner) State() *snapshot.Guard {
 // Pause stops the guard until a time; a time in the past ends a pause.
 func (r *Runner) Pause(until time.Time) *snapshot.Guard {
 	if !until.After(r.Clock()) {
-		until = time.Time{} // the newest snapshot is older
+		until = time.Time{} // the newest snapshot, which is the clock of the engine, is older
 	}
 	r.mu.Lock()
 	d, snap := r.engine.Pause(until), r.latest
