@@ -78,7 +78,7 @@ type Options struct {
 	Sampling  Sampling
 	History   snapshot.History      // the sampler's history
 	Past      snapshot.History      // what clients see of the past; nil: History
-	Warm      func()                // called once, after the first snapshot; nil: nothing is known of before
+	Warm      func()                // called once in the background, after the first snapshot; may be nil
 	Answers   func() []probe.Answer // returns the probes' answers; nil if none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Recording string                // the Recorder's directory, for the log
@@ -109,7 +109,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Close() }() // the lock was all there was to it
+	defer func() { _ = held.Close() }() // this releases the lock
 	d := &daemon{Options: o, began: o.Now()}
 	listening := socket.Options{
 		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: cmp.Or(o.Past, o.History), Status: d.status,
@@ -224,7 +224,8 @@ func (d *daemon) loop(ctx context.Context) error {
 	}
 }
 
-// take passes a snapshot to the recorder, the exporter and the clients.
+// take logs what a snapshot changes, and passes it to the recorder, the leases, the alerts and the
+// exporter.
 func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.lastTick = d.Now()
 	events := d.newEvents()

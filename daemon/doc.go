@@ -5,9 +5,9 @@
 //	signals, watchdog ───↗    ├─→ Alerts        [alerts] exec: the user's own command
 //	                          └─→ socket.Server monitors ask: snapshot, probes, past
 //
-// Each user has at most one on a box: Lock. Run ends at SIGTERM, and with ErrReload at SIGHUP: its
-// caller then executes the program again, which reads its configuration and continues with the same
-// past.
+// Each user has at most one daemon on a box (see lock). Run ends at SIGTERM, and with ErrReload at
+// SIGHUP. Its caller then executes the program again, which reads its configuration and continues
+// with the same past.
 //
 // Start reading at Run.
 package daemon

@@ -7,7 +7,7 @@ import "math"
 type arrivals struct {
 	Pending [len(Horizons)]arrival
 	Size    uint8
-	Turn    uint8 // of the horizons
+	Turn    uint8 // which of three horizons was used last
 	Errors  residuals
 }
 

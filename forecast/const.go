@@ -37,13 +37,13 @@ const (
 	until   = 2   // a course is followed for this many horizons: by then its first forecasts have come due
 	sure    = 2   // quick time constants for which a course must have lasted: by then a server has its KV cache
 
-	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
+	minRamp = 50e9 // the least time from a course to full, ns: a server takes its KV cache faster
 	minPast = 60e9 // how long a job must have run, in ns, before it can be forecast to fill a GPU
 
 	pastCap = 800 // bins of the past: a cycle may be half as long as the past
-	peakCap = 5   // this many peaks must rise before the next is expected to: one in 120 does by chance
-	// A rise must exceed a twentieth. It was a step if no other rise follows for this many bins,
-	// and for twice its own length.
+	peakCap = 5   // this many peaks must rise before the next is expected to: by chance, one in 120 sequences does
+	// Growth counts if it adds a twentieth to a rise. A rise was a step if no growth follows for
+	// rest bins, and for twice the rise's own length.
 	further, rest = 1.05, 10
 	clarity       = 2.8 // a cycle swings this many times as far as a random walk does. With less, one more alarm is wrong
 	uneven        = 1.5 // the highest ratio of two cycles' lengths, and of the present one's to the mean
@@ -53,14 +53,14 @@ const (
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
 	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
 	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance: what a line explains of six equal steps
-	evenly    = 0.99        // the share while a first epoch may still last: what a line explains of ten
+	evenly    = 0.99        // the share while a first epoch may still last: what a line explains of ten equal steps
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
 	halfDay   = 13 * hour   // plus an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours
 
 	mostly    = 0.85          // share of the variance that the line of a growing series explains
-	notable   = 0.02          // a change counts from this share of the level,
-	minChange = 16 * mebibyte // or from this many bytes
+	notable   = 0.02          // a notable change is more than this share of the level,
+	minChange = 16 * mebibyte // and more than this many bytes
 	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 

@@ -20,7 +20,7 @@ type claims [experts]float32
 type panel struct {
 	quick, short, long line
 	phase              seasonalPhase
-	level, speed       float64 // to which it returns, as reversion has them
+	level, speed       float64 // the level to which the series returns, and how fast: the results of reversion
 }
 
 func (s *state) panel() panel {
@@ -58,9 +58,9 @@ type credit struct {
 // which share of its claims comes true.
 type verdict struct{ Gain, Share [experts]float32 }
 
-// weigh combines a horizon's own record with the next shorter horizon's verdict, and replaces it.
-// That verdict counts as much as a few forecasts of the present claim's size, so that the unusually
-// large trend that a single step leaves behind is not believed.
+// weigh combines a horizon's own record with the next shorter horizon's verdict v, and leaves the
+// result in v. The verdict counts as much as a few forecasts of the present claim's size, so that
+// the unusually large trend that a single step leaves behind is not believed.
 func (r *record) weigh(c *claims, v *verdict) {
 	for i, claim := range c {
 		size := abs(claim)

@@ -53,8 +53,8 @@ func New() *Forecaster { return new(Forecaster) }
 const farAway = math.MaxInt64 / 2
 
 // Observe takes the next sample, in bytes; below zero counts as zero. Samples may come at any
-// interval. A sample that is not later than the last one is ignored. But if it is a minute
-// earlier or more, the clock was set back, and the sample follows the last one after a gap.
+// interval. A sample that is not later than the last one is ignored, unless it is earlier by a
+// minute or more. Then the clock was set back, and the sample follows the last one after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	if s.Count == 0 {
@@ -156,7 +156,7 @@ func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 
 // bytes rounds to a possible amount of memory.
 func bytes(v float64) int64 {
-	if !(v > 0) { // or no number
+	if !(v > 0) { // or NaN
 		return 0
 	}
 	return int64(min(v, farAway) + 0.5) // math.Round is slower

@@ -96,7 +96,7 @@ func (s *state) expected() bool {
 // path is the growth at each horizon, and linear between them.
 type path [len(Horizons)]float64
 
-// crosses returns when the path rises above room.
+// crosses returns when the path reaches room, if it is still there at the next horizon.
 func (p *path) crosses(room float64) (time.Duration, bool) {
 	before, start := 0.0, time.Duration(0)
 	for i, h := range Horizons {

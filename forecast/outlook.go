@@ -24,7 +24,7 @@ func (s *state) look(seconds, change float64) {
 			slower := c
 			slower[driftQuick] = 0
 			_, rise = v.choose(&slower)
-			if max(p.short.explained, p.long.explained) < mostly { // but all know a rise that has just begun from the last seconds
+			if max(p.short.explained, p.long.explained) < mostly { // but the other experts, too, know a rise that has just begun only from the last seconds
 				rise = min(rise, 0)
 			}
 		}
@@ -45,7 +45,7 @@ func (s *state) look(seconds, change float64) {
 		switch {
 		case r.Errors.Size >= enoughResiduals || i == 0:
 			o.Spread = r.Errors.Spread
-			if i > 0 && min(float64(s.Now)/1e9, hour) < enoughResiduals*h { // errors that overlap: few are news
+			if i > 0 && min(float64(s.Now)/1e9, hour) < enoughResiduals*h { // the errors overlap: few are independent
 				o.Spread = o.Spread.atLeast(s.Outlook[i-1].Spread)
 			}
 		case best == reverting:
@@ -93,8 +93,9 @@ func (s *state) follow(quick, short line, seconds, change float64) {
 	}
 	c.Slope, c.Pace, c.Fades = float32(own.slope), float32(pace.slope), 0
 	c.Sure = !rough && age >= lasts && own.height < max(2*math.Sqrt(own.variance), mebibyte)
-	// The course ends if the slope of the last seconds, or of a sawtooth's last minute, differs by two
-	// standard errors. The line's slope is the slope at its middle.
+	// The course fades if the slope of the last seconds, or of a sawtooth's last minute, is lower
+	// than the course's by two standard errors. The slope of the course's line is that at the
+	// line's middle.
 	if ratio := float64(c.Slope / c.Pace); (c.Sure || rough) && pace.explained > mostly && n > 2*quickSamples &&
 		ratio > 1+2*math.Sqrt((1-pace.explained)/pace.explained/(n-2)) {
 		c.Fades = float32(math.Log(ratio) / min(age/2, longTau))
@@ -109,7 +110,8 @@ func (c *course) leads(seconds float64, now int64, lifted bool) bool {
 	return (c.Announced || lifted && c.Lifted) && seconds > float64(now-c.Since)/1e9/until
 }
 
-// rise returns how far the course leads. One that slows continues to slow, as a saturation does.
+// rise returns how far the course leads. A course that slows continues to slow, as a saturation
+// does.
 func (c *course) rise(seconds float64) float64 {
 	if c.Fades == 0 {
 		return float64(c.Slope) * seconds

@@ -62,8 +62,8 @@ type residuals struct {
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float32 }
 
-// add adds an error that comes apart seconds after the last one. In a full ring it replaces the
-// oldest one.
+// add adds an error, unless it comes less than apart seconds after the last one. In a full ring it
+// replaces the oldest one.
 func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {
 		return

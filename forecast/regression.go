@@ -73,8 +73,8 @@ func (a *autoregression) observe(dx, dy float64, counts bool) {
 }
 
 // reversion returns the level that the series approaches, in bytes above the newest sample, and the
-// share of the remaining way that it covers per second. Step is the usual time between samples, in
-// seconds. An approach that takes longer than the series remembers is a trend, and no reversion.
+// share of the remaining way that it covers per second. step is the usual time between samples, in
+// seconds. An approach that takes longer than the series remembers is a trend, not a reversion.
 func (a *autoregression) reversion(step float64) (level, speed float64) {
 	spread := a.Weight*a.FromSquared - a.From*a.From
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread

@@ -183,7 +183,7 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 // from this phase. Later cycles repeat the last one, each higher by the growth.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	if r.length == 0 || r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin {
-		return 0 // or the cycle is too long to be remembered
+		return 0 // no cycle, or one too long to be remembered
 	}
 	phase, peaks := r.ahead(seconds)
 	if peaks == 0 {

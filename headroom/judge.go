@@ -47,7 +47,7 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
-// Report is the answer.
+// Report is the answer to a Question.
 type Report struct {
 	Question Question
 	Snapshot *snapshot.Snapshot
@@ -89,7 +89,7 @@ func (p *Place) FullIn() *snapshot.FullIn {
 	return p.GPU.FullIn
 }
 
-// Judge looks at every place that a job could run on.
+// Judge answers a question for every GPU or MIG instance that a job could run on.
 func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report {
 	r := Report{Question: q, Snapshot: snap}
 	for i := range snap.GPUs {
@@ -260,7 +260,7 @@ func (p *Place) Why() string {
 	return s
 }
 
-// flushes names the processes to flush, the largest first, as many as it takes.
+// flushes names the processes to flush, the largest first: as many as it takes, at most maxNamed.
 func (p *Place) flushes() string {
 	const maxNamed = 3
 	s := ""

@@ -17,8 +17,8 @@ import (
 )
 
 // journal keeps the ledger on disk, in two files that are written in turn. If the daemon is killed
-// while it writes one, the other is complete. Nothing is synced, and no file is replaced, because
-// some file systems sync then: leases are of no use after a reboot.
+// while it writes one, the other is complete. Leases are of no use after a reboot, so nothing is
+// synced. No file is replaced either, because some file systems sync then.
 type journal struct {
 	path string // the path of both files, without .0 and .1
 	turn int
@@ -58,7 +58,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		written, failed := bounded.First(file, maxJournal)
 		_ = file.Close() // the file was only read
 		var c content
-		if failed == nil { // after the content the file may have the end of a longer one
+		if failed == nil { // the file may end with the rest of a longer content
 			failed = json.NewDecoder(bytes.NewReader(written)).Decode(&c)
 		}
 		if failed != nil {

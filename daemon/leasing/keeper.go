@@ -26,7 +26,8 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	// Importance returns a claim's importance by the configuration. Own is whether it is the daemon's own user's.
+	// Importance returns a claim's importance by the configuration. own is true for a claim of the
+	// daemon's own user.
 	Importance func(user string, own bool, command []string) int
 	Table      *process.Table
 	Now        func() time.Time
@@ -39,7 +40,7 @@ type Keeper struct {
 	Options
 	latest chan *snapshot.Snapshot // the newest wins
 	wanted atomic.Pointer[wanted]
-	member members // Run's alone
+	member members // used by Run alone
 
 	mu       sync.Mutex
 	ledger   lease.Ledger
@@ -178,9 +179,9 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease, or fails with a *lease.Refusal. While it waits, it reports to tell how
-// far the claim is. An error of tell ends the wait, and so does left. A claim whose wait ends
-// with the context keeps its place for the next daemon.
+// Claim returns a lease, or fails with a *lease.Refusal. While the claim waits, it passes the state
+// of the claim to tell at every tellTime. An error of tell ends the wait, and so does left. A claim
+// whose wait ends with the context keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -300,7 +301,7 @@ func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	return schema.List(k.ledger.Leases(), func(le **lease.Lease) schema.Lease { return k.shown(*le, uid) })
 }
 
-// shown returns a lease as a user may see it: another user's lacks all that names it or its program.
+// shown returns a lease as a user may see it: another user's without its ID, command and parent.
 func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 	out := schema.Lease{
 		State: string(le.State), NeedBytes: le.Need, Count: le.Count, Importance: le.Importance, User: schema.Text(k.Table.UserName(le.UID)),

@@ -47,7 +47,7 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	return r
 }
 
-// trouble is what events are about.
+// trouble identifies the trouble that events are about.
 type trouble struct{ device, lease string }
 
 // standing is a trouble that one reading has shown; raised if two have.

@@ -18,17 +18,17 @@ type Method interface {
 // Alarmer is a Method that raises alarms by its own rules, as the monitor does.
 type Alarmer interface {
 	Method
-	Alarm() bool           // whether one stands
-	Within() time.Duration // the time to full from which it is raised
+	Alarm() bool           // whether an alarm stands
+	Within() time.Duration // the time to full below which an alarm is raised
 }
 
 // Answer holds a method's forecasts after a sample.
 type Answer struct {
 	Forecasts []forecast.Interval // at all Horizons, or none
-	Full      forecast.FullIn     // where Fills; only for a known total
+	Full      forecast.FullIn     // valid if Fills is true; only with a known total
 	Fills     bool
 	Trend     forecast.Trend
-	Alarm     bool // stands; of an Alarmer
+	Alarm     bool // an alarm stands; only for an Alarmer
 }
 
 // Replay passes the samples of a series to a method and scores its answers. It also passes each

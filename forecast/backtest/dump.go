@@ -18,7 +18,7 @@ type Dump struct {
 	state                  string
 }
 
-// table is one CSV file. Its end method reports all errors.
+// table is one CSV file. Dump.Close reports its errors.
 type table struct {
 	file *os.File
 	*csv.Writer

@@ -164,7 +164,7 @@ func (f *filling) score() Filling {
 	return f.Filling
 }
 
-// median sorts its argument.
+// median returns the median of v, NaN if v is empty. It sorts v.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()

@@ -67,8 +67,8 @@ func (a *Accuracy) relative() float64 {
 
 // Leak counts how often and when a leak was reported.
 type Leak struct {
-	Flags   int     // how often it was raised
-	Samples int     // at how many it stood
+	Flags   int     // how often a leak was raised
+	Samples int     // at how many samples it stood
 	First   float64 // when it was first raised, in t_seconds; meaningless while Flags is 0
 	stands  bool
 }

@@ -62,7 +62,7 @@ type IntervalSummary struct {
 	Winkler   Figure `json:"winkler_score_bytes"`
 }
 
-// AlarmSummary scores the alarms; unknown if there was none to raise.
+// AlarmSummary scores the alarms. All its figures are unknown if no series has a known total.
 type AlarmSummary struct {
 	Fills        Figure `json:"fills"`
 	Raised       Figure `json:"raised"`
@@ -91,7 +91,7 @@ type LeakSummary struct {
 	Series int    `json:"series"` // series that were ever called a leak
 	Flags  int    `json:"flags"`
 	Share  Figure `json:"share_of_samples"`
-	First  Figure `json:"first_t_seconds"` // of one series
+	First  Figure `json:"first_t_seconds"` // only for one series
 }
 
 // Summarise makes the figures of one series or of several.
