@@ -50,8 +50,7 @@ const (
 	mostOutput     = 4 << 10 // bytes of its output that are logged if it fails
 )
 
-// NewAlerts prepares to run a command. A daemon before this one has reported the alerts raised
-// before began.
+// NewAlerts prepares to run a command. A daemon before this one has reported the alerts raised before began.
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	return &Alerts{
 		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),

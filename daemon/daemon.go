@@ -224,8 +224,7 @@ func (d *daemon) loop(ctx context.Context) error {
 	}
 }
 
-// take logs what a snapshot changes, and passes it to the recorder, the leases, the alerts and the
-// exporter.
+// take logs what a snapshot changes, and passes it to the recorder, the leases, the alerts and the exporter.
 func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.lastTick = d.Now()
 	events := d.newEvents()

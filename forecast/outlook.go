@@ -93,9 +93,8 @@ func (s *state) follow(quick, short line, seconds, change float64) {
 	}
 	c.Slope, c.Pace, c.Fades = float32(own.slope), float32(pace.slope), 0
 	c.Sure = !rough && age >= lasts && own.height < max(2*math.Sqrt(own.variance), mebibyte)
-	// The course fades if the slope of the last seconds, or of a sawtooth's last minute, is lower
-	// than the course's by two standard errors. The slope of the course's line is that at the
-	// line's middle.
+	// The course fades if the slope of the last seconds, or of a sawtooth's last minute, is lower than
+	// the course's by two standard errors. The slope of the course's line is that at the line's middle.
 	if ratio := float64(c.Slope / c.Pace); (c.Sure || rough) && pace.explained > mostly && n > 2*quickSamples &&
 		ratio > 1+2*math.Sqrt((1-pace.explained)/pace.explained/(n-2)) {
 		c.Fades = float32(math.Log(ratio) / min(age/2, longTau))
@@ -110,8 +109,7 @@ func (c *course) leads(seconds float64, now int64, lifted bool) bool {
 	return (c.Announced || lifted && c.Lifted) && seconds > float64(now-c.Since)/1e9/until
 }
 
-// rise returns how far the course leads. A course that slows continues to slow, as a saturation
-// does.
+// rise returns how far the course leads. A course that slows continues to slow, as a saturation does.
 func (c *course) rise(seconds float64) float64 {
 	if c.Fades == 0 {
 		return float64(c.Slope) * seconds

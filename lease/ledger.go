@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. After
-	// that it keeps all that it could use, because a stream of smaller claims could otherwise take
-	// them forever.
+	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. After that it
+	// keeps all that it could use, because a stream of smaller claims could otherwise take them forever.
 	gatherTime = 5 * time.Minute
 	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
 	// was restarted, and its client connects again.

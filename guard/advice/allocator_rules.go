@@ -20,9 +20,8 @@ const fragmentedShare = 0.1
 // this is free beyond what is missing.
 const expandablePage = 20 * quantity.MiB
 
-// Fragmented advises a process whose allocator has much free memory between its blocks, or as much
-// as it lacks. It returns false if there is less, if the setting is already made, or if the
-// allocator is not PyTorch's.
+// Fragmented advises a process whose allocator has much free memory between its blocks, or as much as it lacks.
+// It returns false if there is less, if the setting is already made, or if the allocator is not PyTorch's.
 func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Advice, bool) {
 	little := float64(free) < fragmentedShare*float64(reserved) && free-expandablePage < lacking
 	if kind != "pytorch" || little || sets(config, "expandable_segments:true") {

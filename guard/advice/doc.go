@@ -8,8 +8,7 @@
 //	environment ─┘                     ↑
 //	                                measures: setting, price, source
 //
-// A rule is a condition on measured figures. An unknown figure meets no condition, and a setting
-// that is already made is not advised. docs/advice.md has the conditions. Tests check the spelling
-// of each setting; scripts/real-libraries also checks it against the framework's parser. Start at
-// Of.
+// A rule is a condition on measured figures. An unknown figure meets no condition, and a setting that
+// is already made is not advised. docs/advice.md has the conditions. Tests check the spelling of each
+// setting; scripts/real-libraries also checks it against the framework's parser. Start at Of.
 package advice

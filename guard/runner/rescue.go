@@ -87,8 +87,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
-		// The driver reports enough free memory, contrary to the process's claim: nothing is
-		// flushed.
+		// The driver reports enough free memory, contrary to the process's claim: nothing is flushed.
 		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, ask, device)
