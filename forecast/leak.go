@@ -60,8 +60,7 @@ func (l *lows) add(low float32) {
 	}
 }
 
-// judge updates whether the series leaks. A leak ends only after two judgements without one, so
-// that noise does not make it come and go.
+// judge updates whether the series leaks. A leak ends only after two judgements without one.
 func (l *lows) judge(minute float64) {
 	for i := range l.Rows {
 		if rate := l.leak(i, minute*float64(int(1)<<i)); rate > 0 {

@@ -26,8 +26,8 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	// Importance returns a claim's importance by the configuration. own is true for a claim of the
-	// daemon's own user.
+	// Importance returns a claim's importance by the configuration; own: it is the daemon's own
+	// user's.
 	Importance func(user string, own bool, command []string) int
 	Table      *process.Table
 	Now        func() time.Time

@@ -103,8 +103,7 @@ var (
 	higherLimit    = Measure{LimitTooLow, "torch.cuda.set_per_process_memory_fraction", "the others on the device have less", sourceFraction}
 )
 
-// collection returns the measure that sets garbage collection and a limit: PyTorch collects only
-// with a limit below 1.
+// collection returns a measure with a limit: PyTorch collects only with a limit below 1.
 func collection(limit float64) Measure {
 	return Measure{CachedLong, allocatorVariable + "garbage_collection_threshold:0.8",
 		fmt.Sprintf("it needs torch.cuda.set_per_process_memory_fraction(%.2f), a limit that it cannot exceed; allocations cost again", limit), sourceAllocator}
