@@ -77,8 +77,7 @@ func (l *Lease) Ends() time.Time {
 }
 
 // turn returns the time by which claims are ordered. A point of importance is worth 3.6 s of
-// waiting: a claim of importance 1000 passes those of 0 that came up to an hour before it, but no
-// older one, so no claim starves.
+// waiting: a claim of 1000 passes those of 0 that are up to an hour older, so none starves.
 func (l *Lease) turn() time.Time {
 	return l.Asked.Add(-time.Duration(l.Importance) * time.Hour / 1000)
 }
