@@ -73,8 +73,7 @@ func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool
 	return owners, all
 }
 
-// watchFlight gives up an action whose outcome is never reported. Others stop waiting after
-// flushTime.
+// watchFlight gives up an action whose outcome is never reported; others wait only for flushTime.
 func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	if t.flight == nil {
 		return

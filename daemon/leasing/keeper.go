@@ -26,8 +26,7 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	// Importance returns a claim's importance by the configuration; own: it is the daemon's own
-	// user's.
+	// Importance returns a claim's importance by the configuration; own: by the daemon's own user.
 	Importance func(user string, own bool, command []string) int
 	Table      *process.Table
 	Now        func() time.Time
