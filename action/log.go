@@ -58,7 +58,7 @@ type Entry struct {
 	Level       string   `json:"level,omitempty"`   // of a flush
 	Devices     []string `json:"devices,omitempty"` // the devices flushed; none: all that the process uses
 	Signal      string   `json:"signal,omitempty"`
-	Method      string   `json:"method,omitempty"` // how the probe was attached; so is the rest about attaching
+	Method      string   `json:"method,omitempty"` // how a probe was attached, or the kind of server that was asked
 	Interpreter string   `json:"interpreter,omitempty"`
 	Version     string   `json:"version,omitempty"`
 

@@ -45,7 +45,7 @@ func (e *Entry) About(snap *snapshot.Snapshot, id process.Identity) {
 	}
 }
 
-// Runs adds whose the process is, and the start of its command line.
+// Runs adds the process's user and the start of its command line.
 func (e *Entry) Runs(user string, command []string) {
 	e.Target, e.Command = user, []string{}
 	for _, word := range command[:min(len(command), maxWords)] {

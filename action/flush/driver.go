@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// compare adds the driver's figures, which may show only a moment later what was freed.
+// compare adds the driver's figures. The driver may show only a moment later what was freed.
 func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, before *snapshot.Snapshot, asked time.Time) {
 	for i := range r.Devices {
 		d := &r.Devices[i]

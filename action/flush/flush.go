@@ -57,7 +57,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	expected, act, hold := Returnable(before, r), f.flush, func(*Result) {}
 	refusal := Refusal(before, r)
 	if OfServer(r.Level) {
-		refusal = nil // it says itself
+		refusal = nil // the server decides, not the rows
 		a, err := f.ask(ctx, r, before)
 		if errors.As(err, &refusal); err == nil {
 			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version

@@ -22,7 +22,7 @@ type Result struct {
 	Reason      string        // why nothing, or less than asked, was freed
 	Notes       []string      // of the probe
 
-	Server  string // that was asked, with its version; then all figures are the driver's
+	Server  string // the server that was asked, with its version: then all figures are the driver's
 	Pending bool   // nothing has changed so far, whether the server has answered or not
 }
 
@@ -31,7 +31,7 @@ type Device struct {
 	UUID          string
 	Index         snapshot.Int   // the GPU's index; unknown if the driver does not list it
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
-	Collected     snapshot.Bytes // tensors in reference cycles, which went with Python's garbage; unknown if that was not asked for
+	Collected     snapshot.Bytes // tensors in reference cycles, freed with Python's garbage; unknown if that was not asked for
 
 	// What the driver reports as used: by the process or, if it does not report that, on the
 	// whole GPU. Unknown if it reports neither.

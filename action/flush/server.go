@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	serverPause   = 200 * time.Millisecond // between two looks at the driver's figures
+	serverPause   = 200 * time.Millisecond // between two readings of the driver's figures
 	serverSettles = time.Second            // nothing has changed for this long: the release has ended
 	serverPending = 2 * time.Second        // nothing has changed at all for this long: the release is pending
 )
@@ -112,11 +112,11 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 	return a, nil
 }
 
-// sleptBefore returns whether the server sleeps by the audit log; unknown after an unfinished or
+// sleptBefore returns whether the server sleeps, by the audit log; unknown after an unfinished or
 // failed request.
 func (f *Flusher) sleptBefore(members map[process.Key]bool) quantity.Optional[bool] {
 	slept := quantity.From(false, quantity.System)
-	_ = f.Log.Read(func(e *action.Entry) { // as far as it is read
+	_ = f.Log.Read(func(e *action.Entry) { // after an error, what was read counts
 		switch {
 		case !OfServer(Level(e.Level)) || e.Outcome == action.Refusal || !members[process.Identity{PID: e.PID, StartTime: e.StartTime}.Key()]:
 		case e.Outcome == action.Begun || e.Outcome == action.Failed:

@@ -34,7 +34,7 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 			return
 		}
 		var reply []byte
-		var r *request // a rescue, or a claim that waits: for other processes
+		var r *request // a request that waits for other processes: a rescue or a claim
 		act := func() time.Duration {
 			began := time.Now()
 			reply, r = s.answer(in.Bytes(), c)
@@ -70,7 +70,7 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer returns the line that answers a request. For one that waits for other processes, it
+// answer returns the line that answers a request. For a request that waits for other processes, it
 // returns the request instead.
 func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	var r request
@@ -133,7 +133,7 @@ type cache struct {
 	lines  map[string][]byte
 }
 
-// newest answers with the newest snapshot, or with the probes' reports in that.
+// newest answers a request for the newest snapshot, or for the probes' reports.
 func (s *Server) newest(r *request, owner bool) []byte {
 	latest := s.options.Latest()
 	if latest == nil {

@@ -42,8 +42,8 @@ const answerTime = 2 * time.Second
 // ErrBroken reports that a daemon broke the protocol. The connection is closed.
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
-// Dial connects to root's daemon or, if none shares with this user, to the user's own.
-// Directories are these two, in this order. If there is no daemon, Absent is true of the error.
+// Dial connects to root's daemon or, if none shares with this user, to the user's own. directories
+// has these two, in this order. If there is no daemon, Absent reports true for the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
@@ -174,8 +174,8 @@ func (c *Client) broken(cmd string, err error) error {
 	return fmt.Errorf("daemon: %s: %w: %w", cmd, ErrBroken, err)
 }
 
-// Limits on the contents of a line from a daemon: two bytes of "[],[]" could take a hundred in
-// memory.
+// Limits on the contents of a line from a daemon: two bytes of JSON such as [] could take a hundred
+// bytes in memory.
 const (
 	maxMembers   = 1 << 20
 	maxProcesses = 4096

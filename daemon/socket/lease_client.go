@@ -17,8 +17,8 @@ import (
 // Claim is a claim for this process or for others.
 type Claim struct {
 	lease.Ask
-	Self bool // it is for this process
-	PID  int  // or for this one; 0: for a process that does not exist yet
+	Self bool // the claim is for this process
+	PID  int  // the process that the claim is for, unless Self; 0: one that does not exist yet
 }
 
 func (c *Claim) request() *request {
@@ -30,8 +30,8 @@ func (c *Claim) request() *request {
 
 // Times of a client that claims.
 const (
-	againTime  = 20 * time.Second // for which a daemon that goes away may be started again
-	againPause = time.Second      // at most
+	againTime  = 20 * time.Second // how long a client waits for a daemon that went away
+	againPause = time.Second      // the longest pause between attempts
 )
 
 // DialLeases connects to root's daemon or, where that shares nothing with this user or keeps no

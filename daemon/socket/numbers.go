@@ -11,8 +11,8 @@ import (
 // Other users see only the fields that are copied here one by one: a new field stays hidden until
 // it is added here and in testdata/others.txt.
 
-// numbers returns a snapshot for other users: without names, command lines, jobs, and the names of
-// libraries, caches and settings.
+// numbers returns a snapshot for other users: without command lines, jobs, and the names of
+// programs, libraries, caches and settings.
 func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	if snap == nil {
 		return nil

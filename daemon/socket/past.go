@@ -22,7 +22,7 @@ type Past struct {
 	failed time.Time // when the daemon was last asked in vain
 	oldest time.Time
 	newest time.Time
-	asked  time.Time // when these two were
+	asked  time.Time // when oldest and newest were read
 }
 
 var _ snapshot.History = (*Past)(nil)
@@ -103,7 +103,7 @@ func (p *Past) Events(limit int) []snapshot.Event {
 	return schema.List(a.Events, (*event).snapshot)
 }
 
-// Series implements snapshot.History: in answers of at most maxBuckets.
+// Series implements snapshot.History. It asks for at most maxBuckets at a time.
 func (p *Past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	out := snapshot.Points(from, to, buckets)
 	if !to.After(from) {

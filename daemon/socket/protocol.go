@@ -42,7 +42,7 @@ const (
 	cmdGuard    = "guard"       // the guard's state
 	cmdPause    = "guard_pause" // makes the guard do nothing for a while
 	cmdRescue   = "rescue"      // have memory freed for an allocation that has failed
-	cmdRescued  = "rescued"     // what came of it
+	cmdRescued  = "rescued"     // the outcome of a rescue
 	cmdClaim    = "lease_claim"
 	cmdRenew    = "lease_renew"
 	cmdRelease  = "lease_release"
@@ -77,10 +77,10 @@ type request struct {
 	WaitedMS  int64 `json:"waited_ms,omitempty"`
 
 	// For leases: a claim has Bytes for each GPU, and PID or Self if it is for a process.
-	Lease    string   `json:"lease,omitempty"` // of a claim: one that has waited before
+	Lease    string   `json:"lease,omitempty"` // in a claim: the ID with which it waited before, if it did
 	Count    int      `json:"count,omitempty"`
-	GPUs     []string `json:"gpus,omitempty"` // that would do; none: all
-	Self     bool     `json:"self,omitempty"` // it is for the process that asks
+	GPUs     []string `json:"gpus,omitempty"` // the acceptable ones; none: all
+	Self     bool     `json:"self,omitempty"` // the claim is for the process that asks
 	LengthNS int64    `json:"length_ns,omitempty"`
 	TTLNS    int64    `json:"ttl_ns,omitempty"`
 	WaitNS   int64    `json:"wait_ns,omitempty"`
@@ -99,7 +99,7 @@ type Status struct {
 	// Recording is "recording", "paused" or "off"; Reason is why it is paused.
 	Recording string `json:"recording"`
 	Reason    string `json:"reason"`
-	Leases    bool   `json:"leases"` // it keeps them
+	Leases    bool   `json:"leases"` // the daemon keeps leases
 	// View is "all" for root and the daemon's user, "numbers" for others.
 	View string `json:"view"`
 }

@@ -33,7 +33,7 @@ type Reader struct {
 
 	mu     sync.Mutex
 	client *Client // nil while there is no daemon
-	err    error   // why not
+	err    error   // why there is none
 }
 
 // How often the reader asks a daemon, and looks for one.
@@ -68,7 +68,7 @@ func (r *Reader) Run(ctx context.Context) {
 
 // follow asks one daemon until it goes away.
 func (r *Reader) follow(ctx context.Context, client *Client, first func()) error {
-	defer func() { _ = client.Close() }() // only asked
+	defer func() { _ = client.Close() }() // it was only asked
 	r.set(client, nil)
 	defer r.guard.Store(nil)
 	var said time.Time // when it was last asked about itself

@@ -27,7 +27,7 @@ type client struct {
 	conn  *net.UnixConn
 	uid   uint32
 	pid   int    // in the daemon's namespace; 0: the process is in another one
-	since uint64 // in ticks, as start times of processes
+	since uint64 // when the client connected, in ticks, like processes' start times
 	owner bool
 	ended func(guard.RescueOutcome) // called with the outcome; nil: no rescue is open
 }

@@ -53,7 +53,7 @@ const (
 	writeTime   = 2 * time.Second      // for a client to take an answer
 	socketCheck = 5 * time.Second      // between two checks of the socket's name
 	acceptRate  = .05                  // the share of a core for accepting connections,
-	acceptCost  = 5 * time.Microsecond // beside what admit takes
+	acceptCost  = 5 * time.Microsecond // and what each takes beside admit
 )
 
 // Server is the daemon's end.
@@ -65,8 +65,8 @@ type Server struct {
 
 	mu    sync.Mutex
 	bound bound
-	open  map[*net.UnixConn]uint32 // and whose each is
-	waits map[*net.UnixConn]bool   // those connections that wait for a lease
+	open  map[*net.UnixConn]uint32 // the user of each open connection
+	waits map[*net.UnixConn]bool   // the connections that wait for a lease
 	users map[uint32]*budget
 	ended bool
 }
@@ -122,7 +122,7 @@ func (s *Server) rebind() {
 	}
 	if next, err := listen(s.options.Directory, s.options.Share); err == nil {
 		s.bound, next = next, s.bound
-		next.close() // its path is the new one's: it stays
+		next.close() // the new sockets at its paths stay
 	}
 }
 
@@ -263,8 +263,8 @@ type budget struct {
 	left *rate.Limiter // in nanoseconds; negative when in debt
 }
 
-// The budgets. A monitor that asks once a second for the reports of 1,024 processes uses .001 of
-// a core, as the answer is made once for all.
+// The budgets. A monitor that asks once a second for the reports of 1,024 processes uses .001 of a
+// core, because the answer is made once for all clients.
 const (
 	userRate   = .02
 	othersRate = .05 // all users but the owner and root

@@ -22,7 +22,7 @@ const minute, tenMinutes = 60, 600
 // and following. The program is in commit d3287315.
 var simplest = map[string]float64{"noise": 0.9518, "slow change": 0.24864, "leak": 0.15364, "stairs": 0.62305}
 
-// fitted is how a series was forecast, until memory is full.
+// fitted is how well a series was forecast, until memory is full.
 type fitted struct {
 	score   *backtest.Score
 	minute  [2]mean // CRPS 60 s ahead: ours and the naive method's

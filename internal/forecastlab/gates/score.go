@@ -33,9 +33,9 @@ func (w *watched) judge(a *alert) verdict {
 	return wrong
 }
 
-// lead returns how many seconds before a fill its first alert was raised; 0 if none was.
-// Its alerts stand when it comes, or were raised during its growth and were right: the
-// refusal of another process may have cleared them.
+// lead returns how many seconds before a fill its first alert was raised; 0 if none was. An alert
+// is the fill's if it stands when the fill comes, or if it was raised while memory grew and was
+// right: the refusal of another process may have cleared it.
 func (w *watched) lead(k int) float64 {
 	f := &w.fills[k]
 	for i := range w.alerts {

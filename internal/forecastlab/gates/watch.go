@@ -15,7 +15,7 @@ import (
 // alert is an alert "full in" at the moment that it was raised. Times are in seconds.
 type alert struct {
 	at, until      float64
-	median, latest float64 // latest 0: open
+	median, latest float64 // latest is 0 if the interval has no late end
 }
 
 // fill is a moment at which the GPU was out of memory.

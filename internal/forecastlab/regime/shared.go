@@ -24,7 +24,7 @@ type Shared struct {
 	jobs  []*job
 }
 
-// Refusal is that an allocation failed.
+// Refusal is a failed allocation.
 type Refusal struct {
 	Kind string  // of the process
 	Grew float64 // seconds since a slow leak or ramp began; 0: the process was neither

@@ -10,9 +10,9 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Oracle is asked at each allocation that would fail, also at a context's, and acts without delay:
-// no guard can know better when memory is needed. What it costs the other jobs is a lower limit for
-// a guard's cost.
+// Oracle is asked at each allocation that would fail, also at that of a context, and acts without
+// delay: no guard can know better when memory is needed. What it costs the other jobs is a lower
+// limit for a guard's cost.
 type Oracle struct {
 	Name string
 	// Nowhere gives the important jobs memory that no job had: other jobs lose only because these
@@ -111,7 +111,7 @@ func (g *game) play(until time.Duration) (w *world.World, open []question) {
 	return w, open
 }
 
-// enough returns the processes to flush: those in first, then those with the largest caches, until
+// enough returns the processes to flush: those of first, then those with the largest caches, until
 // they free enough.
 func (q *question) enough(first []int) (gives []int) {
 	var freed quantity.Bytes
@@ -137,7 +137,7 @@ func (g *game) decide(length time.Duration) bool {
 	if len(open) == 0 {
 		return false
 	}
-	for _, q := range open { // those with nothing to choose take no time
+	for _, q := range open { // a question with a single choice takes no time
 		var choices [][]int
 		for _, x := range q.givers {
 			if c := q.enough([]int{x.slot}); !slices.ContainsFunc(choices, func(o []int) bool { return slices.Equal(sorted(o), sorted(c)) }) {

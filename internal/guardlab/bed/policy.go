@@ -18,8 +18,8 @@ type Policy struct {
 	Rescue     bool
 }
 
-// Policies returns the policies of the table. The first is no guard, the last but two the
-// simple threshold that is best on the seeds below 1000.
+// Policies returns the policies of the table. The first is no guard. "20 % for 1 s" is the simple
+// threshold that is best on the seeds below 1000.
 func Policies() []Policy {
 	return []Policy{
 		{Name: "none"},
@@ -34,7 +34,7 @@ func Policies() []Policy {
 // guards reports whether there is a guard.
 func (p Policy) guards() bool { return p.Below > 0 || p.Demand || p.Rescue }
 
-// configuration returns the policy that the same [guard] section would set.
+// configuration returns p as the configuration of a guard.
 func (p Policy) configuration(jobs []*world.Job) guard.Policy {
 	c := guard.Policy{Mode: guard.Act, Every: world.Tick}
 	if p.Below > 0 || p.Demand {

@@ -1,5 +1,5 @@
-// Command night records a simulated night of the demo's box, a sample a second, much
-// faster than one passes. vramscope guard replay shows what a guard would have done:
+// Command night records a simulated night of the demo's box, a sample a second, in much less time
+// than a night. vramscope guard replay shows what a guard would have done:
 //
 //	go run ./internal/guardlab/night DIR && vramscope guard replay DIR
 package main
@@ -48,7 +48,7 @@ func record(directory string, length time.Duration) error {
 			fresh = append([]snapshot.Event{e}, fresh...)
 		}
 		newest = now
-		for w.Append(snap, fresh) != nil { // it is written more slowly than lived
+		for w.Append(snap, fresh) != nil { // the writer is slower than the simulation
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -31,7 +31,7 @@ func (d draw) duration(low, high time.Duration) time.Duration {
 // share returns a share of the GPU's memory.
 func (d draw) share(s float64) quantity.Bytes { return quantity.Bytes(s * float64(d.total)) }
 
-// until draws again until the parameters are as they must be.
+// until calls ok, which draws parameters, until it accepts them.
 func until(ok func() bool) {
 	for range 1_000_000 {
 		if ok() {

@@ -15,7 +15,7 @@ type notebook struct {
 	live    quantity.Bytes
 	scratch quantity.Bytes // the most that a cell needs
 	cell    drawn          // how long one runs
-	pause   drawn          // and the person between two
+	pause   drawn          // how long the person pauses between two cells
 }
 
 func (n notebook) run(j *world.Job) error {

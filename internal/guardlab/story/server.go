@@ -14,8 +14,8 @@ import (
 type server struct {
 	weights quantity.Bytes
 	longest quantity.Bytes // what the longest request holds at its end
-	grows   int            // so often
-	request time.Duration  // the longest
+	grows   int            // how often it grows
+	request time.Duration  // how long the longest request takes
 	pause   drawn          // between two
 	growth  time.Duration  // until requests of all lengths come
 }

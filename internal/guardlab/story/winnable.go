@@ -12,7 +12,7 @@ import (
 // failure without a guard, at least the share fails is reserved.
 const fails = 1.03
 
-// trained returns a training with parameters that no story cares for.
+// trained returns a training. Its other parameters do not matter to the stories.
 func (d draw) trained(weights, activations quantity.Bytes) training {
 	return training{
 		weights: weights, activations: activations, load: d.between(.5e9, 4e9), step: d.duration(300*time.Millisecond, 2*time.Second),
@@ -41,7 +41,7 @@ func mainJob(name string, t training) world.Spec {
 	return world.Spec{Name: name, Importance: 500, Important: true, Program: t.run}
 }
 
-// late starts a job when the others are there, mostly.
+// late starts a job some minutes after the others, mostly.
 func late(d draw, job world.Spec) world.Spec {
 	if d.IntN(4) > 0 {
 		job.Start = d.duration(4*time.Minute, 12*time.Minute)
@@ -105,7 +105,7 @@ func growingServer(d draw) []world.Spec {
 	grows, serverFirst := 0, d.IntN(2) == 0
 	most := .1
 	if serverFirst && fails-d.fits(2) >= 1.5*most-.03 {
-		most = .15 // large contexts on a small GPU leave no others
+		most = .15 // large contexts on a small GPU leave no smaller parameters
 	}
 	until(func() bool {
 		w, a, e = d.between(.1, .35), d.between(.03, .15), d.between(.05, .35)

@@ -16,8 +16,8 @@ import (
 // runs.
 type floor struct {
 	hours, flushes          float64
-	important, others, gave float64       // out-of-memory events: the important jobs', the others', and those of them that would not have been without flushes
-	work, stood             time.Duration // the others'
+	important, others, gave float64       // out-of-memory events of important jobs, of others, and those of others that flushes caused
+	work, stood             time.Duration // of the other jobs
 }
 
 func floorOf(r world.Result) floor {

@@ -119,9 +119,9 @@ func (m *measured) pooled(kind story.Kind, policy int) (total score) {
 	return total
 }
 
-// fewer returns how many fewer out-of-memory events of important jobs a policy has than
-// none, as a share, in the stories that can be won; with its 95 % interval: the
-// seeds of each story drawn again 1,000 times.
+// fewer returns how many fewer out-of-memory events of important jobs a policy has than no guard,
+// as a share, in the stories that can be won. low and high are its 95 % interval: the seeds of each
+// story are drawn again 1,000 times.
 func (m *measured) fewer(policy int) (share, low, high float64) {
 	const draws = 1000
 	random := rand.New(rand.NewPCG(m.seeds.first, m.seeds.count))

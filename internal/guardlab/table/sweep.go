@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/guardlab/world"
 )
 
-// sweepSeeds of each story are played at each cost: few, as all of them are compared
-// with themselves.
+// sweepSeeds of each story are played at each cost. A few are enough, because each run is compared
+// with the same seed without a guard.
 const sweepSeeds = 6
 
 // sweep returns how the cost of a flush affects the steps of all jobs.

@@ -70,7 +70,7 @@ func (m *measured) storyTable() string {
 	return grid(titles, rows)
 }
 
-// quietTable shows what a guard does if it can win nothing, under the policies of shown.
+// quietTable shows what a guard does where it can win nothing, under three policies.
 func (m *measured) quietTable() string {
 	titles := []string{"nothing to win", "OOM/h without a guard"}
 	shown := []int{m.index("20 % for 1 s"), m.index("demand"), m.index("demand + rescue")}

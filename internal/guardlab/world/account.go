@@ -25,7 +25,7 @@ type Failure struct {
 	Gave      bool // it would not have failed had the job kept what flushes freed
 }
 
-// Flush is a flush for others' sake.
+// Flush is a flush for another job.
 type Flush struct {
 	At    time.Duration
 	Job   string

@@ -42,7 +42,7 @@ func (r *region) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
-// Release returns it.
+// Release returns a part of the region.
 func (r *region) Release(size quantity.Bytes) { r.free += size }
 
 // Allocate takes memory, or fails with an out-of-memory event.

@@ -28,7 +28,7 @@ func (w *World) NewSampler() *sampler.Sampler {
 	})
 }
 
-// Time returns now.
+// Time returns the simulated time.
 func (w *World) Time() time.Time { return epoch.Add(w.now) }
 
 // sources are the driver, the probes and /proc.
@@ -110,7 +110,7 @@ type record struct {
 	answer probe.Answer
 }
 
-// failed is an allocation of the job that failed, in its probe's words.
+// noteFailed keeps the allocation that failed, as the job's probe will report it.
 func (j *Job) noteFailed() {
 	if j.context == 0 {
 		return // it has no probe yet
