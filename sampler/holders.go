@@ -12,7 +12,6 @@ import (
 )
 
 // holderReader is a ProcessReader that finds the processes that have the driver's device files open.
-// open.
 type holderReader interface{ Holders() []process.Holder }
 
 // holders looks for the processes behind memory that no listed process accounts for. A search reads

@@ -21,8 +21,6 @@ import (
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
 // earlier loads of the same command. If the GPU would be full within a minute, the forecast is
 // believed, unless the rise leads back to a level at which an earlier rise of the process ended.
-// earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
-// growth sooner, but not below the level at which an earlier load of the process ended.
 type load struct {
 	begin time.Time      // when the window began; zero before the first sample
 	from  quantity.Bytes // memory used at begin
