@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runChild runs a probe process. It prints "ready" and the path of its socket, and ends with
-// SIGTERM or at the end of its input.
+// runChild runs a probe process in a role. One that serves prints "ready" and the path of its
+// socket, and ends at SIGTERM or at the end of its input.
 func runChild(role, directory string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -115,7 +115,7 @@ type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	socket string
-	rest   []string // what it printed after its socket
+	rest   []string // the words that it printed after the path of its socket
 	waited bool
 }
 

@@ -159,8 +159,8 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	_ = client.Close()
 }
 
-// TestMonitorFindsItsUsersSpareDirectory: it does so without the driver's list, and does not use a
-// directory that another user has made under such a name.
+// TestMonitorFindsItsUsersSpareDirectory: it does so without the driver's list. Another user's
+// monitor does not look into the directory.
 func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	spare, err := spareDirectory(temporary, uid)
@@ -182,7 +182,7 @@ func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	}
 }
 
-// TestMonitorSeesAProbeInASpareDirectory: it finds the probe only by listing.
+// TestMonitorSeesAProbeInASpareDirectory: the monitor can find the probe only by listing directories.
 func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 	spare, err := spareDirectory(temporary, uint32(os.Geteuid()))
 	if err != nil {
@@ -241,7 +241,7 @@ func readableCopy(t *testing.T, dir string) string {
 	return path
 }
 
-// commandAs returns a child with a role, run as otherUser.
+// commandAs returns the command of a child with a role that runs as otherUser.
 func commandAs(self, role, directory string) *exec.Cmd {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory)

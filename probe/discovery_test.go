@@ -40,7 +40,7 @@ func spawnMany(t testing.TB, directory string, n int) []*child {
 	return children
 }
 
-// killAll kills them: ending a hundred in order takes longer than the test.
+// killAll kills the children: to end a hundred one after another takes longer than the test.
 func killAll(children []*child) {
 	for _, c := range children {
 		if !c.waited {

@@ -127,7 +127,7 @@ func TestProbeInContainerIsFoundByPID(t *testing.T) {
 	}
 }
 
-// innermost returns the probe, the child of unshare -f.
+// innermost returns the pid of the probe, the child of unshare -f.
 func innermost(t *testing.T, pid int) int {
 	t.Helper()
 	children, err := filepath.Glob("/proc/[0-9]*/status")

@@ -141,7 +141,7 @@ func FuzzSocketNames(f *testing.F) {
 	})
 }
 
-// descriptors returns how many this process has open.
+// descriptors returns how many descriptors this process has open.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -152,8 +152,8 @@ func descriptors(t *testing.T) int {
 }
 
 // hostileProbe answers each request, or silence, with the next part of a script, in
-// which $ stands for the request's id. An empty part is no answer, one that begins
-// with 1 comes with a descriptor.
+// which $ stands for the request's id. An empty part is no answer. A part that begins
+// with the byte 1 is sent with a descriptor.
 func hostileProbe(conn *net.UnixConn, script [][]byte, silence time.Duration) {
 	defer func() { _ = conn.Close() }()
 	in := newLines(conn)
@@ -249,8 +249,8 @@ func checkAnswer(t *testing.T, a *Answer) {
 	}
 }
 
-// FuzzUserMap: the user inside a namespace is found as with plain numbers, and a
-// directory's name has one user only.
+// FuzzUserMap: parseInnerUID agrees with a plain calculation, and parseUser accepts one
+// spelling of a user ID only.
 func FuzzUserMap(f *testing.F) {
 	if own, err := os.ReadFile("/proc/self/uid_map"); err == nil {
 		f.Add(string(own), uint32(os.Geteuid()))

@@ -157,7 +157,7 @@ func TestListingIsReadOnceASecond(t *testing.T) {
 	if got := listed(t, &l, path); !slices.Equal(got, []string{"vramscope-1-a", "vramscope-1-b"}) {
 		t.Errorf("after a second: %v", got)
 	}
-	// It may have changed again within the tick of the clock in which it was listed.
+	// The directory may have changed again within the tick of the clock in which it was listed.
 	add("vramscope-1-c")
 	later(listInterval)
 	var st unix.Stat_t

@@ -13,8 +13,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// recordsIn returns a directory of sockets with a record in it, by name and content, and what
-// reads it.
+// recordsIn makes a directory of sockets with a record of this name and content. It returns a Finder
+// to read the record, the directory, and the record's path.
 func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), directoryName)
@@ -120,7 +120,7 @@ func TestRecordsThatCannotBeAreRefused(t *testing.T) {
 // The owner of a directory may claim anything about its own processes, and nothing about another
 // user's running ones.
 func TestRecordOfAnotherUsersProcessIsRefused(t *testing.T) {
-	pid := 1 // root's, as this directory is; it is another user's for this directory below
+	pid := 1 // root's process; if this test runs as root, the directory is root's, too, until dir.uid is set
 	init, err := process.NewTable("/proc").Identify(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestRecordOfAProcessToComeIsRefused(t *testing.T) {
 	}
 }
 
-// A user's records count neither against the limit of sockets nor against that of probes.
+// One user's records are limited, so that they leave room for sockets and probes.
 func TestRecordsOfOneUserAreLimited(t *testing.T) {
 	pid, start := gone(t)
 	name := func(i int) string { return strings.TrimSuffix(socketName(pid+i, start), socketSuffix) + recordSuffix }
@@ -198,8 +198,8 @@ func TestRecordsOfOneUserAreLimited(t *testing.T) {
 	}
 }
 
-// A program in a container knows only its own pid there: its record is about the process that a
-// connection knows by another pid.
+// A program in a container knows only its own pid there. Its record is about a process that the
+// monitor knows by another pid from a connection.
 func TestRecordOfAKnownProcessInAContainerIsLeft(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	known := newProbeProcess(process.Identity{PID: 4711, StartTime: 5, Namespace: 9}, 1000, time.Now())

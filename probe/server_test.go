@@ -254,7 +254,7 @@ type pool struct {
 
 	stats    func() (Report, error) // replaces the pool's own
 	snapshot string                 // what a snapshot writes
-	recorded *Recording             // and says
+	recorded *Recording             // what the answer to a snapshot says was recorded
 }
 
 func newPool() *pool {
