@@ -41,7 +41,7 @@ func TestStandInsMatchTheirSource(t *testing.T) {
 
 const mib = 1 << 20
 
-// entry is one of a history, in the words of PyTorch.
+// entry is an entry of a history, or another dictionary of a snapshot, with PyTorch's keys.
 type entry map[string]any
 
 func event(action string, address, size int) entry {
@@ -49,8 +49,8 @@ func event(action string, address, size int) entry {
 }
 
 // history returns the trace of a program that allocates two blocks of 10 MiB, empties the cache,
-// then allocates one of 40 MiB. It may have emptied the cache by itself, or because its allocator
-// was short of memory: noted says which.
+// then allocates one of 40 MiB. The trace alone does not tell whether the program emptied the cache,
+// or its allocator did for lack of memory: noted adds that.
 func history() []entry {
 	return []entry{
 		event("segment_alloc", 1, 10*mib), event("alloc", 1, 10*mib), event("segment_alloc", 2, 10*mib), event("alloc", 2, 10*mib),
@@ -127,7 +127,7 @@ func TestReplay(t *testing.T) {
 	if !reflect.DeepEqual(doc.Devices[0], want) {
 		t.Errorf("%+v", doc.Devices[0])
 	}
-	// A GPU that is too small, with 300 GiB outside of PyTorch on any.
+	// The GPU is too small, and with 300 GiB outside of PyTorch no common GPU is large enough.
 	doc, err = p.Replay(t.Context(), noted(pickled(t, memory(history(), on2(segment(1, 10*mib)), on2(segment(3, 40*mib)))), 3), []string{}, 45*mib, 300<<30)
 	if err != nil || doc.Devices[0].Estimate != nil {
 		t.Fatalf("%+v, %v", doc, err)

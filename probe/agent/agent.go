@@ -18,8 +18,8 @@ var parts embed.FS
 //go:embed sitecustomize.py
 var siteSource []byte
 
-// sums are the hashes of files. They are committed, so that vramscope run joins the module only
-// where it writes it; a test compares them.
+// sums are the hashes of files. They are committed, so vramscope run joins the module only when it
+// writes the file. A test compares the hashes with the files.
 //
 //go:embed SHA256SUMS
 var sums []byte

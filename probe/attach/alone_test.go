@@ -54,7 +54,7 @@ func TestSimultaneousAttaches(t *testing.T) {
 	}
 }
 
-// probesIn counts the threads that are a probe's.
+// probesIn counts the threads of a process that belong to a probe.
 func probesIn(t *testing.T, pid int) int {
 	t.Helper()
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))

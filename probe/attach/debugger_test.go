@@ -95,8 +95,8 @@ func TestCancelledAttachLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestEndlessGdbIsBounded: its output on disk, its memory and its time are limited, also if it
-// answers nothing, or a little at a time.
+// TestEndlessGdbIsBounded: gdb's output on disk and in memory and the wait for it are limited, also
+// if gdb answers nothing, or a little at a time.
 func TestEndlessGdbIsBounded(t *testing.T) {
 	for script, want := range map[string]string{
 		"exec yes":                            errEndless.Error(),

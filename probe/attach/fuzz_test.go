@@ -18,8 +18,8 @@ import (
 
 var mapsLine = regexp.MustCompile(`^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([rwxsp-]{4}) ([0-9a-f]{1,16}) [0-9a-f]{2,}:[0-9a-f]{2,} [0-9]+(?: +(.*))?$`)
 
-// FuzzMaps: lines as the kernel writes them are read as by a regular expression,
-// others are not trusted.
+// FuzzMaps: parseMaps reads lines in the kernel's form as a regular expression does.
+// Other lines may contain anything.
 func FuzzMaps(f *testing.F) {
 	if own, err := os.ReadFile("/proc/self/maps"); err == nil {
 		f.Add(string(own[:min(len(own), 2000)]))
@@ -198,8 +198,8 @@ const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 var quotedWords = regexp.MustCompile(`'[^']*'|\\'`)
 
-// FuzzStart: what disables remote debugging and a variable's value are in the
-// command line and the environment of the process.
+// FuzzStart: an option that disables remote debugging is found only if it is in the
+// command line, and a variable's value only if it is in the environment.
 func FuzzStart(f *testing.F) {
 	f.Add("python3\x00-X\x00disable_remote_debug\x00x.py")
 	f.Add("python3\x00-Xdisable_remote_debug=1\x00-c\x00x")
@@ -217,7 +217,7 @@ func FuzzStart(f *testing.F) {
 		if value := process.ValueOf([]byte(content), "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
 			t.Errorf("%q: %q", content, value)
 		}
-		// A shell interprets nothing of it: everything outside quotes is plain.
+		// A shell interprets nothing in the line: everything outside quotes is plain.
 		line := instead(words)
 		if open := quotedWords.ReplaceAllString(strings.TrimSuffix(line, " …"), ""); strings.Trim(open, plainWord+" ") != "" {
 			t.Errorf("%q: %q", words, line)

@@ -211,8 +211,8 @@ func TestSecondProbeIsRefused(t *testing.T) {
 	}
 }
 
-// TestBlockedProcessIsLeftAlone: without a usable thread, or one that runs Python, attaching fails,
-// and nothing happens later.
+// TestBlockedProcessIsLeftAlone: if no thread is usable, or if the new thread cannot run Python,
+// attaching fails, and nothing happens later.
 func TestBlockedProcessIsLeftAlone(t *testing.T) {
 	for name, want := range map[string]string{
 		"derive": "blocked in C: for ",
@@ -254,8 +254,8 @@ func TestGdbIgnoresSignals(t *testing.T) {
 	}
 }
 
-// attachUnder attaches while it sends gdb a signal, and returns how often it did: on
-// a loaded machine gdb may finish first.
+// attachUnder attaches while it sends gdb a signal again and again, and returns how often
+// it sent it: on a loaded machine gdb may finish first.
 func attachUnder(t *testing.T, signal syscall.Signal, p *target) int {
 	t.Helper()
 	a := testAttacher()

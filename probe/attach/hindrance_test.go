@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// killing are the system calls of a probe's start for which a filter kills here.
+// killing are system calls of a probe's start. In these tests a filter kills for one of them.
 var killing = []string{"socket", "bind", "mmap", "clone3", "mkdirat", "socketpair"}
 
 const otherFilters = "it has other seccomp filters than vramscope (1, vramscope 0), which may kill it for a call of the probe"

@@ -66,8 +66,8 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	// Without the time that gdb did not answer, or that after it, 1 s would be missing. A
-	// busy machine may show the stop late.
+	// If the time in which gdb did not answer, or the time after that, were not counted, 1 s
+	// would be missing. A busy machine may show the stop late.
 	if stopped := time.Duration(ns); stood < stopped-a.answerTime/2 || stood > took {
 		t.Errorf("standstill %v of %v, stopped for %v (%v)", stood, took, stopped, err)
 	}

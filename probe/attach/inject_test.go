@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// startProgram starts a program that prints "ready". Resume writes a line to it.
+// startProgram starts a program that prints "ready". resume writes a line to the program.
 func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, resume func()) {
 	t.Helper()
 	cmd = exec.Command(program, args...)
@@ -221,8 +221,8 @@ while True:
     sum(range(n))
 `
 
-// TestAttachWhereCodeHoldsTheGIL: each wait for the GIL takes that long, so there must be few
-// before the payload begins, and vramscope waits for the rest.
+// TestAttachWhereCodeHoldsTheGIL: each wait for the GIL takes .9 s, so there must be few before the
+// payload begins, and vramscope waits for the rest.
 func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -233,7 +233,7 @@ func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
 		a := testAttacher()
 		a.timeout = defaultTimeout
 		result, err := examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
-		for range 2 { // on a busy machine the program is not the only one that is waited for
+		for range 2 { // on a busy machine other programs hold up the payload as well
 			if err != nil && strings.Contains(err.Error(), "C code holds the interpreter") {
 				result, err = examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
 			}

@@ -30,7 +30,7 @@ def __run():
 __run()
 `
 
-// textFile returns a file with a text: an argument has room for 128 KiB.
+// textFile returns a file with a text, because an argument has room for only 128 KiB.
 func textFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text")

@@ -47,8 +47,8 @@ func TestClosedDescriptors(t *testing.T) {
 		return conn
 	}
 	await(t, "an answer", func() bool { return asked() != nil })
-	// If a descriptor is closed between the check and the use, the thread cannot notice; but here
-	// it waits.
+	// If a descriptor is closed between the check and the use, the library's thread cannot notice.
+	// So the test lets the thread reach its wait first.
 	r.awaitPoll()
 	r.again()
 	await(t, "an answer", func() bool { return asked() != nil })

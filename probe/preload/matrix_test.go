@@ -15,8 +15,8 @@ import (
 )
 
 // The ways in which a program finds libcuda's functions: linked; dlopen and dlsym;
-// both versions of cuGetProcAddress, as NVIDIA's runtime library; these also with
-// the per-thread default stream; a library opened with RTLD_DEEPBIND.
+// both versions of cuGetProcAddress, which NVIDIA's runtime library uses; dlsym and these
+// also with the per-thread default stream; a library opened with RTLD_DEEPBIND.
 var ways = []string{"linked", "dlsym", "dlsym-ptsz", "proc1", "proc1-ptsz", "proc2", "proc2-ptsz", "deepbind"}
 
 var scenarios = []string{

@@ -10,7 +10,7 @@ import (
 )
 
 // TestProgramNewerThanDriver: for an unknown version the driver returns an older
-// function with other parameters. It must not get the hook of the new one.
+// function with other parameters. The program must not get the hook of the new function.
 func TestProgramNewerThanDriver(t *testing.T) {
 	older := build(t, "older-libcuda.so.1", []string{"testdata/older.c"}, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
 	newer := build(t, "newer", []string{"testdata/newer.c"})

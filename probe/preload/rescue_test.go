@@ -56,7 +56,7 @@ func newRescuer(t *testing.T, answer func(*rescuer, net.Conn)) *rescuer {
 	return r
 }
 
-// program returns what allocates.
+// program returns the path of the program that allocates.
 func (r *rescuer) program() string {
 	return build(r, "refused", []string{"testdata/refused.c"}, "-DLINKED", "-L", filepath.Dir(r.driver), "-lcuda")
 }
@@ -371,8 +371,8 @@ func TestRescueOfEightThreads(t *testing.T) {
 	p.end()
 }
 
-// TestRescueByABusyDaemon: while its queue is full the program tries again, and leaves
-// time for the rescue itself.
+// TestRescueByABusyDaemon: while the daemon's queue is full, the program tries again, and
+// leaves time for the rescue itself.
 func TestRescueByABusyDaemon(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil)
@@ -410,8 +410,8 @@ func TestRescueByABusyDaemon(t *testing.T) {
 	asks(t, r, 1)
 }
 
-// TestRescueAndItsDescriptor: while it waits, the program closes all descriptors that are not its
-// own, and opens files under their numbers.
+// TestRescueAndItsDescriptor: while a rescue waits, the program closes all descriptors that are not
+// its own, and opens files under their numbers.
 func TestRescueAndItsDescriptor(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, func(*rescuer, net.Conn) {}).listen()
@@ -457,7 +457,7 @@ while True:
 	if !lines.Scan() || lines.Text() != "listening" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
-	// Else it does not even connect.
+	// Otherwise the library does not even connect.
 	if err := os.Chown(filepath.Dir(r.path), 0, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,8 @@ func TestOtherPreloadedLibraries(t *testing.T) {
 	}
 }
 
-// TestMuslProgram: a program for musl gets the library from a shell that has it.
-// It must find its symbols and exit as without the library.
+// TestMuslProgram: a shell with LD_PRELOAD set may start a program for musl. The
+// program must find its symbols and exit as without the library.
 func TestMuslProgram(t *testing.T) {
 	compiler := needs.Tool(t, "musl-gcc")
 	program := filepath.Join(t.TempDir(), "program")

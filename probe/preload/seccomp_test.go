@@ -25,7 +25,7 @@ import (
 const (
 	// What a thread and a socket need.
 	starting = "socket,bind,listen,accept4,connect,getsockopt,recvmsg,sendto,socketpair,clone,clone3,mkdirat,unlinkat,fchmodat,pipe2"
-	// All that the library calls once it is running, and the program does not; without pread64 and
+	// The system calls that the running library makes and the program does not, except pread64 and
 	// futex.
 	serving = starting + ",openat,close,poll,getdents64,exit,madvise,munmap,mprotect,gettid,getpid,rt_sigprocmask"
 )
@@ -88,7 +88,7 @@ func TestMainThreadExits(t *testing.T) {
 func runSealed(t *testing.T, served, monitored bool, arguments ...string) (plain, watched string) {
 	t.Helper()
 	b := newBox(t)
-	if arguments[0] != "launched" { // else process 1's count
+	if arguments[0] != "launched" { // otherwise the count of process 1 applies
 		b.environ = append(b.environ, "VRAMSCOPE_SECCOMP_FILTERS="+ownFilters(t))
 	}
 	program := build(t, "sealed", []string{"testdata/sealed.c"})

@@ -54,7 +54,7 @@ TORCH = "import threading, torch; t = torch.empty(30 << 20); t = None\n"
 
 class Green(Case):
     def run_program(self, program, at_import):
-        """Starts it. It runs until self.gate exists."""
+        """Starts a program, which runs until self.gate exists."""
         self.runtime = tempfile.mkdtemp(dir=self.directory)
         self.gate = os.path.join(self.runtime, "gate")
         self.process = subprocess.Popen(
@@ -107,7 +107,7 @@ class Green(Case):
                     self.ends()
 
     def test_the_probe_comes_later(self):
-        # As attach does it, in a program that has patched everything.
+        # The probe is started as by attach, in a program that has patched everything.
         for name, patch in PATCH.items():
             with self.subTest(name):
                 self.run_program(PROGRAM + patch + "\n" + TORCH + "sys.path.insert(0, %r)" % AGENT + END, at_import=False)
@@ -115,7 +115,7 @@ class Green(Case):
                 self.ends()
 
     def test_other_replacements(self):
-        # Whose originals are unknown: then there is no probe, and a reason.
+        # If the originals of replaced functions are unknown, there is no probe, and a reason is given.
         for function, wrapped in (("start_new_thread", "_thread"), ("allocate_lock", "_thread"), ("poll", "select")):
             with self.subTest(function):
                 self.run_program(

@@ -120,7 +120,7 @@ class Flush(Case):
         self.assertNotIn("collected_bytes", monitor.ask("flush", level="selective")["devices"][0])
 
     def test_what_the_collection_freed_is_unknown_beside_another_thread(self):
-        """Its thread allocates, or only frees, meanwhile; or an optimizer makes steps."""
+        """The other thread allocates, or only frees, during the collection; or an optimizer makes steps."""
         thread = "import threading\ndef beside(work):\n t = threading.Thread(target=work); t.start(); t.join()"
         allocates = "gc.callbacks.append(lambda phase, _: phase == 'stop' and beside(lambda: other.append(torch.empty(1 << 20, 1))))"
         frees = "sleep = v._sleep; v._sleep = lambda s: (other and beside(other.pop), sleep(s))"

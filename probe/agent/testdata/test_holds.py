@@ -88,7 +88,7 @@ class Holds(Case):
         self.assertEqual(job.do("v._steps.at_end"), [])
 
     def test_where_nothing_is_found_it_waits_for_steps(self):
-        """As after an attach: the modules were made before the hooks, and the model is where no look comes."""
+        """As after an attach: the modules were made before the hooks, and the model is where no search looks."""
         job = self.job(BEGIN[0].replace("v._STEP_WAIT = 0.1", "v._STEP_WAIT = 60"), "class Hidden:\n __slots__ = ('opt', 'w')\nh = Hidden(); h.w = torch.empty(8 << 20)",
                        "h.opt = o.Optimizer([h.w]); h.opt.state[h.w] = {'exp_avg': torch.empty(4 << 20)}")
         monitor, answers = self.monitor(job), []

@@ -113,7 +113,7 @@ class Preloaded(Case):
         self.assertEqual(answer["error"]["message"], "JAX cannot free cached memory")
 
     def test_tensorflow_with_what_it_reserves(self):
-        """TensorFlow reports what it allocates; what it has from the driver follows from who asked for it."""
+        """TensorFlow reports what it allocates. What it reserves follows from the library that asked the driver for it."""
         by = [{"library": "libtensorflow_cc.so.2", "bytes": 20 * GIB}, {"library": "libother.so", "bytes": GIB}]
         _, monitor = self.start(1, raw(21 * GIB, libraries=by), setup=[
             "import tensorflow; tensorflow.context.ensure_initialized()"])

@@ -57,7 +57,7 @@ class Program(Case):
         # The probe runs none of them, and none of the library's takes their place.
         for name in ("json", "select"):
             if name in sys.builtin_module_names:
-                continue  # which come first
+                continue  # a built-in module comes before the program's
             with open(os.path.join(self.directory, name + ".py"), "w") as file:
                 file.write("import sys; sys.stderr.write('run')\nown = 7\n")
             job = self.quiet(QUICK, path=[self.directory])

@@ -53,7 +53,7 @@ class Driver:
 
 
 def module(recording, moment):
-    """A torch that answers as one did at a moment."""
+    """Returns a torch that answers as the recorded one did at a moment."""
     def answering(call):
         def answer():
             if "raises" in call:

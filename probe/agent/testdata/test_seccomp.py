@@ -1,4 +1,4 @@
-"""Programs with seccomp filters that kill for every call that the probe makes and they do not."""
+"""Programs with seccomp filters that kill for every system call that the probe makes and the program does not."""
 
 import os
 import platform
@@ -293,7 +293,7 @@ class Seccomp(Case):
                     os.rename(self.runtime, self.runtime + str(noticed))
 
     def test_the_next_check(self):
-        # Idle, it finds the filter by itself.
+        # The idle probe finds the filter by itself.
         process = self.program("serving", True)
         monitor = Monitor(until("the probe", self.socket)[0])
         self.addCleanup(monitor.close)

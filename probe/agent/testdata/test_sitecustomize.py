@@ -66,7 +66,7 @@ sys.settrace(None)
         self.assertEqual([name for name in seen if name.startswith(AGENT) and "/testdata/" not in name], [])
 
     def test_bytecode(self):
-        # Beside the files of run, and not where a filter has come meanwhile.
+        # It is written beside the installed files, unless a filter has been installed meanwhile.
         for filtered in (False, True):
             files = os.path.join(self.directory, "files%d" % filtered)
             os.mkdir(files)

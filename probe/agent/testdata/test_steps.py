@@ -51,7 +51,7 @@ class Steps(Case):
         for _ in range(3):
             job.do("a = o.Optimizer(); steps(a, 200)")
             steps()
-        job.do("kept.append(a); a = o.Optimizer(); steps(a, 150)")  # the one before is kept, and idle
+        job.do("kept.append(a); a = o.Optimizer(); steps(a, 150)")  # the earlier optimizer is kept, and idle
         steps()
         job.do("steps(a, 150)")
         self.assertEqual([steps(), steps()], [900, 900])

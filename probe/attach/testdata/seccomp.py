@@ -18,8 +18,8 @@ CALLS = {
 
 
 def prepare(call):
-    """A function that installs the filter in the thread that calls it. Of mmap only
-    that of executable memory is killed for."""
+    """Returns a function that installs the filter in the thread that calls it. A filter for
+    mmap kills only if the memory is executable."""
     load, equal, test, give = 0x20, 0x15, 0x45, 0x06  # BPF: LD, JEQ, JSET, RET
     code = [(load, 0, 0, 0), (equal, 0, 1, CALLS[platform.machine()][call])]
     if call == "mmap":

@@ -186,7 +186,7 @@ def signals(step):
 
 
 def unchanged(step):
-    """Is sleeping; what others may iterate over stays the same."""
+    """Is sleeping; the collections that other code may iterate over stay the same."""
 
     def seen():
         return [set(every) for every in (sys.modules, vars(sys), sys.path_importer_cache, threading._active, vars(sys.modules["builtins"]))]
@@ -206,7 +206,7 @@ def modules(step):
 
 
 def reloads(step):
-    """Looks at the modules' files every 20 ms, as what loads changed files anew does."""
+    """Looks at the modules' files every 20 ms, as programs do that reload changed files."""
     while not ending():
         for module in sys.modules.values():
             try:

@@ -1,6 +1,6 @@
 /*
- * Names in the socket's directory, and files of /proc, which a process names itself
- * in part. The kernel's calls are replaced: every file has the input's content.
+ * Names in the socket's directory, and files of /proc, parts of which a process can choose.
+ * The kernel's calls are replaced: every file has the input's content.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"

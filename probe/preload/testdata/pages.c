@@ -1,6 +1,6 @@
 /*
- * Memory for tables: zeroed, aligned to huge pages where it is that large, and what
- * was mapped for the alignment given back.
+ * Checks the memory for tables: it is zeroed, it is aligned to huge pages if it is large
+ * enough, and what was mapped only for the alignment is unmapped.
  */
 #include <stdint.h>
 #include <stdio.h>

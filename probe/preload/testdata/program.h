@@ -66,7 +66,7 @@ void find_calls(const char *way);
 void *find_unseen(const char *name);
 /* Prints the fake driver's stats of each device. */
 void print_stats(void);
-/* Where one is to fail, prints how many calls it has had: the library makes none of its own. */
+/* If a call is to fail, prints how many calls the fake driver has had from the program. */
 void print_calls(void);
 
 /* scenario.c: runs a scenario; 0: unknown. */

@@ -136,7 +136,7 @@ static void *close_all(void *unused)
 	return unused;
 }
 
-/* Kills for all that a rescue does beyond reading the main thread's status. */
+/* Installs a filter that kills for all that a rescue calls beyond reading the main thread's status. */
 static int seal(void)
 {
 	static const unsigned int denied[] = { SYS_socket, SYS_connect, SYS_ppoll, SYS_recvfrom, SYS_sendto, SYS_getsockopt };

@@ -22,7 +22,7 @@ int main(void)
 	if (runtime_start() != 0)
 		return 3;
 	for (size_t i = 0; i < WAYS; i++)
-		for (int again = 0; again < 2; again++) /* the second one knows the way */
+		for (int again = 0; again < 2; again++) /* the second call finds the rules of the first */
 			if (ways[i](&pointer, (i + 1) << 20) != 0)
 				return 4;
 	puts("ready");
@@ -47,7 +47,7 @@ APART static int plain(unsigned long long *pointer, size_t size)
 	return answer;
 }
 
-/* Its frame's size is known when it runs: rbp is its base. */
+/* The frame's size is known only at run time, so rbp is the frame's base. */
 APART static int variable(unsigned long long *pointer, size_t size)
 {
 	char *volatile space = alloca(opaque);
@@ -80,7 +80,7 @@ APART static int nested(unsigned long long *pointer, size_t size)
 	return answer;
 }
 
-/* With some compilers its end follows from an expression, which is not understood. */
+/* With some compilers the frame's end is given by an expression, which is not understood. */
 APART static int aligned(unsigned long long *pointer, size_t size)
 {
 	volatile char space[128] __attribute__((aligned(128)));

@@ -1,12 +1,12 @@
 /*
- * A CUDA program that puts itself under a seccomp filter, which kills.
+ * A CUDA program that puts itself under a seccomp filter that kills.
  *
  *   sealed launched|first|idle all|own FILTER exit|raw|lone
  *
- * The filter comes before the program's start, before its first CUDA call, or
- * after a byte of input; for all threads or for its own; FILTER is names of
- * system calls to kill for, "only" for a list of what may be called, or "strict".
- * The last argument is how it ends.
+ * The filter is installed before the program's start, before its first CUDA call, or
+ * after a byte of input, for all threads or for the calling one. FILTER is a list of
+ * system calls to kill for, or "only", which kills for all that are not in allowed, or
+ * "strict". The last argument is how the program ends.
  */
 #define _GNU_SOURCE
 #include "api.h"

@@ -25,7 +25,7 @@ _devices = []
 _allocators = []
 capturing = False  # set by tests: a CUDA graph is being captured
 history = False  # set by tests, and by torch.cuda.memory._record_memory_history()
-calls = []  # of that
+calls = []  # the calls of that function
 snapshots = 0
 traces = 0  # set by tests: the least length of that history
 slowly = 0  # set by tests: seconds that a snapshot takes
@@ -134,7 +134,7 @@ def _record(device, block, size):
 
 
 def _frames():
-    """The lines of the program, innermost first, unless the history is without."""
+    """The lines of the program, innermost first; none if the history is recorded without lines."""
     frames, frame = [], sys._getframe(4) if calls[-1]["context"] else None  # behind torch.empty
     while frame is not None:
         frames.append({"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name})
