@@ -12,12 +12,12 @@ import (
 	"vramscope/internal/needs"
 )
 
-// backend is a library's allocator, and whether its allocations that fail are
-// rescued: the table of docs/preload.md.
+// backend is one of a library's allocators. The test checks whether its failed
+// allocations are rescued, as the table of docs/preload.md says.
 type backend struct {
 	library, name string
 	settings      []string
-	wants         int64 // GiB, for which what the neighbours cache is needed
+	wants         int64 // GiB, so much that it needs what the neighbours cache
 	first         bool  // it starts before its neighbours
 	lost          bool  // it is not rescued
 }
@@ -32,12 +32,12 @@ var backends = []backend{
 	{library: "jax", name: "cuda_async", wants: 55, settings: []string{"XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"}},
 	{library: "tensorflow", name: "growth", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, first: true},
 	{library: "tensorflow", name: "cuda_malloc_async", wants: 55, settings: []string{"TF_GPU_ALLOCATOR=cuda_malloc_async"}},
-	// At the start it asks once for most of the free memory, and for nothing later.
+	// This allocator asks for most of the free memory at the start, and for nothing later.
 	{library: "tensorflow", name: "preallocation", wants: 40, lost: true},
 	{library: "tensorflow", name: "growth on a full GPU", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, lost: true},
 }
 
-// TestRescueOfEachAllocator: two neighbours are idle with a PyTorch cache.
+// TestRescueOfEachAllocator makes allocations fail beside two idle neighbours with a PyTorch cache.
 func TestRescueOfEachAllocator(t *testing.T) {
 	neighbours, vramscope := releases(t, "torch")[0], needs.Vramscope(t)
 	for _, library := range []string{"torch", "jax", "tensorflow"} {
@@ -88,11 +88,11 @@ func (b *backend) play(s *shared, site string, idle []*program) {
 		}
 		return sum
 	}
-	// A preallocation takes nothing of the neighbours'.
+	// A preallocation takes nothing from the neighbours' caches.
 	if kept := reserved(); kept < 2*cache {
 		s.Errorf("its start leaves the neighbours %d of %d", kept, 2*cache)
 	}
-	// What a neighbour needed itself in the last 20 s it keeps.
+	// A neighbour keeps what it needed itself in the last 20 s.
 	time.Sleep(time.Until(filled.Add(22 * time.Second)))
 	said := len(s.log())
 	a := train.attempt(b.wants * gib)

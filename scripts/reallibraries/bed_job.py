@@ -1,9 +1,9 @@
 """A real PyTorch process of the bed in docs/guard.md: it plays a course of allocations.
 
-A course is a list of [seconds, GiB]: at that second the allocated memory changes to that size. -1
-GiB means that the process has ended: then nothing is cached either. A process that runs out of
-memory has failed: it frees all its memory, as its end would, and starts its course again after
-RESTART seconds.
+A course is a list of [seconds, GiB]: at that second the allocated memory changes to that size. A
+size of -1 stands for the end of the process, which caches nothing either. A process that runs out
+of memory has failed. It frees all its memory, as if it had ended, and starts its course again
+after RESTART seconds.
 """
 
 import functools
@@ -24,14 +24,14 @@ TICK = 0.1
 
 
 def wanted(course, since):
-    """The size allocated the given number of seconds after the course began."""
+    """The size in GiB that a course has allocated this many seconds after it began."""
     sizes = [size for begin, size in course if begin <= since]
     return sizes[-1] if sizes else 0
 
 
 def play(torch, begin, seconds, course):
-    """Plays the course from the time begin. Returns errors, and the mean of the allocated memory,
-    in GiB."""
+    """Plays the course from the time begin. Returns the number of errors, the mean of the allocated
+    memory in GiB, and how long the longest allocation took."""
     live, errors, began, dead, total, ticks, longest = [], 0, begin, 0, 0, 0, 0
     torch.cuda.empty_cache()
     while (now := time.time()) < begin + seconds:

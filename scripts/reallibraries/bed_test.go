@@ -17,16 +17,16 @@ import (
 	"vramscope/internal/needs"
 )
 
-// course is what a process allocates: pairs of a second and the GiB from then, or ended.
+// course is what a process allocates: pairs of a second and the GiB from then on, or ended.
 type course [][2]int
 
-// ended is a process that has ended: it caches nothing either.
+// ended in place of a size is the end of the process, which caches nothing either.
 const ended = -1
 
 // roles are the processes of the bed. train is the important one.
 var roles = []string{"train", "train2", "notebook", "batch"}
 
-// story is what happens on the GPU, of 79.6 GiB, by role. Contexts take 2 GiB of it.
+// story is what happens on a GPU of 79.6 GiB, by role. Contexts take 2 GiB of the GPU.
 type story struct {
 	name    string
 	courses map[string]course
@@ -34,13 +34,13 @@ type story struct {
 
 const (
 	storyTime = 45 * time.Second
-	pressure  = 30 // seconds: when memory becomes short; a guard that has just begun watches for 20
+	pressure  = 30 // the second when memory becomes short; a guard only watches for its first 20 s
 )
 
-// idles allocates for two seconds, and then only caches.
+// idles allocates size GiB for two seconds, and then only caches them.
 func idles(size int) course { return course{{0, size}, {2, 0}} }
 
-// peaks rises from a base to a peak for a second.
+// peaks rises from base to peak for a second, again and again: every so many seconds, from a second on.
 func peaks(base, peak, every, from int) (c course) {
 	c = course{{0, base}}
 	for at := from; at < int(storyTime/time.Second); at += every {
@@ -49,7 +49,7 @@ func peaks(base, peak, every, from int) (c course) {
 	return c
 }
 
-// grows takes perSecond more each second, from a time.
+// grows takes perSecond GiB more each second, from a second on, until it has end.
 func grows(base, end, perSecond, from int) (c course) {
 	c = course{{0, base}}
 	for at := from; base < end; at++ {
@@ -71,7 +71,7 @@ var stories = []story{
 	{"a job that starts large beside idle cache", map[string]course{"notebook": idles(30), "batch": idles(15), "train": {{0, 0}, {pressure, 55}}}},
 	{"a training that comes again beside idle cache", map[string]course{"train": {{0, 45}, {6, ended}, {pressure + 8, 45}}, "notebook": {{10, 44}, {12, 0}}}},
 	{"batch tests that come and go", map[string]course{"train": {{0, 35}, {pressure, 60}}, "batch": peaks(0, 24, 4, 1), "notebook": idles(5)}},
-	// After a failed rescue a program asks for no other for a minute. So the stories that a rescue
+	// After a failed rescue a program asks for no rescue for a minute. So the stories that a rescue
 	// can win come first.
 	{"two trainings whose peaks meet", map[string]course{"train": peaks(15, 50, 6, pressure), "train2": peaks(15, 45, 5, 3)}},
 	{"a leak of live tensors (unwinnable)", map[string]course{"train": {{0, 30}}, "train2": leaks(2)}},
@@ -114,7 +114,7 @@ var policies = []struct{ name, guard, how string }{
 // played is the result of a story under a policy.
 type played struct {
 	train, others  int     // errors
-	utilization    float64 // allocated of all memory, the mean
+	utilization    float64 // the mean share of the memory that is allocated
 	flushes        int
 	freed, back    float64 // GiB
 	rescued, stood int     // rescues that succeeded; ms of the longest allocation
@@ -129,7 +129,7 @@ func TestBed(t *testing.T) {
 	vramscope := needs.Vramscope(t)
 	site := releases(t, "torch")[0]
 	results := make([][]played, len(policies))
-	// Each policy has a GPU of its own, and all play at the same time.
+	// Each policy has a GPU of its own. All policies play at the same time.
 	t.Run("policies", func(t *testing.T) {
 		for i, policy := range policies {
 			t.Run(policy.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func playAll(t *testing.T, vramscope, site, policy, how string) (results []playe
 		}
 		results = append(results, s.play(programs, story))
 		if policy != "" {
-			_ = s.daemon.Process.Kill() // the next story has a guard that knows nothing
+			_ = s.daemon.Process.Kill() // the guard of the next story must know nothing of this one
 			_ = s.daemon.Wait()
 		}
 	}
@@ -207,7 +207,7 @@ func (s *shared) play(programs map[string]*program, story story) (r played) {
 	return r
 }
 
-// sumOf returns how often a pattern occurs, and the sum of the sizes in it, in GiB.
+// sumOf returns how often a pattern occurs in a log, and the sum of the sizes that it matches, in GiB.
 func sumOf(log, pattern string) (count int, sum float64) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(log, -1) {
 		unit := map[byte]float64{'G': 1, 'M': 1. / 1024}[m[1][len(m[1])-1]]

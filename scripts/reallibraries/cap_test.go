@@ -11,7 +11,7 @@ import (
 )
 
 // TestCap: an allocation beyond the limit of vramscope run --cap fails with PyTorch's own error,
-// even the first one. The box has two GPUs, of which the program sees one, as with a lease.
+// even the first allocation. The box has two GPUs, of which the program sees one, as with a lease.
 func TestCap(t *testing.T) {
 	for _, site := range releases(t, "torch") {
 		for _, backend := range []string{"native", "cudaMallocAsync"} {
@@ -31,7 +31,7 @@ func TestCap(t *testing.T) {
 					t.Error(a.Error)
 				}
 				a := p.attempt(4 << 20)
-				// The last alternative is all that 2.4 says with cudaMallocAsync.
+				// The last alternative is the whole text of PyTorch 2.4 with cudaMallocAsync.
 				if allowed := regexp.MustCompile(`20\.00 GiB (allowed|is allocated)|: 20\.00 GiB|^Allocation on device $`); !allowed.MatchString(a.Error) {
 					t.Errorf("the error is %q", a.Error)
 				}

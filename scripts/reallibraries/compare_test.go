@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// figures are a library's own, and the driver's, of a device: bytes and counts by
-// the names that they have in a probe's report.
+// figures are a library's own figures and the driver's for a device: bytes and counts,
+// by the names that they have in a probe's report.
 type figures struct {
 	Free   int64 // by the driver
-	Beside int64 // what the program has from the driver itself
+	Beside int64 // what the program has allocated by the driver, without the library
 	Errors int64 // out-of-memory errors that the program has seen
-	// Child processes that use GPU 0: pid, what they have allocated and reserved.
+	// Child processes that use GPU 0: pid, allocated and reserved bytes.
 	Workers [][3]int64
 	Stats   map[string]int64 // the allocator's
 	Blocks  map[string]int64 // sums over its blocks
 }
 
-// row is what vramscope once has of a process on a GPU.
+// row is a process on a GPU in the output of vramscope once.
 type row struct {
 	PID        int
 	Used       *int64 `json:"used_bytes"`
@@ -39,14 +39,14 @@ type row struct {
 
 // The identities: what must be equal.
 const (
-	isDriver   = "driver"   // used is the driver's; what no allocator has is the context
+	isDriver   = "driver"   // used is the driver's figure; the part that no allocator has is the context
 	isStats    = "stats"    // the report is the allocator's statistics
 	isBlocks   = "blocks"   // the report is the sums over the allocator's blocks
 	isWorkers  = "workers"  // the reports of child processes are their allocators' statistics
 	isErrors   = "errors"   // each out-of-memory error is counted once
-	isSnapshot = "snapshot" // the snapshot is the allocator's, and its visualiser shows it
-	isMap      = "map"      // the map equals the allocator's blocks, and its cached memory is returnable, with the pending memory
-	isFlush    = "flush "   // at a level: predicted, freed, by the allocator and by the driver
+	isSnapshot = "snapshot" // the snapshot is the allocator's own, and PyTorch's visualiser shows it
+	isMap      = "map"      // the map equals the allocator's blocks, and returnable is its cached memory, with the pending memory
+	isFlush    = "flush "   // at a level: what was predicted is freed, by the allocator's figures and by the driver's
 )
 
 func (p *program) figures(device int) (own figures) {
@@ -55,7 +55,7 @@ func (p *program) figures(device int) (own figures) {
 	return own
 }
 
-// rows returns the program's rows of vramscope once.
+// rows returns all rows of vramscope once.
 func (p *program) rows() []row {
 	p.t.Helper()
 	var document struct {
@@ -83,8 +83,8 @@ func (p *program) ask(into any, arguments ...string) {
 	}
 }
 
-// row returns the program's own row on a device, once it has a report: on a busy machine a probe
-// may answer too late.
+// row returns the program's own row on a device. It waits for a report, because on a busy machine a
+// probe may answer too late.
 func (p *program) row(device int) (shown row) {
 	p.t.Helper()
 	eventually(func() bool {
@@ -105,7 +105,8 @@ func of(rows []row, pid, device int) row {
 }
 
 // settle waits until a device's row agrees with the program's figures in these identities, or in
-// all: a report may be a second old, and figures from a snapshot of a busy program half a minute.
+// all if none is given. A report may be a second old, and the figures from a busy program's snapshot
+// half a minute.
 func (p *program) settle(into *cell, device int, identities ...string) {
 	p.t.Helper()
 	var own figures
@@ -127,7 +128,7 @@ func (p *program) settle(into *cell, device int, identities ...string) {
 	}
 }
 
-// compare returns the differences by identity, of those identities that can be checked here.
+// compare returns the differences by identity. It has only the identities that can be checked here.
 func (p *program) compare(device int, own figures, rows []row) map[string][]string {
 	shown := of(rows, p.pid, device)
 	found := map[string][]string{isDriver: p.compareDriver(device, own, shown, rows)}
@@ -140,7 +141,7 @@ func (p *program) compare(device int, own figures, rows []row) map[string][]stri
 	for identity, wanted := range map[string]map[string]int64{isStats: own.Stats, isBlocks: own.Blocks} {
 		if wanted != nil {
 			found[identity] = compareReport(shown.allocator("pytorch", "cuda_pool"), wanted)
-			if strings.HasPrefix(shown.Runtime, "CUDA") { // until Python's probe has taken over
+			if strings.HasPrefix(shown.Runtime, "CUDA") { // Python's probe has not taken over yet
 				found[identity] = append(found[identity], "the native library answers")
 			}
 		}
@@ -148,8 +149,8 @@ func (p *program) compare(device int, own figures, rows []row) map[string][]stri
 	return found
 }
 
-// compareDriver compares used with the driver's figure. What no allocator has is the context and,
-// without the native probe, what the program allocates outside its allocators.
+// compareDriver compares used with the driver's figure. The part that no allocator has must be the
+// context and, without the native probe, what the program allocates outside its allocators.
 func (p *program) compareDriver(device int, own figures, shown row, rows []row) []string {
 	var used int64
 	for _, r := range rows {
@@ -184,7 +185,7 @@ func compareWorkers(workers [][3]int64, rows []row) (wrong []string) {
 	return wrong
 }
 
-// compareReport compares an allocator's report, by its names.
+// compareReport compares the wanted figures with those of the same names in an allocator's report.
 func compareReport(reported map[string]any, wanted map[string]int64) (wrong []string) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		wrong = differ(wrong, name, number(reported, name), wanted[name])

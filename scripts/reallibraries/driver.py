@@ -1,4 +1,4 @@
-"""What the driver reports of a GPU's memory, asked without a library."""
+"""Asks the driver itself, without a library, about a GPU's memory."""
 
 import contextlib
 import ctypes
@@ -7,7 +7,7 @@ RESERVED, USED = 5, 7  # CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, …_USED_MEM_CURR
 
 
 def free_memory(device):
-    """In bytes, of a device that the program uses."""
+    """The free bytes of a device that the program uses."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     with context(device) as driver:
         check(driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
@@ -15,8 +15,8 @@ def free_memory(device):
 
 
 def pool_memory(device):
-    """The bytes that the device's default pool has reserved, the used part of them, and the peaks
-    of both."""
+    """The bytes that the device's default pool has reserved, those of them that are used, and the
+    peaks of both."""
     pool, value = ctypes.c_void_p(), ctypes.c_uint64()
     found = []
     with context(device) as driver:
@@ -29,7 +29,8 @@ def pool_memory(device):
 
 @contextlib.contextmanager
 def context(device):
-    """The driver, in the context of the library, which keeps it. What was freed on a stream is free."""
+    """The driver, in the device's primary context, which the library keeps. Waits, so that what was freed
+    on a stream is free."""
     driver, current = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
     check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(current), device))
     check(driver.cuCtxPushCurrent_v2(current))

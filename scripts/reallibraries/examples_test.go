@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = os.RemoveAll(own) }) // it is in the temporary directory
+				t.Cleanup(func() { _ = os.RemoveAll(own) }) // an error leaves files in the temporary directory only
 				environ := append(append(os.Environ(), onFakeDriver(t, site)...), "PYTHONPATH="+site, "XDG_RUNTIME_DIR="+own, "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own)
 				program := exec.CommandContext(t.Context(), vramscope, "run", "--", "python3", filepath.Join("..", "..", "contrib", "examples", name))
 				program.Env, program.Stderr = environ, os.Stderr

@@ -10,8 +10,8 @@ import (
 
 var levels = []string{"gradual", "selective", "urgent"}
 
-// flush flushes at each level, with something to free each time: by the reported and predicted
-// amount, the program then holds less and the driver has more free.
+// flush flushes at each level, with something to free each time. Afterwards the program must hold as
+// much less, and the driver have as much more free, as was predicted and reported.
 func (p *program) flush(into *cell, devices []int) {
 	p.t.Helper()
 	for i, level := range levels {
@@ -30,7 +30,7 @@ func (p *program) flush(into *cell, devices []int) {
 }
 
 // seen waits until a report has what a snapshot of the blocks shows as cached. The
-// other figures of a snapshot may be older: a flush needs them not.
+// snapshot's other figures may be older; a flush does not need them.
 func (p *program) seen(device int) {
 	p.t.Helper()
 	eventually(func() bool {
@@ -96,7 +96,7 @@ func (p *program) snapshot(into *cell, devices []int, history bool) {
 	}
 	into.note(p.t, isSnapshot, messages(err)...)
 	if history {
-		return // a map of it is refused
+		return // a map is refused while history is recorded
 	}
 	into.note(p.t, isMap, messages(p.checkMap(drawn, devices))...)
 }
@@ -111,7 +111,7 @@ func (p *program) checkMap(path string, devices []int) error {
 	}
 	for _, device := range devices {
 		shown := p.row(device)
-		pending := number(shown.allocator("pytorch"), "pending_bytes") // a part of it is freed with its segment
+		pending := number(shown.allocator("pytorch"), "pending_bytes") // a flush may free a part of it with its segment
 		if shown.Returnable == nil || pending == nil || *shown.Returnable < cached[device] || *shown.Returnable > cached[device]+*pending {
 			return fmt.Errorf("the map has %d cached: %s", cached[device], shown)
 		}

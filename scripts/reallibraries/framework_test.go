@@ -19,8 +19,8 @@ import (
 
 // framework is a library whose memory no flush frees.
 type framework struct {
-	name    string // of its releases, its job, and its allocators' kind
-	refusal string // of a flush
+	name    string // in the names of its releases and its job; its allocators' kind
+	refusal string // in the message when a flush is refused
 	setups  []setup
 }
 
@@ -29,7 +29,7 @@ type setup struct {
 	name, way string
 	settings  []string
 	child     bool // the program is a child of the one that was started
-	shim      bool // only with the native probe, because the other ways show nothing more
+	shim      bool // run only with the native probe; the other ways show nothing more
 	devices   []int
 	known     string // the identity in which a known fault shows
 }
@@ -56,8 +56,8 @@ var frameworks = []framework{
 		{name: "arrays", way: "plain", shim: true},
 		{name: "two GPUs", way: "two_gpus", shim: true, devices: []int{0, 1}},
 		{name: "host and managed memory", way: "host", shim: true},
-		// Numba frees pending memory and tries again: each error is two failed calls, and only
-		// calls are seen.
+		// Numba frees pending memory and tries again. So each error is two failed calls, and the
+		// probe sees only calls.
 		{name: "out of memory", way: "exhausted", shim: true, known: isErrors},
 		{name: "child process", way: "plain", shim: true, child: true},
 	}},
@@ -85,8 +85,9 @@ func TestFrameworks(t *testing.T) {
 	}
 }
 
-// withDevices starts the tests again where there is /dev/nvidiactl, which JAX looks
-// for: with the programs and vramscope in one mount namespace, as on any machine.
+// withDevices starts the tests again in a mount namespace with /dev/nvidiactl, which
+// JAX looks for. The programs and vramscope are then in one mount namespace, as on any
+// machine.
 func withDevices() {
 	const done = "VRAMSCOPE_REAL_DEVICES"
 	if os.Getenv("VRAMSCOPE_REAL_LIBRARIES") == "" || os.Getenv(done) != "" {
@@ -94,7 +95,7 @@ func withDevices() {
 	}
 	program, err := fakedriver.CompileDevices()
 	if errors.Is(err, fakedriver.ErrNoCompiler) {
-		return // which the tests say
+		return // the tests report it
 	}
 	if err == nil {
 		err = syscall.Exec(program, append([]string{program, os.Args[0]}, os.Args...), append(os.Environ(), done+"=1"))
@@ -102,7 +103,7 @@ func withDevices() {
 	panic(err)
 }
 
-// asChild starts what follows and waits for it.
+// asChild is a Python program that starts its arguments as a child and waits for it.
 const asChild = "import subprocess, sys; sys.exit(subprocess.call([sys.executable] + sys.argv[1:]))"
 
 func (f framework) compare(t *testing.T, s setup, j job) {
@@ -128,8 +129,8 @@ func (f framework) compare(t *testing.T, s setup, j job) {
 	into.cost(p)
 }
 
-// agree waits until a device's row agrees with the program's figures: a report may be
-// a second old.
+// agree waits until a device's row agrees with the program's figures, because a report
+// may be a second old.
 func (p *program) agree(into *cell, f framework, device int) {
 	p.t.Helper()
 	var own figures
@@ -163,7 +164,7 @@ func (p *program) differences(f framework, device int, own figures, shown row) m
 			wrong = append(wrong, fmt.Sprintf("other: %d, want unknown", *shown.Other))
 		}
 	} else {
-		if own.Stats != nil && !known { // the native probe sees it
+		if own.Stats != nil && !known { // the native probe sees what is reserved
 			reserved := held - contextBytes
 			own.Stats["reserved_bytes"], own.Stats["cached_bytes"] = reserved, reserved-own.Stats["allocated_bytes"]
 		}
@@ -177,7 +178,7 @@ func (p *program) differences(f framework, device int, own figures, shown row) m
 	if raw != nil || own.Beside > 0 {
 		found[isDriver] = differ(found[isDriver], "raw", raw, own.Beside)
 	}
-	if counted := errorsOf(shown); counted != nil || f.name == "numba" { // JAX and TensorFlow count none
+	if counted := errorsOf(shown); counted != nil || f.name == "numba" { // JAX and TensorFlow do not count errors
 		found[isErrors] = differ(nil, "out of memory", counted, own.Errors)
 	}
 	return found
@@ -196,7 +197,7 @@ func errorsOf(shown row) (sum *int64) {
 	return sum
 }
 
-// refuses returns what is wrong with how a flush is refused.
+// refuses asks for flushes, which must be refused, and returns what is wrong with the refusals.
 func (p *program) refuses(f framework, s setup, devices []int) (wrong []string) {
 	p.t.Helper()
 	free := map[int]int64{}

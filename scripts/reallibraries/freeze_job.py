@@ -1,7 +1,7 @@
-"""A real PyTorch, of which one thread is inside a slow call of the driver while the main thread computes.
+"""A real PyTorch with one thread inside a slow call of the driver while the main thread computes.
 
-Started by freeze_test.go. The step during takes "cudaMalloc" or "cudaFree", which the
-fake driver makes slow, and returns for how many milliseconds the main thread stood still meanwhile.
+Started by freeze_test.go. The step "during" takes "cudaMalloc" or "cudaFree", which the fake driver
+makes slow, and returns for how many milliseconds the main thread stood still during the call.
 """
 
 import os
@@ -25,7 +25,7 @@ def meet():
     scheduled = open("/proc/thread-self/schedstat", "rb", buffering=0)
 
     def awake():
-        """Seconds for which this thread ran or waited for a processor. Otherwise it waits for the GIL."""
+        """Seconds for which this thread ran or waited for a processor. The rest of the time it waits for the GIL."""
         return time.thread_time() + int(os.pread(scheduled.fileno(), 99, 0).split()[1]) / 1e9
 
     def during(call):
@@ -40,7 +40,7 @@ def meet():
         return {"took": took * 1000, "lost": (took - own) * 1000}
 
     def prepare():
-        """What cudaFree will free: one segment."""
+        """Caches one segment, which cudaFree will free."""
         tensor(64)
 
     return torch.__version__, {"during": during, "prepare": prepare}

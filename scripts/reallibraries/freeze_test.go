@@ -19,15 +19,16 @@ import (
 
 const (
 	slowCall = 2 * time.Second
-	// mostLost is the longest time for which the other threads may stand still: some milliseconds,
-	// and more on a loaded machine, where the thread that holds the GIL may have no processor. When
-	// the question waited for the allocator's lock they lost the rest of the call, 0.8 s to 1 s.
+	// mostLost is the longest time for which the other threads may stand still. They do for some
+	// milliseconds, and for longer on a loaded machine, where the thread that holds the GIL may have
+	// no processor. When the question waited for the allocator's lock, they stood still for the rest
+	// of the call, 0.8 s to 1 s.
 	mostLost = 500 * time.Millisecond
 )
 
 // TestQuestionsDoNotFreeze asks a program for its stats while one of its threads is
-// inside a slow cudaMalloc or cudaFree. Its other threads run on, and the probe answers in
-// time with the last figures.
+// inside a slow cudaMalloc or cudaFree. The program's other threads must run on, and the
+// probe must answer in time with the last figures.
 func TestQuestionsDoNotFreeze(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -65,8 +66,8 @@ func startFreezing(t *testing.T, vramscope, site string) *freezing {
 	return p
 }
 
-// check compares what a slow call costs the other threads while a monitor asks, and while none
-// asks.
+// check measures what a slow call costs the other threads while a monitor asks every interval, or
+// while none asks (0).
 func (p *freezing) check(t *testing.T, call string, interval time.Duration) {
 	p.must("prepare", nil, new(any))
 	p.box.Hang(map[string]string{"cudaMalloc": "cuMemAlloc_v2", "cudaFree": "cuMemFree_v2"}[call], slowCall)
@@ -75,7 +76,7 @@ func (p *freezing) check(t *testing.T, call string, interval time.Duration) {
 		p.box.Heal()
 		p.box.MustWrite(t, p.state)
 	}()
-	time.Sleep(50 * time.Millisecond) // hot calls see it after a tick of the kernel's clock
+	time.Sleep(50 * time.Millisecond) // frequent calls notice the new state after a tick of the kernel's clock
 	stop, asked := make(chan struct{}), make(chan []time.Duration, 1)
 	go func() { asked <- p.stats(t, interval, stop) }()
 	var result struct{ Took, Lost float64 }

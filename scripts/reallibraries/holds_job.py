@@ -1,8 +1,8 @@
-"""Programs that train, each in one of several ways, and what vramscope says holds their memory.
+"""Programs that train in different ways, and what vramscope says holds their memory.
 
-Started by holds_test.go under vramscope run, with the command to ask. A program stops in the middle
-of a step, is asked what it holds, to the byte, and continues. Every answer is compared with
-torch.cuda.memory_allocated() and with the blocks of what the program knows that it has.
+Started by holds_test.go under vramscope run, with the command that asks. A program stops in the
+middle of a step, is asked what holds its memory, and continues. Every answer must agree to the byte
+with torch.cuda.memory_allocated() and with the blocks of the tensors that the program knows.
 """
 
 import gc
@@ -25,11 +25,11 @@ NAMED = ("parameters", "gradients", "optimizer_state", "buffers")
 
 
 class Skip(Exception):
-    """This release cannot do that here."""
+    """Raised if this release of PyTorch cannot run the program here."""
 
 
 class Stopped:
-    """What the program holds at the point where it has stopped, by its own account."""
+    """What the program holds at the point where it has stopped, as the program itself knows it."""
 
     def __init__(self, **held):
         blocks = {}
@@ -41,7 +41,7 @@ class Stopped:
         assert sum(blocks.values()) == self.allocated
         self.sums, self.counts, taken = {}, {}, set()
         for name, tensors in held.items():
-            tensors = [getattr(t, "_local_tensor", t) for t in tensors]  # the part that this rank has
+            tensors = [getattr(t, "_local_tensor", t) for t in tensors]  # of a distributed tensor the part that this rank has
             own = {t.untyped_storage().data_ptr() for t in tensors if t is not None and t.is_cuda} - taken
             taken |= own
             self.sums[name] = sum(blocks[address] for address in own)
@@ -60,7 +60,7 @@ def state_of(*optimizers):
 
 
 class Training(threading.Thread):
-    """Makes steps. In the middle of each it stands still until a question has looked at it."""
+    """Makes steps. In the middle of each step the thread stands still until a question has looked at it."""
 
     def __init__(self, case):
         super().__init__(daemon=True)
@@ -68,8 +68,8 @@ class Training(threading.Thread):
         self.parked = threading.Event()
 
     def stop(self, **held):
-        """The middle of a step."""
-        gc.collect()  # or the probe's allocations have it collect meanwhile
+        """Stands still in the middle of a step, with these tensors."""
+        gc.collect()  # otherwise the probe's allocations may start a collection during the question
         before, self.at = None, Stopped(**held)
         while before is None or before.blocks != self.at.blocks:  # a thread of gloo may still have a tensor
             time.sleep(0.05)
@@ -119,7 +119,7 @@ def plain(t, model=None, make=lambda model: torch.optim.AdamW(model.parameters()
 
 
 def accumulating(t):
-    """Its gradients are there in the middle of a step."""
+    """Accumulates gradients: they exist in the middle of a step."""
     plain(t)
 
 
@@ -156,7 +156,7 @@ def view(t):
 
 
 def averaged(t):
-    """A copy of the weights, made by deepcopy, which no hook sees; AveragedModel registers it."""
+    """A copy of the weights, made by deepcopy, which no hook sees. AveragedModel registers the copy."""
     plain(t, also=lambda model: {"models": [torch.optim.swa_utils.AveragedModel(model)]})
 
 
@@ -180,7 +180,7 @@ def two_optimizers(t):
 
 
 def adapter(t):
-    """LoRA: the weights are frozen, two small matrices beside them learn."""
+    """LoRA: the weights are frozen, and two small matrices beside them learn."""
 
     class Adapted(nn.Module):
         def __init__(self):
@@ -200,7 +200,7 @@ def foreach(t):
 
 
 def attributes(t):
-    """An optimizer that keeps its state in attributes, and in no state, as those with master weights do."""
+    """An optimizer that keeps its state in attributes instead of state, as optimizers with master weights do."""
 
     class Own(torch.optim.Optimizer):
         def __init__(self, parameters):
@@ -219,7 +219,7 @@ def attributes(t):
 
 
 def distributed(t):
-    """DDP of one process, over gloo: gradients are views of its buckets, which stay."""
+    """DDP with one process, over gloo: gradients are views of DDP's buckets, which stay allocated."""
     import inspect
 
     import torch.distributed as dist
@@ -234,7 +234,7 @@ def distributed(t):
 
 
 def compiled(t):
-    plain(t, torch.compile(mlp(), backend="aot_eager"))  # inductor makes kernels for a GPU that there is
+    plain(t, torch.compile(mlp(), backend="aot_eager"))  # inductor would compile kernels for a real GPU
 
 
 def sharded(t):
@@ -282,7 +282,7 @@ def eight_bit(t):
 
 
 def many(t):
-    """More blocks than a snapshot may take the time for."""
+    """A snapshot of this program's blocks would take longer than the limit, which is 0 here."""
     probe._HOLD_MOST = 0
     try:
         plain(t)
@@ -354,7 +354,7 @@ def check(case):
 
 
 def beside(seconds=20):
-    """Looks at a program that never stands still: another thread that reads .grad would end it."""
+    """Looks at a program that never stands still. Reading .grad in another thread would end such a program."""
     model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(100)]).to(GPU)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     over, steps, looks = [], 0, 0
@@ -383,7 +383,7 @@ def beside(seconds=20):
 
 
 def stalls(count):
-    """What an answer about this many tensors costs a thread that never waits: its longest gap."""
+    """What an answer about this many tensors costs a thread that never waits: the thread's longest gap."""
     half = nn.ParameterList(torch.empty(16, device=GPU) for _ in range(count // 4))
     optimizer = torch.optim.SGD(half.parameters(), lr=0)
     for parameter in half:
@@ -399,7 +399,7 @@ def stalls(count):
             worst, last = max(worst, now - last), now
         gaps.append(worst)
 
-    # What the probe's thread has the processor for between two of its pauses.
+    # For how long the probe's thread has the processor between two of its pauses.
     holds, clock = [0], {}
     sleep = probe._sleep
 
@@ -440,7 +440,7 @@ def stalls(count):
 
 
 def registration(count=20000):
-    """What the hooks cost a module's construction."""
+    """What the probe's hooks cost when a module is constructed."""
     module = sys.modules["torch.nn.modules.module"]
     hooks = [getattr(module, "_global_%s_registration_hooks" % what) for what in ("parameter", "buffer", "module")]
     took = {}

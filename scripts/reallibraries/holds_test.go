@@ -12,7 +12,7 @@ import (
 )
 
 // TestHolds runs holds_job.py for each release: programs that train in several ways compare, to the
-// byte, what they know they hold with what vramscope says.
+// byte, what they know that they hold with what vramscope says.
 func TestHolds(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)

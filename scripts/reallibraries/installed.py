@@ -1,4 +1,4 @@
-"""Prints what is wrong with a folder into which pip has installed packages, or nothing.
+"""Prints what is wrong with a folder into which pip has installed packages, and nothing if it is whole.
 
     installed.py FOLDER NAME…
 """

@@ -27,7 +27,7 @@ def arrays(jax, sizes, device=0):
 
 
 def fill(jax, device=0):
-    """Live blocks, free ones between them, and larger ones that are free."""
+    """Live blocks, free blocks between them, and larger free blocks."""
     held.append(arrays(jax, [64 * MIB] * 3 + [586 * 512] * 40, device))
     between = arrays(jax, [3 * MIB] * 24, device)
     held.append(between[::2])
@@ -86,7 +86,7 @@ def meet():
             own["reserved_bytes"], own["peak_reserved_bytes"] = stats["pool_bytes"], stats["peak_pool_bytes"]
             own["peak_allocated_bytes"] = stats["peak_bytes_in_use"]
         else:  # cuda_async
-            # Its preallocation was one block: the pool's peaks, not JAX's.
+            # The peaks are the pool's: JAX's would count the preallocation, which was one block.
             own["reserved_bytes"], _, own["peak_reserved_bytes"], own["peak_allocated_bytes"] = pool_memory(device)
         own["cached_bytes"] = own["reserved_bytes"] - own["allocated_bytes"]
         return {"stats": own, "free": free, "errors": errors}

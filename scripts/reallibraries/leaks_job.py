@@ -1,4 +1,4 @@
-"""A training loop with ten leaks, each on a line of its own, beside what a loop allocates that does not leak.
+"""A training loop with ten leaks, each on a line of its own, and with allocations that do not leak.
 
 Started by leaks_test.go under vramscope run. It writes the leaks' lines, and makes a step for each line
 that it reads. With a directory as its argument it writes the files of memoryviz/testdata.

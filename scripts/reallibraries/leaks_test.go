@@ -17,8 +17,8 @@ import (
 	"vramscope/memoryviz"
 )
 
-// TestLeaks runs leaks_job.py: two recordings of a real training loop with ten leaks show all ten
-// lines, and no other.
+// TestLeaks runs leaks_job.py: two recordings of a real training loop with ten leaks show the lines
+// of all ten, and no other line.
 func TestLeaks(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)
@@ -41,7 +41,7 @@ func TestLeaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() {
-				_ = in.Close() // its end
+				_ = in.Close() // the program ends
 				if err := cmd.Wait(); err != nil {
 					t.Error(err)
 				}
@@ -59,7 +59,7 @@ func TestLeaks(t *testing.T) {
 				}
 				return answer
 			}
-			// It trains for as long as it is recorded.
+			// The program trains as long as it is recorded.
 			record := func(name string) string {
 				file, over, trained := filepath.Join(directory, name), make(chan bool), make(chan bool)
 				go func() {
@@ -69,7 +69,7 @@ func TestLeaks(t *testing.T) {
 						case <-over:
 							return
 						default:
-							_, _ = in.Write([]byte("\n")) // its end shows in the next answer
+							_, _ = in.Write([]byte("\n")) // an ended program shows in the next answer
 							said.Scan()
 						}
 					}

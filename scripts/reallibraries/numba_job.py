@@ -1,7 +1,7 @@
-"""A real Numba that allocates in one of several ways, and prints its own figures.
+"""A real Numba that allocates in one of several ways, and reports its own figures.
 
 Started by framework_test.go, and answers steps as torch_job.py does. Numba has no
-allocator: each array is an allocation of the driver's. What it frees late it has still.
+allocator: each array is an allocation of the driver's. Arrays that Numba frees later count as held.
 """
 
 import os
@@ -26,7 +26,7 @@ def arrays(cuda, sizes, device=0):
 
 
 def fill(cuda, device=0):
-    """Live arrays, and some that are freed, or will be. They fill whole pages of 2 MiB."""
+    """Live arrays, and arrays that Numba frees now or later. They fill whole pages of 2 MiB."""
     held[device] += arrays(cuda, [64 * MIB] * 3 + [MIB // 4] * 40, device)
     arrays(cuda, [4 * MIB] * 24, device)
 

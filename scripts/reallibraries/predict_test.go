@@ -12,9 +12,9 @@ import (
 	"vramscope/internal/needs"
 )
 
-// Programs, in Python. What is in held stays allocated.
+// The programs, in Python. What is in held stays allocated.
 const (
-	// Pending blocks by themselves in their segment, beside free memory, and beside live blocks.
+	// Pending blocks: alone in their segment, beside free memory, and beside live blocks.
 	pending = `
 fill(torch)
 side = torch.cuda.Stream()
@@ -59,13 +59,13 @@ fill(torch)
 `
 )
 
-// predictions are programs, and how exact the prediction of a flush is.
+// predictions are programs, and how exactly a flush of each is predicted.
 var predictions = []struct {
 	name, code, settings string
-	newest               bool // what only PyTorch 2.15 can do
-	levels               bool // all, not only gradual
+	newest               bool // only PyTorch 2.15 can do this
+	levels               bool // flush at all levels, not only gradual
 	bound                string
-	more                 int64 // how much more is freed
+	more                 int64 // bytes that are freed beyond the prediction
 }{
 	{name: "pending", code: pending, levels: true},
 	{name: "pending in expandable segments", code: pending, settings: "expandable_segments:True", levels: true},
@@ -79,7 +79,7 @@ var predictions = []struct {
 	{name: "settings changed later", code: setLater, bound: "about"},
 }
 
-// flushResult is what vramscope flush answers.
+// flushResult is the answer of vramscope flush.
 type flushResult struct {
 	Outcome string
 	Reason  string
@@ -114,8 +114,8 @@ func (p *program) awaitProbe() {
 	eventually(func() bool { return p.row(0).Allocated != nil })
 }
 
-// shown waits until vramscope once predicts what a dry run does, and returns the
-// prediction's bound.
+// shown waits until vramscope once predicts what a dry run of a flush predicted, and
+// returns the prediction's bound.
 func (p *program) shown(predicted int64) string {
 	p.t.Helper()
 	var shown row
@@ -131,8 +131,8 @@ func (p *program) shown(predicted int64) string {
 	return shown.Bound
 }
 
-// TestRealPrediction compares the prediction for a flush of each level with what it frees, by the
-// flush's own report, by PyTorch's and by the driver's.
+// TestRealPrediction compares the prediction for a flush of each level with what the flush frees, by
+// its own report, by PyTorch's figures and by the driver's.
 func TestRealPrediction(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -185,8 +185,9 @@ func (p *program) checkFlush(level, bound string, more int64) {
 	}
 }
 
-// TestRealFlushDuringCapture: then 2.8 frees nothing on that GPU, and does not say so; 2.15 frees
-// as usual for a thread that does not capture. The capture continues.
+// TestRealFlushDuringCapture: while a graph is captured, PyTorch 2.8 frees nothing on that GPU, and
+// does not say so. PyTorch 2.15 frees as usual in a thread that does not capture. The capture
+// continues.
 func TestRealFlushDuringCapture(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -250,8 +251,8 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 }
 
 // TestRealFlushOfCUDAMallocAsync: the driver's pool counts as used what its streams have not yet
-// freed, so the prediction is an estimate. But the flush frees all that can be freed, in steps or
-// at once, and none of it is promised again.
+// freed, so the prediction is an estimate. The flush still frees all that can be freed, in steps or
+// at once, and no later prediction promises that memory again.
 func TestRealFlushOfCUDAMallocAsync(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

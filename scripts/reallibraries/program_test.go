@@ -31,7 +31,7 @@ const gpus = 2
 // job is how a program with a real library is started.
 type job struct {
 	vramscope, site string
-	how             string   // of probes
+	how             string   // the way in which a probe gets into the program
 	command         []string // default: the library's job
 	settings        []string
 }
@@ -56,7 +56,7 @@ type program struct {
 	pid         int
 	input       io.WriteCloser
 	answers     *bufio.Scanner
-	questions   *int // that vramscope was asked about the job
+	questions   *int // how often vramscope was asked about the job
 }
 
 // releases returns the folders of a library's releases that scripts/real-libraries has
@@ -78,7 +78,7 @@ func releases(t *testing.T, library string) []string {
 	return found
 }
 
-// beyondCore skips a test that is not of the core.
+// beyondCore skips a test that is not part of the core.
 func beyondCore(t *testing.T) {
 	t.Helper()
 	if os.Getenv("VRAMSCOPE_REAL_CORE") != "" {
@@ -86,8 +86,8 @@ func beyondCore(t *testing.T) {
 	}
 }
 
-// start starts a job on a box of its own, and waits until it has imported the
-// library. It ends with the test.
+// start starts a job on a box of its own, and waits until the job has imported the
+// library. The job ends with the test.
 func start(t *testing.T, j job) *program {
 	t.Helper()
 	p := box(t, j)
@@ -95,7 +95,7 @@ func start(t *testing.T, j job) *program {
 	return p
 }
 
-// box makes a box for a job, and for others beside it that use these libraries.
+// box makes a box for a job. more has the folders of further libraries, for other jobs on the box.
 func box(t *testing.T, j job, more ...string) *program {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
@@ -119,7 +119,7 @@ func box(t *testing.T, j job, more ...string) *program {
 	if p.own, err = os.MkdirTemp("", "real-"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(p.own) }) // it is in the temporary directory
+	t.Cleanup(func() { _ = os.RemoveAll(p.own) }) // an error leaves files in the temporary directory only
 	p.environment = append(os.Environ(), fakedriver.Environment(library, state, runtime, standIns)...)
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
 		p.environment = append(p.environment, name+"="+p.own)
@@ -176,7 +176,7 @@ func (p *program) run(cmd *exec.Cmd) {
 	}
 	p.answers = bufio.NewScanner(output)
 	p.t.Cleanup(func() {
-		_ = p.input.Close() // it may have ended before
+		_ = p.input.Close() // fails if the program has ended already
 		err := cmd.Wait()
 		if said, _ := os.ReadFile(errors); err != nil || p.t.Failed() { // only to explain
 			p.t.Logf("the program: %v\n%s", err, said)
@@ -202,8 +202,9 @@ func (p *program) read(into any) {
 	}
 }
 
-// begin makes the program allocate in one of its ways: itself, or in a forked child
-// with these settings, which ends with the test. Then it has a probe.
+// begin makes the program allocate in one of its ways: in its own process, or in a
+// forked child with these settings, which ends with the test. Then begin waits for the
+// probe.
 func (p *program) begin(t *testing.T, way string, fork bool, settings map[string]string) *program {
 	t.Helper()
 	begun := *p
@@ -246,8 +247,8 @@ func (p *program) must(name string, arguments map[string]any, into any) {
 	}
 }
 
-// vramscope runs a command of vramscope on the program's box, and is its output. On
-// a busy machine a probe may answer too late: then it is asked again.
+// vramscope runs a command of vramscope on the program's box, and returns the output.
+// On a busy machine a probe may answer too late: then the command runs again.
 func (p *program) vramscope(arguments ...string) (out []byte, err error) {
 	eventually(func() bool {
 		cmd := exec.Command(p.job.vramscope, arguments...)

@@ -2,10 +2,10 @@
 
     programs_job.py PROGRAM
 
-Started by programs_test.go under vramscope run. The program trains as the library does; in the middle of a step it
-stands still, `vramscope holds` looks at it from outside, and it continues, for the end of a step shows what were activations.
-It prints what torch.cuda.memory_allocated() was then, the answer, and for how long the probe's thread had the processor
-between two of its pauses: no longer can it have held the GIL.
+Started by programs_test.go under vramscope run. The program trains as the library does. In the middle of a step it stands
+still while `vramscope holds` looks at it from outside. Then it continues, because only the end of the step shows which
+blocks were activations. It prints torch.cuda.memory_allocated() at that point, the answer, and the longest time for which
+the probe's thread had the processor between two of its pauses: the thread cannot have held the GIL for longer.
 """
 
 import gc
@@ -30,23 +30,23 @@ GPU = "cuda"
 
 
 class Over(BaseException):
-    """The program has been looked at."""
+    """Ends a program that has been looked at."""
 
 
 class Looking(threading.Thread):
-    """Has vramscope look at the program, while that stands still."""
+    """Runs vramscope to look at the program, while the program stands still."""
 
     steps, known, over = 0, False, False
 
     def middle(self, *_):
-        """The middle of a step: what a program calls there."""
+        """A program calls this in the middle of each step."""
         if self.over:
             raise Over
         self.steps += 1
         if self.steps == 2:
             self.start()
         elif self.known:
-            gc.collect()  # or the probe's allocations have it collect meanwhile
+            gc.collect()  # otherwise the probe's allocations may start a collection during the question
             self.allocated = torch.cuda.memory_allocated()
             self.stands.set()
             while not (probe._steps.at_end or self.over):
@@ -100,7 +100,7 @@ middle = looking.middle
 
 
 def looked_at(model):
-    """The model, which stands still as it has computed its output."""
+    """The model, with a hook that stands still when the model has computed its output."""
     model.register_forward_hook(middle)
     return model
 
@@ -206,7 +206,7 @@ def rank(number, path, shard):
 
 
 def ranks(shard):
-    """Two ranks; the other one, which is not looked at, is a process of its own."""
+    """Two ranks. The other rank is a process of its own, and is not looked at."""
     path = os.path.join(tempfile.mkdtemp(), "store")
     other = subprocess.Popen([sys.executable, __file__, "rank", path, shard.__name__])
     try:
@@ -253,15 +253,15 @@ def compiled():
 
 
 def inductor():
-    """Its kernels are made by Triton, and do nothing."""
+    """A compiled model. Triton makes its kernels, which do nothing."""
     import torch._inductor.config
 
-    torch._inductor.config.use_static_cuda_launcher = False  # it loads kernels by a call that the fake driver lacks
+    torch._inductor.config.use_static_cuda_launcher = False  # the launcher loads kernels by a call that the fake driver lacks
     train(looked_at(torch.compile(layers())), batch)
 
 
 def notebook():
-    """Cells of IPython, one of which has failed: its traceback is kept."""
+    """Cells of IPython. One of them fails, and IPython keeps its traceback."""
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell.instance(user_module=sys.modules["__main__"])
@@ -310,4 +310,4 @@ if __name__ == "__main__":
     except Over:
         pass
     sys.stdout.flush()
-    os._exit(0)  # what the library has started ends with it
+    os._exit(0)  # also ends what the library has started

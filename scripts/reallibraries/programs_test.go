@@ -17,7 +17,7 @@ import (
 	"vramscope/schema"
 )
 
-// programs are the programs of programs_job.py, each with its words in the table.
+// programs are the programs of programs_job.py, each with its description in the table.
 var programs = [][2]string{
 	{"trainer", "Trainer of transformers, AdamW"},
 	{"trainer_adafactor", "the same, Adafactor"},
@@ -36,8 +36,8 @@ var programs = [][2]string{
 	{"averages", "averaged weights (EMA)"},
 }
 
-// TestPrograms runs programs_job.py: for each program every byte is in one class, the classes sum
-// to what PyTorch has allocated, and at least 95 % is named.
+// TestPrograms runs programs_job.py: for each program the classes sum to what PyTorch has allocated,
+// and at least 95 % of the bytes are named.
 func TestPrograms(t *testing.T) {
 	needs.Tool(t, "python3")
 	beyondCore(t)
@@ -71,7 +71,7 @@ func (b *whatIfBox) look(program, words string) string {
 		Hold      float64        `json:"hold_ms"`
 	}{}
 	said := b.answer(b.vramscope, "run", "--", "python3", "programs_job.py", program)
-	_, said, _ = bytes.Cut(append([]byte("\n"), said...), []byte("\n{\"pid\"")) // after what the program prints
+	_, said, _ = bytes.Cut(append([]byte("\n"), said...), []byte("\n{\"pid\"")) // skips what the library prints
 	if err := json.NewDecoder(io.MultiReader(strings.NewReader(`{"pid"`), bytes.NewReader(said))).Decode(&row); err != nil || len(row.Devices) != 1 {
 		b.t.Fatalf("%v in %s", err, said)
 	}

@@ -1,4 +1,4 @@
-"""A rank of two over gloo, under torchrun: the first keeps more with each step, until it runs out of memory."""
+"""One of two ranks over gloo, under torchrun. Rank 0 keeps more with each step, until it runs out of memory."""
 
 import os
 import time

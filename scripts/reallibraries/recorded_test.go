@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// recordings is the directory of what real libraries answer to the probe, for tests without them:
-// probe/agent/testdata/test_recorded.py. VRAMSCOPE_RECORD, set by scripts/real-libraries --record,
-// writes it again.
+// recordings is the directory of what real libraries answer to the probe, for tests without these
+// libraries (probe/agent/testdata/test_recorded.py). If scripts/real-libraries --record sets
+// VRAMSCOPE_RECORD, the test writes the directory again.
 const recordings = "../../probe/agent/testdata/recorded"
 
 // TestRecorded compares what each release answers with the recorded answers.
@@ -49,7 +49,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// recorded runs a program of probe/agent/testdata with a library on the fake driver.
+// recorded runs a program of probe/agent/testdata with a library on the fake driver, and compares its
+// answers with the recorded ones, or records them.
 func recorded(t *testing.T, name, program, site, setting string) {
 	t.Helper()
 	cmd := exec.Command("../fake-gpu", "--gpus", "1", "--processes", "0", "--cudart", "--", "python3", filepath.Join(filepath.Dir(recordings), program))

@@ -21,7 +21,7 @@ const gib = int64(1) << 30
 // that looks after it.
 type shared struct {
 	*testing.T
-	world      *program // its environment
+	world      *program // has the environment of the box
 	vramscope  string
 	site       string
 	script     string // of its programs
@@ -81,7 +81,7 @@ func (s *shared) guard(policy string) {
 }
 
 func (s *shared) log() string {
-	said, _ := os.ReadFile(s.daemonSaid) // there is nothing yet
+	said, _ := os.ReadFile(s.daemonSaid) // at first there is no file
 	return string(said)
 }
 
@@ -161,7 +161,7 @@ func (s *shared) notices(words string) {
 	}
 }
 
-// refused checks that an allocation fails, and how long it stood.
+// refused checks that an allocation fails, and does not take longer than most.
 func (s *shared) refused(what string, a attempt, most time.Duration) {
 	s.Helper()
 	s.Logf("%s: stood for %.0f ms", what, a.MS)
@@ -171,13 +171,13 @@ func (s *shared) refused(what string, a attempt, most time.Duration) {
 }
 
 const (
-	// atOnce is less than a rescue waits, on a busy machine.
+	// atOnce is enough for an allocation on a busy machine, and less than a rescue waits.
 	atOnce = 1500 * time.Millisecond
-	// inTime is how long it waits, and PyTorch's own part on a busy machine.
+	// inTime is how long a rescue waits, plus PyTorch's own part on a busy machine.
 	inTime = 3500 * time.Millisecond
 )
 
-// TestRescue uses real processes on one GPU, some of which are idle with a cache.
+// TestRescue rescues allocations of real processes on one GPU, where others are idle with a cache.
 func TestRescue(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
@@ -194,10 +194,10 @@ func rescues(s *shared) {
 	}
 	plain, batch, train := s.start("plain", byRun), s.start("batch", withRescue), s.start("train", withRescue)
 
-	// Less important than all others, it gets nothing: the text is PyTorch's own, a
-	// thousand times in a row.
+	// The least important program gets nothing: a thousand times in a row the error is
+	// PyTorch's own text.
 	s.refused("without a rescue", plain.attempt(30*gib), atOnce)
-	refused, alone := batch.attempt(30*gib), batch.attempt(30*gib) // the second does not ask
+	refused, alone := batch.attempt(30*gib), batch.attempt(30*gib) // the second attempt does not ask the daemon
 	s.refused("nothing to give", refused, atOnce)
 	if refused.Error != alone.Error {
 		s.Errorf("nothing to give: %s\nPyTorch alone: %s", refused.Error, alone.Error)
@@ -231,11 +231,11 @@ func rescues(s *shared) {
 		s.Errorf("%d of eight threads got 24 GiB; there is room for one", succeeded)
 	}
 
-	// One that does not answer, and a daemon that is killed meanwhile.
+	// A neighbour that does not answer, and a daemon that is killed during the rescue.
 	second, third := s.start("train", withRescue), s.start("train", withRescue)
 	s.stopped(idle[10], func() { s.refused("a neighbour that does not answer", second.attempt(15*gib), inTime) })
 	s.notices("has not freed its memory in time")
-	s.notices(fmt.Sprintf("flushed PID %d ", idle[10].pid)) // it continues
+	s.notices(fmt.Sprintf("flushed PID %d ", idle[10].pid)) // the flush happens once the neighbour continues
 	s.stopped(idle[5], func() {
 		time.AfterFunc(500*time.Millisecond, func() { _ = s.daemon.Process.Kill() })
 		s.refused("a daemon that is killed", third.attempt(18*gib), inTime)
@@ -246,7 +246,7 @@ func rescues(s *shared) {
 	s.refused("dry-run", s.start("train", withRescue).attempt(70*gib), atOnce)
 }
 
-// stopped acts while a program's threads stand still.
+// stopped calls act while a program is stopped.
 func (s *shared) stopped(p *program, act func()) {
 	s.Helper()
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {

@@ -1,4 +1,4 @@
-"""A real library's process that shares a GPU: it takes and caches memory on command.
+"""A process with a real library that shares a GPU: it takes and caches memory on command.
 
     python3 room_job.py [torch | jax | tensorflow]
 
@@ -44,7 +44,7 @@ def of_tensorflow():
 
 
 def attempt(allocate, out_of_memory, size):
-    """Allocates once: the error's text, "" if there is none, and how long it took."""
+    """Allocates once. Returns the error's text, "" for none, and how many milliseconds it took."""
     began, text = time.monotonic(), ""
     try:
         live.append(allocate(size))
@@ -54,7 +54,7 @@ def attempt(allocate, out_of_memory, size):
 
 
 def drop(torch, count=None):
-    """Frees the oldest tensors into PyTorch's cache."""
+    """Frees the oldest tensors into PyTorch's cache. Returns the reserved bytes."""
     del live[: len(live) if count is None else count]
     return torch.cuda.memory_reserved()
 

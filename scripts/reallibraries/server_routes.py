@@ -1,10 +1,11 @@
 """A server with the routes of a vLLM or SGLang wheel, and an engine that has memory and does nothing.
 
-    server_routes.py vllm|sglang SITE PORT [--key KEY]    then in the command line what the real one has
+    server_routes.py vllm|sglang SITE PORT [--key KEY]    followed by the real server's command line
 
 SITE has the unpacked wheel, fastapi, uvicorn, msgspec and prometheus_client. The routes, their
-arguments and who may ask are the wheel's own code; the engine behind them, the metrics of vLLM and
-/server_info of SGLang, which are the engine's, are stand-ins. It allocates 8 GiB by libcuda.so.1.
+arguments and the check of who may ask are the wheel's own code. The engine behind the routes is a
+stand-in, and so are the metrics of vLLM and /server_info of SGLang, which come from the engine. The
+server allocates 8 GiB by libcuda.so.1.
 """
 
 import ast
@@ -45,7 +46,7 @@ class Memory:
 
 
 def package(name):
-    """A package of the wheel without its __init__, which imports all of it."""
+    """A package of the wheel without its __init__, which would import the whole package."""
     module = types.ModuleType(name)
     module.__path__ = [site + "/" + name.replace(".", "/")]
     sys.modules[name] = module
@@ -59,7 +60,7 @@ def stub(name, **attributes):
 
 
 def parts(path, wanted, into):
-    """Runs the definitions with some names out of a file of the wheel that imports too much."""
+    """Runs the definitions of some names from a file of the wheel. The whole file would import too much."""
     tree = ast.parse(open(f"{site}/{path}").read())
     found = [n for n in tree.body if (n.targets[0].id if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) else getattr(n, "name", None)) in wanted]
     assert len(found) == len(wanted), f"{path} has {len(found)} of {wanted}"
@@ -124,7 +125,7 @@ def sglang(memory):
                                                    "QueueMetrics", "LoadSnapshot", "_CORE_KEYS"], snapshot)
 
     class Manager:
-        """What the scheduler does: it ends if it is asked for what it is."""
+        """Stands in for the scheduler, which fails if it is asked for the state that it is already in."""
 
         paused, released = False, set()
 

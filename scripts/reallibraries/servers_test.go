@@ -16,8 +16,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestServersSleep: the routes of vLLM's and SGLang's wheels, with an engine that only holds
-// memory, release their memory and take it again; SGLang, which asks for a key, gets one.
+// TestServersSleep: servers with the routes of vLLM's and SGLang's wheels, and an engine that only
+// holds memory, release their memory and take it again. SGLang asks for a key, and gets it.
 func TestServersSleep(t *testing.T) {
 	needs.Tool(t, "python3")
 	beyondCore(t)
@@ -30,7 +30,7 @@ func TestServersSleep(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, port, _ := net.SplitHostPort(free.Addr().String())
-				_ = free.Close() // it is the server's
+				_ = free.Close() // the server listens on this port
 				p := box(t, job{vramscope: vramscope, site: site})
 				p.questions = new(int)
 				cmd := exec.Command("python3", append([]string{"server_routes.py", kind, site, port}, append(started, "--port", port)...)...)
@@ -68,7 +68,7 @@ func TestServersSleep(t *testing.T) {
 	}
 }
 
-// asks runs a command, and checks its result.
+// asks runs a command of vramscope, and checks its outcome and the bytes that it frees.
 func asks(t *testing.T, p *program, outcome string, freed int64, arguments ...string) {
 	t.Helper()
 	out, err := p.vramscope(arguments...)

@@ -97,7 +97,7 @@ func onFakeDriver(t *testing.T, site string) []string {
 	return fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state, runtime, standIns)
 }
 
-// contain fails for each word that is in no program file of a release.
+// contain fails the test for each word that no program file of a release contains.
 func contain(t *testing.T, site string, words []string) {
 	t.Helper()
 	missing := slices.Clone(words)

@@ -13,8 +13,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestSleep: memory that is unmapped, with its addresses kept, takes no memory, though PyTorch
-// still counts it; a program that claims such memory without unmapping it is not believed.
+// TestSleep: memory that is unmapped, with its addresses kept, takes nothing of the GPU, though
+// PyTorch still counts it. A program that claims such memory without unmapping it is not believed.
 func TestSleep(t *testing.T) {
 	needs.Tool(t, "python3")
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

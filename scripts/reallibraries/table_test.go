@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// cell is what was compared of one configuration of one release with one way of
-// getting a probe in.
+// cell is what was compared for one release, one configuration and one way of getting a
+// probe in.
 type cell struct {
 	release, configuration, how string
 	known                       string // the identity in which a known fault shows
 
-	equal   []string          // identities
+	equal   []string          // the identities that hold
 	differs map[string]string // identity → its first difference
 	took    time.Duration
 	asked   int           // questions to vramscope
@@ -59,7 +59,7 @@ func newCell(t *testing.T, j job, configuration string) *cell {
 	return c
 }
 
-// note records whether an identity holds. What has differed once differs.
+// note records whether an identity holds. An identity that has differed once stays different.
 func (c *cell) note(t *testing.T, identity string, differences ...string) {
 	t.Helper()
 	for _, what := range differences {
@@ -76,8 +76,8 @@ func (c *cell) note(t *testing.T, identity string, differences ...string) {
 	c.equal = slices.DeleteFunc(c.equal, func(name string) bool { return c.differs[name] != "" })
 }
 
-// cost is what the probe has cost the program: the CPU time of its thread, and for
-// how long gdb has stopped the process.
+// cost records what the probe has cost the program: the CPU time of the probe's thread,
+// and for how long gdb stopped the process.
 func (c *cell) cost(p *program) {
 	p.t.Helper()
 	c.asked = *p.questions
@@ -138,7 +138,7 @@ fake one, so every allocator is real and no kernel runs. Each line is one progra
 
 // writeTable writes what was compared as a page.
 func writeTable(path string, cells []*cell) error {
-	// Tests run side by side.
+	// Tests run in parallel, so the cells come in any order.
 	slices.SortStableFunc(cells, func(a, b *cell) int { return cmp.Or(cmp.Compare(a.release, b.release), cmp.Compare(a.how, b.how)) })
 	python, err := exec.Command("python3", "--version").Output()
 	if err != nil {
@@ -163,8 +163,8 @@ func writeTable(path string, cells []*cell) error {
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 
-// sectionsOf returns the sections of the existing page, by release: a run of some releases keeps
-// the others.
+// sectionsOf returns the sections of the existing page, by release. A run keeps the sections of the
+// releases that it does not test.
 func sectionsOf(path string) map[string]string {
 	sections := map[string]string{}
 	old, _ := os.ReadFile(path) // there may be none

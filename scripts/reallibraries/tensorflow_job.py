@@ -26,7 +26,7 @@ def tensors(tf, sizes, device=0):
 
 
 def fill(tf, device=0):
-    """Live blocks, free ones between them, and larger ones that are free."""
+    """Live blocks, free blocks between them, and larger free blocks."""
     held.append(tensors(tf, [64 * MIB] * 3 + [586 * 512] * 40, device))
     between = tensors(tf, [3 * MIB] * 24, device)
     held.append(between[::2])
@@ -47,7 +47,7 @@ def exhausted(tf):
     global errors
     for _ in range(3):
         try:
-            tensors(tf, [1 << 30] * 100)  # one of 100 GiB would land in host memory
+            tensors(tf, [1 << 30] * 100)  # a single tensor of 100 GiB would land in host memory
         except tf.errors.ResourceExhaustedError:
             errors += 1
             continue
@@ -71,7 +71,7 @@ def meet():
         own = {"allocated_bytes": info["current"], "peak_allocated_bytes": info["peak"], "returnable_bytes": 0}
         if os.environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
             own["reserved_bytes"], used, own["peak_reserved_bytes"], own["peak_allocated_bytes"] = pool_memory(device)
-            # The pool counts in steps of 512 bytes, TensorFlow what it has asked for.
+            # The pool counts in steps of 512 bytes, TensorFlow the bytes that it has asked for.
             if not 0 <= used - own["allocated_bytes"] < 512 * 100:
                 raise AssertionError(f"TensorFlow counts {own['allocated_bytes']}, its pool {used}")
             own["allocated_bytes"], own["cached_bytes"] = used, own["reserved_bytes"] - used

@@ -31,8 +31,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// failedAllocations: PyTorch tries again after a call that failed. These are the
-// driver's, and PyTorch's are the program's errors.
+// failedAllocations checks that failed calls count for the driver, and out-of-memory
+// errors for PyTorch, which tries again after a failed call.
 func failedAllocations(t *testing.T, p *program) {
 	var errors, failed, rest *int64
 	eventually(func() bool {

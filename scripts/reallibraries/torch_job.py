@@ -1,8 +1,8 @@
 """A real PyTorch that allocates in one of several ways, and reports its allocator's own figures.
 
 Started by torch_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
-begin allocates in one way, figures prints what PyTorch reports. As the import takes
-seconds, one program serves several ways, each in a forked child; end ends the child.
+begin allocates in one way, and figures prints what PyTorch reports. The import takes seconds,
+so one program serves several ways, each in a forked child, which the step end ends.
 """
 
 import json
@@ -20,7 +20,7 @@ from serving import serve  # noqa: E402
 
 sys.path[:] = [path for path in sys.path if path not in OURS]  # PyTorch must not import our modules
 
-# memory_stats' keys, and those of a probe's report.
+# The keys of memory_stats, with those of a probe's report.
 KEYS = {
     "reserved_bytes.all.current": "reserved_bytes",
     "active_bytes.all.current": "allocated_bytes",
@@ -46,9 +46,9 @@ def figures(torch, device):
     own = found["stats"] = {ours: stats[key] for key, ours in KEYS.items()}
     own["pending_bytes"] = own["allocated_bytes"] - stats["allocated_bytes.all.current"]
     segments = on(device, torch.cuda.memory_snapshot())
-    if not any(segment["is_expandable"] for segment in segments):  # these PyTorch does not count
+    if not any(segment["is_expandable"] for segment in segments):  # PyTorch does not count expandable segments
         own["segments"] = stats["segment.all.current"]
-        if not own["pending_bytes"]:  # a flush frees memory that is free only beside pending blocks
+        if not own["pending_bytes"]:  # memory beside pending blocks is not fragmented: a flush frees it
             own["fragmented_bytes"] = stats["inactive_split_bytes.all.current"]
     if not torch._C._cuda_isHistoryEnabled():  # a probe does not look at blocks then
         found["blocks"] = sums(segments)
@@ -74,7 +74,7 @@ KNOWN = set("""APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BINPUT BINU
 
 
 def look(torch, path):
-    """Compares a snapshot with PyTorch's own, and has PyTorch's visualiser show it."""
+    """Compares a snapshot with PyTorch's own, and runs PyTorch's visualiser on it."""
     from torch.cuda import _memory_viz as viz
 
     with open(path, "rb") as file:
@@ -115,7 +115,7 @@ def compare_map(torch, path):
 
 
 def without_looks(part):
-    """Traces without their snapshot events."""
+    """The traces without their snapshot events; any other part unchanged."""
     if not (isinstance(part, list) and part and isinstance(part[0], list)):
         return part
     return [[event for event in trace if event["action"] != "snapshot"] for trace in part]
@@ -134,7 +134,7 @@ def meet():
     import torch
 
     def begin(way, environment, fork):
-        """Allocates, here or in a child, which then answers. Returns which process does."""
+        """Allocates, here or in a child, which then answers. Returns the pid of the process that does."""
         if fork:
             child = os.fork()
             if child:

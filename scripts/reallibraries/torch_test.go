@@ -18,10 +18,10 @@ type configuration struct {
 	settings  map[string]string
 	alone     bool  // the settings are read at the import, so the program is a separate one
 	below     bool  // started by another Python program
-	last      bool  // not in a child, so that nothing can follow
+	last      bool  // runs in the program itself, not in a child, so no other can follow
 	core      bool  // every change is tested with it
 	devices   []int // default: 0
-	cacheless bool  // there is none, or none that can be flushed
+	cacheless bool  // has no cache, or none that can be flushed
 	history   bool
 }
 
@@ -83,7 +83,7 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// pluggable compiles an allocator for PyTorch.
+// pluggable compiles an allocator of testdata for PyTorch, and returns the library's path.
 func pluggable(t *testing.T, name string) string {
 	t.Helper()
 	needs.Tool(t, "cc")

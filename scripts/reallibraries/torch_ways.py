@@ -6,7 +6,7 @@ import os
 MIB = 1 << 20
 held = []  # what is live
 beside = {}  # device → bytes that the program has from the driver, not from PyTorch's allocator
-workers = []  # of child processes that use GPU 0: pid, and what they have allocated and reserved
+workers = []  # child processes that use GPU 0: pid, allocated and reserved bytes
 errors = {}  # device → torch.cuda.OutOfMemoryError that the program survived
 
 
@@ -15,12 +15,12 @@ def tensors(torch, sizes, device=0):
 
 
 def spare(torch, device=0):
-    """Whole segments that are free: what a flush frees."""
+    """Makes whole free segments, which a flush frees."""
     tensors(torch, [48 * MIB] * 4, device)
 
 
 def fill(torch, device=0):
-    """Memory of all kinds: live blocks, free ones between them, and whole segments that are free."""
+    """Memory of all kinds: live blocks, free blocks between them, and whole free segments."""
     held.append(tensors(torch, [64 * MIB] * 3 + [300_000] * 40, device))
     between = tensors(torch, [3 * MIB] * 24, device)
     held.append(between[::2])
@@ -65,7 +65,7 @@ def graph(torch):
 
 
 def streams(torch):
-    """Blocks that were used on another stream are pending until its event is seen."""
+    """Blocks that were used on another stream are pending until that stream's event is seen."""
     fill(torch)
     side = torch.cuda.Stream()
     for tensor in tensors(torch, [30 * MIB] * 3):
@@ -120,7 +120,7 @@ def mixed(torch):
 
 
 def uncached(torch):
-    """PYTORCH_NO_CUDA_MEMORY_CACHING: each tensor is the driver's."""
+    """PYTORCH_NO_CUDA_MEMORY_CACHING: each tensor is an allocation of the driver's."""
     sizes = [64 * MIB] * 3 + [2 * MIB] * 40
     held.append(tensors(torch, sizes))
     tensors(torch, [48 * MIB] * 4)
@@ -135,7 +135,7 @@ def pluggable(torch):
 
 
 def sleeper(torch):
-    """A pool whose memory can go to sleep, beside the default one: vLLM's sleep mode. Its library does that."""
+    """A pool whose memory can go to sleep, beside the default pool, as in vLLM's sleep mode."""
     held.append(tensors(torch, [2 << 30]))
     path = os.environ["VRAMSCOPE_REAL_SLEEPER"]
     allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "take", "give")
@@ -151,7 +151,7 @@ def sleep(what):
 
 
 def lie(torch, more):
-    """PyTorch's own figures, with free memory that does not exist."""
+    """Makes PyTorch report reserved memory that does not exist."""
     true = torch.cuda.memory_stats_as_nested_dict
 
     def lying(device=None):
@@ -163,7 +163,7 @@ def lie(torch, more):
 
 
 def loader(torch):
-    """Workers that do not use the GPU, and a thread that pins what they send."""
+    """Workers that do not use the GPU, and a thread that pins the memory of what they send."""
     fill(torch)
     batches = torch.utils.data.DataLoader(range(64), batch_size=8, num_workers=2, pin_memory=True, persistent_workers=True)
     for batch in batches:
@@ -187,7 +187,7 @@ class OnGPU:
 
 
 def spawned(torch):
-    """Workers that use the GPU themselves, which forked ones cannot."""
+    """Workers that use the GPU themselves, which forked workers cannot."""
     fill(torch)
     batches = torch.utils.data.DataLoader(OnGPU(), batch_size=None, num_workers=2, persistent_workers=True,
                                           multiprocessing_context="spawn")

@@ -1,10 +1,10 @@
-"""Programs whose allocations vramscope what-if replays, and what PyTorch reserves for them in truth.
+"""Programs whose allocations vramscope what-if replays, and what PyTorch really reserves for them.
 
     whatif_job.py PROGRAM [ROOM]             runs it once: under vramscope run --record-memory
     whatif_job.py PROGRAM {ROOM SETTINGS}…   runs it under each of the settings
 
-ROOM is how many bytes of the GPU are for PyTorch, 0 all. For each run it prints what PyTorch reserved at most and, if
-an allocation failed, what that asked for, what was free, reserved and allocated then.
+ROOM is how many bytes of the GPU are for PyTorch, 0 for all. For each run the program prints the most that PyTorch
+reserved and, if an allocation failed, the bytes that it asked for, and those free, reserved and allocated then.
 
 Started by whatif_test.go.
 """
@@ -35,7 +35,7 @@ class Block(nn.Module):
 
 
 def transformer():
-    """Training on sequences of other lengths in each step."""
+    """Training on sequences whose length differs from step to step."""
     model = nn.Sequential(nn.Embedding(2000, 128), *[Block(128) for _ in range(4)], nn.Linear(128, 2000)).to(GPU)
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(12):
@@ -46,7 +46,7 @@ def transformer():
 
 
 def batches():
-    """Training on batches of several sizes; its cache is emptied after each evaluation."""
+    """Training on batches of several sizes; the cache is emptied after each evaluation."""
     model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1000)).to(GPU)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
     for step in range(24):
@@ -73,7 +73,7 @@ def server():
 
 
 def streams():
-    """Tensors of several streams, used on others."""
+    """Tensors of several streams, used on other streams."""
     queues, live = [torch.cuda.Stream() for _ in range(3)], []
     for _ in range(1500):
         with torch.cuda.stream(random.choice(queues)):
@@ -84,7 +84,7 @@ def streams():
 
 
 def gan():
-    """Two networks with an optimizer each; the last batch of an epoch is a smaller one."""
+    """Two networks with an optimizer each; the last batch of an epoch is smaller."""
     noise, image = 256, 3 * 64 * 64
     generator = nn.Sequential(nn.Linear(noise, 1024), nn.LeakyReLU(), nn.Linear(1024, image), nn.Tanh()).to(GPU)
     critic = nn.Sequential(nn.Linear(image, 1024), nn.LeakyReLU(), nn.Linear(1024, 1)).to(GPU)
@@ -101,7 +101,7 @@ def gan():
 
 
 def checkpoints():
-    """Training that computes its activations again; an evaluation of other lengths in between."""
+    """Training that recomputes its activations; evaluations with other lengths in between."""
     from torch.utils.checkpoint import checkpoint
 
     layers, head = nn.ModuleList(Block(192) for _ in range(8)).to(GPU), nn.Linear(192, 4000).to(GPU)
@@ -119,7 +119,7 @@ def checkpoints():
 
 def loader():
     """A convolutional network in half precision, fed from pinned memory by a DataLoader."""
-    torch.backends.cudnn.enabled = False  # its stand-in asks for no end of memory, or has no batch_norm
+    torch.backends.cudnn.enabled = False  # the stand-in for cuDNN asks for too much memory, or has no batch_norm
     data = [torch.zeros(3, side, side) for side in random.choices((64, 96, 128, 160), k=24)]
     net = nn.Sequential(nn.Conv2d(3, 32, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 64, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)).to(GPU)
     optimizer, scaler = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9), torch.amp.GradScaler("cuda")
@@ -134,7 +134,7 @@ def loader():
 
 
 def averages():
-    """Averaged weights beside the trained ones; gradients are accumulated, and a copy of all is kept now and then."""
+    """Averaged weights beside the trained ones. Gradients are accumulated, and now and then a copy of all weights is kept."""
     net = nn.Sequential(*[nn.Sequential(nn.Linear(768, 768), nn.GELU()) for _ in range(8)], nn.Linear(768, 768)).to(GPU)
     mean, best = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99)), None
     optimizer = torch.optim.AdamW(net.parameters())
@@ -170,8 +170,8 @@ def llama():
 
 
 def notebook():
-    """Cells that are run again: a model is loaded beside the old one, and some unneeded memory is
-    freed."""
+    """Cells that are run again: a new model is loaded beside the old one, and some of the unneeded
+    memory is freed."""
     import gc
 
     def load(width):
@@ -191,7 +191,7 @@ def notebook():
 
 
 def graph():
-    """A captured graph: its pool is private."""
+    """A captured graph, whose pool is private."""
     weights = torch.empty(1024, 1024, device=GPU)
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):

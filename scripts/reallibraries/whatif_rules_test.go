@@ -13,9 +13,9 @@ import (
 	"vramscope/memoryviz/whatif"
 )
 
-// TestFragmentationAgainstTheReplay: if a program runs out of memory, the rule about fragmentation
-// says that expandable segments would have been enough exactly if the replay with them continues,
-// in nine of ten cases.
+// TestFragmentationAgainstTheReplay: for a program that runs out of memory, the rule about
+// fragmentation says whether expandable segments would have been enough. In nine of ten cases it must
+// agree with the replay under that setting.
 func TestFragmentationAgainstTheReplay(t *testing.T) {
 	beyondCore(t)
 	needs.Tool(t, "python3")
@@ -55,7 +55,7 @@ func TestFragmentationAgainstTheReplay(t *testing.T) {
 // outcome is what whatif_job.py prints.
 type outcome struct {
 	whatif.Result
-	Asked         quantity.Bytes `json:"asked"` // when it failed
+	Asked         quantity.Bytes `json:"asked"` // by the allocation that failed
 	Free          quantity.Bytes `json:"free"`
 	Then          quantity.Bytes `json:"reserved"`
 	AllocatedThen quantity.Bytes `json:"allocated"`

@@ -47,7 +47,7 @@ func (b *whatIfBox) answer(name string, args ...string) []byte {
 	return out
 }
 
-// newWhatIfBox returns one with transformers, if it is installed.
+// newWhatIfBox returns a box with a release of PyTorch, and with transformers if it is installed.
 func newWhatIfBox(t *testing.T, vramscope, site string) *whatIfBox {
 	t.Helper()
 	p := box(t, job{vramscope: vramscope, site: site})
@@ -55,7 +55,7 @@ func newWhatIfBox(t *testing.T, vramscope, site string) *whatIfBox {
 	return &whatIfBox{t, vramscope, append(p.environment, "PYTHONPATH="+site+":"+transformers, "PYTORCH_CUDA_ALLOC_CONF=", "PYTHONDONTWRITEBYTECODE=")}
 }
 
-// programs leaves out those whose library is not installed.
+// programs returns the programs whose libraries are installed.
 func (b *whatIfBox) programs(all []string) []string {
 	if found, err := filepath.Glob(filepath.Join(os.Getenv("VRAMSCOPE_REAL_LIBRARIES"), "transformers-*")); err != nil || len(found) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "llama" })
@@ -81,9 +81,9 @@ func (b *whatIfBox) only(directory string) string {
 	return traces[0]
 }
 
-// TestWhatIf: the replay of a program's allocations reserves as much, within .1 %, as the program
-// itself when it is run again under the settings, and runs out of memory at the same place. With
-// VRAMSCOPE_REAL_TABLE the figures are written.
+// TestWhatIf: the replay of a program's allocations under other settings reserves as much, within
+// .1 %, as the program itself when it runs again under them, and runs out of memory at the same
+// place. With VRAMSCOPE_REAL_TABLE the test writes the figures to the page.
 func TestWhatIf(t *testing.T) {
 	needs.Tool(t, "python3")
 	programs := whatIfPrograms
@@ -145,9 +145,9 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// limited returns settings with a limit of nine tenths of what a program reserves, under which
-// garbage_collection_threshold has an effect, and the memory of the GPU, of which the limit is a
-// fraction.
+// limited returns settings that limit a program to nine tenths of what it reserves, so that
+// garbage_collection_threshold has an effect. total is the memory of the GPU: the settings give the
+// limit as a fraction of it.
 func (b *whatIfBox) limited(reserved quantity.Bytes) (settings []string, total quantity.Bytes) {
 	b.t.Helper()
 	said := b.answer("python3", "-c", "import torch; print(torch.cuda.get_device_properties(0).total_memory)")
@@ -184,12 +184,13 @@ func (b *whatIfBox) replay(trace string, room quantity.Bytes, settings ...string
 
 type whatIfTable struct {
 	releases           []string
-	rows               []string             // their beginnings
+	rows               []string             // the beginning of each row
 	cells              map[[2]string]string // by row and release
 	all, equal, failed int
 }
 
-// compare compares a program's figures with its replay's, and returns both, or one if they are equal.
+// compare compares a program's figures with those of its replay. It returns both, or one if they are
+// equal, as the text of a cell.
 func (w *whatIfTable) compare(t *testing.T, program string, want, got *whatif.Result) string {
 	t.Helper()
 	if off := want.Reserved - got.Reserved; max(off, -off)*1000 > want.Reserved {

@@ -27,7 +27,7 @@ type whyStory struct {
 	neighbour string   // what it does first
 	before    string   // what the program does then
 	meanwhile []string // what the neighbour does then; each is recorded
-	fails     string   // what the program does last; it ends with the error
+	fails     string   // what the program does last, which ends with the error
 	both      bool     // the neighbour does the same at the same time
 	later     bool     // the neighbour starts after the program's before
 	want      string
@@ -38,7 +38,7 @@ type whyStory struct {
 	late    bool // the recording begins before the last step
 }
 
-// Programs, in Python: names that all stories have.
+// The names that all stories can use, in Python.
 const whyNames = `
 import time
 GIB = 1 << 30
@@ -158,9 +158,9 @@ func (w *whyBox) play(t *testing.T, s whyStory) {
 	}
 	if s.late {
 		recording = w.record(t)
-		time.Sleep(4 * time.Second) // that no more grows is known
+		time.Sleep(4 * time.Second) // long enough to know that nothing grows any more
 	}
-	time.Sleep(1500 * time.Millisecond) // samples of it
+	time.Sleep(1500 * time.Millisecond) // some samples of this state
 	var both sync.WaitGroup
 	if s.both {
 		both.Go(func() { _ = other.step("do", map[string]any{"code": s.fails}, new(any)) }) // it fails, too
@@ -185,8 +185,8 @@ func (w *whyBox) write(t *testing.T) {
 	}
 }
 
-// record starts a daemon with a recording of its own, and returns the folder. Root's daemon would
-// use the box's: so it gets a /var/lib and a /run of its own.
+// record starts a daemon with a recording of its own, and returns the recording's folder. Root's
+// daemon would use the machine's /var/lib and /run, so it gets its own.
 func (w *whyBox) record(t *testing.T) string {
 	t.Helper()
 	own, err := os.MkdirTemp(w.probed.own, "recorded-")
@@ -227,7 +227,7 @@ func (w *whyBox) record(t *testing.T) string {
 	return recording
 }
 
-// verdict waits until the event is recorded, and compares.
+// verdict waits until the event is recorded, and compares the verdict of vramscope why with the story's.
 func (w *whyBox) verdict(t *testing.T, s whyStory, recording string, pid, neighbour int) {
 	t.Helper()
 	var got struct {

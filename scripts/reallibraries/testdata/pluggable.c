@@ -1,5 +1,5 @@
-// An allocator for torch.cuda.memory.CUDAPluggableAllocator that asks CUDA's
-// runtime, which PyTorch has loaded, for each tensor.
+// An allocator for torch.cuda.memory.CUDAPluggableAllocator that allocates each
+// tensor by CUDA's runtime, which PyTorch has loaded.
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static void *runtime(const char *name) {
 void *take(ptrdiff_t size, int device, void *stream) {
     int (*cuda_malloc)(void **, size_t) = (int (*)(void **, size_t))runtime("cudaMalloc");
     void *pointer = NULL;
-    (void)device; // PyTorch has made it current
+    (void)device; // PyTorch has made the device current
     (void)stream;
     if (cuda_malloc == NULL || cuda_malloc(&pointer, (size_t)size) != 0) {
         return NULL;

@@ -30,7 +30,7 @@ static struct piece {
     int device;
 } pieces[MOST];
 
-// call is a function of the driver, which PyTorch has loaded.
+// call returns a function of the driver, which PyTorch has loaded.
 static void *call(const char *name) {
     return dlsym(dlopen("libcuda.so.1", RTLD_LAZY), name);
 }
@@ -90,7 +90,7 @@ void give(void *pointer, ptrdiff_t size, int device, void *stream) {
     for (int i = 0; i < MOST; i++) {
         struct piece *p = &pieces[i];
         if (p->size && p->at == (address)pointer) {
-            unmap(p); // it fails where it is asleep
+            unmap(p); // fails if the piece is asleep
             free_addresses(p->at, p->size);
             p->size = 0;
         }
