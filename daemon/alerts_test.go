@@ -23,7 +23,7 @@ import (
 
 const waitLimit = time.Minute
 
-// newAlerts observes nothing yet, as the user with this uid.
+// newAlerts returns Alerts of the user with this uid, which have observed nothing yet, and their log.
 func newAlerts(t *testing.T, uid uint32, command ...string) (*Alerts, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -179,7 +179,7 @@ func TestSlowCommandIsKilled(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	a, _ := newAlerts(t, 0, "/bin/sh", "-c", "sleep 1000 & echo $! > "+pid+"; wait")
 	var content []byte
-	for a.timeout = 200 * time.Millisecond; len(content) == 0; a.timeout *= 2 { // a loaded machine may not come so far
+	for a.timeout = 200 * time.Millisecond; len(content) == 0; a.timeout *= 2 { // on a loaded machine the command may not come so far
 		err := a.call(t.Context(), schema.AlertDocument{})
 		if err == nil || !strings.Contains(err.Error(), "did not end in "+a.timeout.String()+" and was killed") {
 			t.Fatalf("%v", err)

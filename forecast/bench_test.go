@@ -42,7 +42,7 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 	for _, r := range []*regression{&s.Lines[0], &s.Lines[1], &s.Lines[2]} {
 		numbers = append(numbers, r.Y, r.XY, r.YY)
 	}
-	const smallest = 0x1p-1022 // that is not
+	const smallest = 0x1p-1022 // the smallest number that is not denormal
 	for i, v := range numbers {
 		if v != 0 && math.Abs(v) < smallest {
 			t.Errorf("number %d is %v", i, v)
@@ -76,8 +76,8 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveManySeries goes round as many forecasters as a box with 16 GPUs and 64
-// processes on each has twice over: of each sample the state has left the caches.
+// BenchmarkObserveManySeries goes round twice as many forecasters as a box with 16 GPUs of 64
+// processes each has. The state of a forecaster has left the caches before its next sample.
 func BenchmarkObserveManySeries(b *testing.B) {
 	const series = 2064
 	y := regime.LeakUnderSawtooth(regime.Seeded(13))

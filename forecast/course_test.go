@@ -126,7 +126,7 @@ func TestBurstFillsNoGPU(t *testing.T) {
 	}
 }
 
-// Nor does a rise that lasts as long as a server takes its KV cache, while it rises.
+// Nor does a rise fill the GPU that lasts as long as a server takes its KV cache, while it rises.
 func TestKVCacheFillsNoGPU(t *testing.T) {
 	for _, lasts := range []float64{20, 24, 28} {
 		y := noisy(5, mib, 600+int(lasts), func(t float64) float64 { return 10*gib + 60*gib*max((t-600.2)/lasts, 0) })

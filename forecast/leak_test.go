@@ -165,7 +165,7 @@ func TestLeakUnderSawtoothIsGrowthOfMinima(t *testing.T) {
 	}
 }
 
-// The mark ends with the leak, soon, and does not flicker while it grows.
+// The mark of a leak ends soon after the leak, and does not flicker while the leak grows.
 func TestLeakMarkEndsWithLeak(t *testing.T) {
 	r := regime.Seeded(24)
 	y := slices.Concat(flat(900, 10*gib), ramp(1800, 10*gib, 20*mib), flat(1800, 10*gib+1800*20*mib))

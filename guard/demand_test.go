@@ -67,7 +67,8 @@ func TestRoomForAllImportantPrograms(t *testing.T) {
 	}
 }
 
-// A rule by a forecast of an older configuration is one by demand, unless it has another condition.
+// A rule with full_within, of an older configuration, is read as one by demand, unless it has
+// another condition.
 func TestFullWithinIsReadAsDemand(t *testing.T) {
 	for when, want := range map[When]int{
 		{Demand: true}: 1, {FullWithin: time.Minute}: 1, {FreeBelow: percent(4)}: 0, {FreeBelow: percent(4), FullWithin: time.Minute}: 0,
@@ -287,8 +288,8 @@ func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	}
 }
 
-// A peak between two samples counts like one at its time: memory that is needed again does not stay
-// free.
+// A peak between two samples counts like a peak at a sample: memory that is needed again does not
+// stay free.
 func TestPeakBetweenSamplesIsSeen(t *testing.T) {
 	r := &row{command: "train.py", allocated: 10 * gib, cached: 20 * gib, peak: 12 * gib}
 	b := newBox(r)

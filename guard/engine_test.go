@@ -33,7 +33,7 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	}
 }
 
-// TestOneThatCannotActOnlySaysSo: it says why, until it can act.
+// TestOneThatCannotActOnlySaysSo: an engine that cannot act only reports, and says why, until it can act.
 func TestOneThatCannotActOnlySaysSo(t *testing.T) {
 	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act), alice)
@@ -72,7 +72,7 @@ func TestNeverTouched(t *testing.T) {
 			r.allocated, r.cached = 60*gib, 15*gib
 			b := newBox(r)
 			policy := rooms(Act, Importance{Command: "train.py", Protect: true})
-			policy.Rules[0].Users = All // not root's guard: own
+			policy.Rules[0].Users = All // for a guard that is not root's this means Own
 			all := b.run(New(policy, alice), 240, nil)
 			if acts := of(all, snapshot.GuardActs); len(acts) > 0 {
 				t.Fatalf("%v", acts)

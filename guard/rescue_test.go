@@ -97,7 +97,7 @@ func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
 	}
 }
 
-// Every container's root may be the same user to the kernel: its equals are of one job.
+// In every container root may be the same user to the kernel. Only processes of one job are equals then.
 func TestRescueOfRootInContainers(t *testing.T) {
 	for name, want := range map[string]int{"train-0": 1, "another": 0} {
 		asker := &row{command: "train.py", allocated: 40 * gib, user: "root", job: process.Job{Kind: "pod", ID: "train-0"}}

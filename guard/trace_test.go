@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A cache was emptied by others if most of a large one becomes free at once, and is not used
+// A cache was emptied by others if most of a large cache becomes free at once, and is not allocated
 // instead.
 func TestCacheThatWasEmptied(t *testing.T) {
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestOwnFlushIsNotOthers(t *testing.T) {
 	}
 }
 
-// A program is taking memory while it uses more than a driver's figure may be off than just before.
+// A program is taking memory while it uses more than a moment ago, by more than the driver's tolerance.
 func TestProgramThatTakesMemory(t *testing.T) {
 	off := snapshot.Tolerance(gib)
 	for more, want := range map[quantity.Bytes]string{off: "", off + 1: "it is taking memory"} {

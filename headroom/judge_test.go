@@ -72,7 +72,7 @@ func TestJudgeForAWhile(t *testing.T) {
 		snap.Rows[0].Demand.Within[2].Upper = snap.Rows[0].Demand.Ever
 		r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1, Length: c.length, Watched: time.Minute})
 		h := &r.Places[0]
-		near := func(a, b quantity.Bytes) bool { return max(a-b, b-a) <= quantity.KiB } // floats are in between
+		near := func(a, b quantity.Bytes) bool { return max(a-b, b-a) <= quantity.KiB } // the interpolation uses floats
 		if h.Low == nil || !near(h.Low.Median, c.low.Median) || !near(h.Low.Lower, c.low.Lower) || !near(h.Low.Upper, c.low.Upper) || r.Answer != c.want {
 			t.Errorf("%s: %s, low %+v; want %s, %+v", c.name, r.Answer, h.Low, c.want, c.low)
 		}

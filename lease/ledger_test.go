@@ -190,7 +190,7 @@ func TestImportantClaimPasses(t *testing.T) {
 	}
 }
 
-// TestShortClaimPasses: if it ends before the head can begin.
+// TestShortClaimPasses: a short claim passes the head if it ends before the head can begin.
 func TestShortClaimPasses(t *testing.T) {
 	b := newBox(t, 1)
 	b.is(b.claim(Claim{Need: 50 * gib, Length: time.Hour}), Held)
@@ -243,7 +243,7 @@ func TestUnusedLeaseEndsByItsTTL(t *testing.T) {
 	b.is(again, Held)
 }
 
-// TestUnknownUseAllowsOneLease: then nothing is subtracted twice, and nothing is promised twice.
+// TestUnknownUseAllowsOneLease: where use is unknown, nothing is subtracted or promised twice.
 func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b := newBox(t, 1)
 	b.devices[0].Exact = false

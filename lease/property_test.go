@@ -122,7 +122,7 @@ func (c *course) goOn(le *Lease) {
 	delete(c.jobs, le.ID)
 }
 
-// fits checks a device that was granted by the figures that the ledger had, and no others.
+// fits checks a device that was granted, only by the figures that the ledger had.
 func (c *course) fits(i int) {
 	c.Helper()
 	uuid := c.devices[i].UUID
@@ -270,8 +270,8 @@ func (c *course) step() {
 	c.after()
 }
 
-// finish ends all jobs every ten minutes: each claim is granted in turn, even if two come each time that are as
-// important as can be and take all there is. They pass the least important for two hours.
+// finish ends all jobs every ten minutes. Each claim is granted in turn, even if two claims of the
+// highest importance, for all memory, come each time. These pass the least important claim for two hours.
 func (c *course) finish() {
 	c.now = c.now.Add(awayTime + time.Second)
 	old, stream := map[string]bool{}, c.random.IntN(2) == 0

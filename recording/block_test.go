@@ -33,7 +33,7 @@ func TestMalformedTailIsRefused(t *testing.T) {
 	}
 }
 
-// TestChecksumIsOfEachRow: it covers a row without data, too, and the row's series and moment.
+// TestChecksumIsOfEachRow: the checksum also covers a row without data, and the row's series and time.
 func TestChecksumIsOfEachRow(t *testing.T) {
 	for _, data := range [][]byte{{}, {1, 2, 3}} {
 		row := checked(7, 9, append(make([]byte, checksumBytes), data...))

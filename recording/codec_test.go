@@ -69,7 +69,7 @@ func TestFlippedBitInventsNothing(t *testing.T) {
 			looked++
 			got, ok := r.At(want.Time)
 			if !ok || got.Sequence != uint64(want.Time.UnixNano()) {
-				continue // it shows a tick before
+				continue // r shows an earlier tick
 			}
 			if sameFigures(t, got, want) {
 				whole++
@@ -84,7 +84,7 @@ func TestFlippedBitInventsNothing(t *testing.T) {
 	}
 }
 
-// sameFigures reports whether a moment has all figures; one that differs is an error.
+// sameFigures reports whether got has all figures of want. A figure that differs is an error.
 func sameFigures(t *testing.T, got, want *snapshot.Snapshot) bool {
 	t.Helper()
 	whole := len(got.Rows) == len(want.Rows) && len(got.GPUs) == len(want.GPUs)

@@ -44,7 +44,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	for name, page := range roots {
 		directory := t.TempDir()
 		path := filepath.Join(directory, fileOf(q.now))
-		clear(content[(page-1)*4096 : page*4096]) // of zeros SQLite makes no page
+		clear(content[(page-1)*4096 : page*4096]) // zeros are not a valid page of SQLite's
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		if refused := c.name == "newer"; refused == !s.Paused || refused && !strings.Contains(s.Reason, c.want) {
 			t.Errorf("%s: recording into its folder: %+v", c.name, s)
 		}
-		_ = w.w.end() // it may have nothing
+		_ = w.w.end() // it may have nothing to write
 		if c.name == "newer" || c.name == "empty" {
 			continue
 		}
@@ -216,7 +216,7 @@ func TestCorruptPage(t *testing.T) {
 		}
 		r, err := Open(path)
 		if err != nil && strings.Contains(err.Error(), "is damaged") {
-			shown++ // the schema: nothing of the day can be read
+			shown++ // a page of the schema: nothing of the day can be read
 			continue
 		}
 		if err != nil {
@@ -267,7 +267,7 @@ func TestEndlessQueryIsEnded(t *testing.T) {
 	if err := each(short, d.conn, nothing, "SELECT time_ns FROM events"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("all rows: %v", err)
 	}
-	_ = d.conn.Close() // for the next
+	_ = d.conn.Close() // for the next query
 	short, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	var n int64

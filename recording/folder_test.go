@@ -161,7 +161,7 @@ func TestFolderTurnsReadOnly(t *testing.T) {
 	directory := tmpfs(t, 4*quantity.MiB)
 	q := newQuiet(t, directory, Options{})
 	before := q.record(20)
-	q.w.drop(unix.EROFS) // as of a write
+	q.w.drop(unix.EROFS) // as after a failed write
 	_ = q.w.lock.Close()
 	remount(t, directory, unix.MS_RDONLY)
 	q.record(10)
@@ -256,8 +256,8 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestLockThatIsReplacedIsTakenAnew: somebody replaces the lock's file, and another program could
-// lock the new one. From the next day it cannot, or the recording pauses.
+// TestLockThatIsReplacedIsTakenAnew: somebody replaces the lock's file, and another program could lock
+// the new one. From the next day on the recorder has the lock of the new file, or the recording pauses.
 func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		directory := t.TempDir()

@@ -69,7 +69,7 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 
-	// The number of a job that comes late makes no second job of it.
+	// A job whose number becomes known late does not become a second job.
 	lines = nil
 	late, beside := row(50, process.Job{Kind: "slurm", ID: "sEKNKTV3WPV500"}), row(51, process.Job{Kind: "slurm", ID: "sEKNKTV3WPV500"})
 	observe(10, late, beside)

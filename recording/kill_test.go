@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// killedVariable makes the test binary a writer that is going to be killed: it is
-// the folder.
+// killedVariable makes the test binary a writer that is going to be killed. Its value is the
+// folder.
 const killedVariable = "VRAMSCOPE_RECORDING_KILLED"
 
 func TestMain(m *testing.M) {

@@ -24,7 +24,7 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 		snap := box.next()
 		began := time.Now()
 		w.write(tick{snap, nil})
-		if n%60 == 0 { // two seconds are 2.6 million fsyncs
+		if n%60 == 0 { // a commit every two seconds would be 2.6 million fsyncs
 			w.commit()
 		}
 		spent += time.Since(began)

@@ -65,8 +65,8 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsHaveTheFiguresOfAt: they agree even after a GPU has disappeared that is still in the
-// description.
+// TestMomentsHaveTheFiguresOfAt: Moments and At agree even after a GPU has disappeared that the
+// description still has.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)

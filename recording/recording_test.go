@@ -288,7 +288,7 @@ func TestReaderDuringWriting(t *testing.T) {
 	}
 }
 
-// TestAlertsThatBeginLater: they are recorded beside those that stand already.
+// TestAlertsThatBeginLater: alerts that begin later are recorded beside those that stand already.
 func TestAlertsThatBeginLater(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	alerts := []snapshot.Alert{{Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[0].UUID}, {Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[1].UUID}}
@@ -302,7 +302,7 @@ func TestAlertsThatBeginLater(t *testing.T) {
 	}
 }
 
-// TestAlertWhoseProcessBecomesKnown: it stays one alert, with the process.
+// TestAlertWhoseProcessBecomesKnown: such an alert stays one alert, with the process.
 func TestAlertWhoseProcessBecomesKnown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: q.snap.GPUs[0].UUID}

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// day by day records a few ticks on each of some days and lists the files after it.
+// days records a few ticks on each of n days, and lists the files after the last.
 func (q *quiet) days(n, ticks int) []string {
 	q.t.Helper()
 	for range n {
@@ -139,8 +139,8 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 	}
 }
 
-// Days are kept as long, and in such a number, as is asked for; today and later days are always
-// kept.
+// Days are kept for the time, and up to the size, that was asked for; today and later days are
+// always kept.
 func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 	const day, size = 24 * time.Hour, 8
 	for _, c := range []struct {

@@ -54,7 +54,7 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 	}
 }
 
-// allocatedSum reads what only SQL asks for.
+// allocatedSum reads a sum that only SQL can read.
 func allocatedSum(t *testing.T, r *Recording, at time.Time, pid int) (s Sum) {
 	t.Helper()
 	d, err := r.day(r.all()[0])
@@ -156,7 +156,7 @@ func TestPlainRows(t *testing.T) {
 		!alerts[0].Since.Equal(snap.Time) || alerts[0].Median.Or(0) != 40*time.Second || alerts[0].Earliest.Or(0) != 30*time.Second || alerts[0].Latest.Known() || alerts[0].Instance != (snapshot.InstanceID{}) {
 		t.Errorf("%+v, %v", alerts, err)
 	}
-	// For everybody's SQL.
+	// What users read with SQL.
 	for query, want := range map[string]string{
 		"SELECT used_bytes, gpu_total_bytes, requested_bytes, detail FROM ooms":                                                      fmt.Sprintf("%d %d  ", int64(row.Used.Or(0)), 80*quantity.GiB),
 		"SELECT severity, advice, note, to_ns > from_ns FROM alerts":                                                                 "1 F on 1001 frees 3G full in 40s 1",
@@ -354,8 +354,8 @@ func TestShortProcess(t *testing.T) {
 	}
 }
 
-// Anybody can leave a record of an error in a process that another user had: the event is not
-// of that user's process. Its own process takes all of its events.
+// Any user can leave a record of an error with the identity of another user's process. The event is
+// not recorded for that process. A process of the event's own user takes all events of that user.
 func TestErrorIsOfAProcessOfItsUser(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(3)

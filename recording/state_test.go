@@ -108,7 +108,7 @@ func TestConstantsOfAGPU(t *testing.T) {
 	}
 }
 
-// TestSamplesOfATail: the samples of the series after from and up to to; none if it had none then.
+// TestSamplesOfATail: a tail returns the samples of a series in (from, to], none for another series.
 func TestSamplesOfATail(t *testing.T) {
 	tail := &tailCache{block: new(block)}
 	other := &column{series: 1}

@@ -154,7 +154,7 @@ func TestKeptCacheIsFragmented(t *testing.T) {
 	}
 }
 
-// TestWindowEndsWhereTheNextBegins: a window that lies after the clock has ended, too.
+// TestWindowEndsWhereTheNextBegins: a window has also ended if the clock is before it.
 func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	minute := int64(time.Minute)
 	var w window

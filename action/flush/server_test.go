@@ -25,7 +25,8 @@ import (
 	"vramscope/server"
 )
 
-// standIn is a stand-in for a server of a kind, written from its sources, and the driver's figure of its memory.
+// standIn is a stand-in for a server of a kind, written from its sources, and the driver's figure
+// of its memory.
 type standIn struct {
 	kind, fault string
 	child       *exec.Cmd // which has the memory

@@ -83,7 +83,7 @@ func (w *world) start(script string) (*exec.Cmd, string) {
 	}
 	w.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()         // however
+		_ = cmd.Wait()         // how it ended does not matter
 	})
 	line := make([]byte, 100)
 	n, _ := out.Read(line) // of a shell that writes nothing: nothing
@@ -139,7 +139,7 @@ func TestTreeBelongsToItsLease(t *testing.T) {
 	w.uses(child, 4*quantity.GiB)
 	w.sample()
 	w.lists("held 20.0G uses 4.00G")
-	_ = shell.Process.Kill() // the child is another's now
+	_ = shell.Process.Kill() // the child has another parent now
 	_ = shell.Wait()         // it was killed
 	w.sample()
 	w.lists("held 20.0G uses 4.00G")

@@ -96,7 +96,7 @@ func TestOwnersSocketIsTheirsAlone(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	// A daemon of an older version has none.
+	// A daemon of an older version has no owner's socket.
 	if err := os.Remove(filepath.Join(directory, OwnName)); err != nil {
 		t.Fatal(err)
 	}

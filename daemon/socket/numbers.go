@@ -41,7 +41,7 @@ func withoutPaths(reason string) string {
 	return reason
 }
 
-// numbersOfGPU returns a GPU without its users.
+// numbersOfGPU returns a GPU with the fields that other users may read.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,

@@ -111,7 +111,7 @@ func TestPastIsTheDaemons(t *testing.T) {
 	}
 }
 
-// TestPastAsksForWhatThereIs: it asks for no time before or after that.
+// TestPastAsksForWhatThereIs: Past asks for no time before or after the daemon's span.
 func TestPastAsksForWhatThereIs(t *testing.T) {
 	theirs, mine, latest := past(t)
 	_, newest := theirs.Span()

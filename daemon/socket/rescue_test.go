@@ -76,7 +76,7 @@ func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // the test may have
+	t.Cleanup(func() { _ = conn.Close() }) // the test may have closed it
 	c.Conn, c.in = conn, bufio.NewReader(conn)
 	return c
 }

@@ -42,7 +42,7 @@ func TestHostileClientsAreCutOff(t *testing.T) {
 	deaf := connect(t, directory)
 	_ = deaf.SetWriteDeadline(time.Now().Add(time.Minute))
 	began := time.Now()
-	for { // it never reads
+	for { // a client that never reads
 		if _, err := deaf.Write([]byte(`{"id":1,"cmd":"snapshot"}` + "\n")); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("a client that does not read stays connected")

@@ -19,7 +19,7 @@ var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func amount(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Probe) }
 func count(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
 
-// past is a history of functions of how long ago.
+// past is a history whose series are functions of the time before now.
 type past struct {
 	snapshot.History
 	series map[metric.ID]func(ago time.Duration) quantity.Bytes // of the process

@@ -26,7 +26,7 @@ type box struct {
 	*Runner
 	flush func(pid int) (freed, real quantity.Bytes) // the bytes freed, by the probe and in truth; -1: it does not answer
 
-	after func() // it is freed
+	after func() // called when the memory is freed
 
 	mu      sync.Mutex
 	rows    []row

@@ -12,8 +12,8 @@ import (
 	"vramscope/guard"
 )
 
-// TestNoRescueThatCannotBeLogged: it is refused at once, without the log's path, and granted again
-// when the log is repaired.
+// TestNoRescueThatCannotBeLogged: a rescue is refused at once, without the log's path, and granted
+// again when the log is repaired.
 func TestNoRescueThatCannotBeLogged(t *testing.T) {
 	b := newBox(guard.Act)
 	b.Log = &action.Log{Directory: filepath.Join(t.TempDir(), "file", "below")}

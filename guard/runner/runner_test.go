@@ -17,7 +17,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A decision that is no flush is an event and a line of the audit log; one to act is
+// A decision that is not a flush is an event and a line of the audit log. A decision to act is
 // neither: its flush logs itself, and its outcome is the event.
 func TestDecisionsAreNotedAndLogged(t *testing.T) {
 	directory := t.TempDir()

@@ -20,8 +20,8 @@ const (
 
 var failedAt = time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC)
 
-// story is a device with processes whose memory is a function of the seconds before
-// the event; -1 is not there, and of allocated not known.
+// story is a device with processes whose memory is a function of the seconds before the event. -1
+// means that there is no process or, as allocated memory, that it is unknown.
 type story struct {
 	from       time.Duration // of the history, before the event
 	gap        time.Duration // without a sample, until 30 s before the event

@@ -12,13 +12,13 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The floors of gates 1, 5 and 8: what one would score who knows more than any forecaster can.
+// The floors of gates 1, 5 and 8: the scores of an oracle that knows more than a forecaster can.
 //
 //	go test ./internal/forecastlab/gates -run '^$' -bench Floor -benchtime 1x
 
-// oracle knows how a series is made and the numbers drawn so far. Of the last few it does not know
-// those that have had no effect on the series yet: another number would have given the same samples.
-// Its forecasts are quantiles of futures that it draws.
+// oracle knows how a series is made and the numbers drawn so far, except the last few if they have
+// had no effect on the series yet: another number would have given the same samples. Its forecasts
+// are quantiles of futures that it draws.
 type oracle struct {
 	make  func(*rand.Rand) []float64
 	y     []float64
@@ -158,9 +158,9 @@ func BenchmarkFloorBursts(b *testing.B) {
 	b.ReportMetric(full.full.value(), "score")
 }
 
-// BenchmarkFloorRamps: gate 8. One who knows the texture and the ramp's slope waits until memory is above all
-// that was there before and, where it grows as fast as a load, for a minute or until a minute is
-// left; an alert has three forecasts.
+// BenchmarkFloorRamps: gate 8. An oracle that knows the texture and the ramp's slope waits until
+// memory is above all that was there before and, where it grows as fast as a load, for a minute or
+// until a minute is left. An alert has three forecasts.
 func BenchmarkFloorRamps(b *testing.B) {
 	const first, n, forecasts = 41_000, 60, 3
 	for which := range regime.RampTextures {
