@@ -93,7 +93,7 @@ func cannotTrace(output string) bool {
 	return strings.Contains(output, "Operation not permitted") || strings.Contains(output, "cannot write registers")
 }
 
-// The program continues, and each attempt is in the audit log.
+// TestAttachFromTheCommandLine: after the attach the program continues, and each attempt is in the audit log.
 func TestAttachFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	b := newAttachBox(t)

@@ -62,7 +62,7 @@ func TestEveryTextHasADecision(t *testing.T) {
 	}
 }
 
-// audiences lists what each of them gets of a snapshot and an event.
+// audiences returns what each audience gets of a snapshot and an event.
 func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map[string]string {
 	t.Helper()
 	g, row := &snap.GPUs[0], &snap.Rows[0]

@@ -26,7 +26,7 @@ func (d *runningDaemon) status(words string) bool {
 	return false
 }
 
-// TestGuardThatCannotActSaysSo: it says so everywhere, and acts as soon as its log is repaired.
+// TestGuardThatCannotActSaysSo: a guard without an audit log says so everywhere, and acts as soon as the log is repaired.
 func TestGuardThatCannotActSaysSo(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, nil, "--record", "--nvml-library", "/nonexistent")

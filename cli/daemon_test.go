@@ -161,7 +161,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 		t.Error("it reloads a configuration that is refused")
 	}
 
-	// One without is read, by the same process, which keeps its past.
+	// A configuration without a mistake is read by the same process, which keeps its past.
 	d.configure("[daemon]\nshare = 'all'\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("READY again", func() bool { return d.notified("RELOADING=1", 1) && d.notified("READY=1", 2) })
@@ -195,7 +195,7 @@ func TestDaemonWaitsForADriver(t *testing.T) {
 	d.end()
 }
 
-// TestDaemonKilledLeavesNothingInTheWay: the next one starts.
+// TestDaemonSaysThatAGPUIsNotThere: the log names a GPU of --gpu that is not there.
 func TestDaemonSaysThatAGPUIsNotThere(t *testing.T) {
 	d := startDaemon(t, nil, "--demo", "--gpu", "3,99")
 	d.wait("its log", func() bool { return strings.Contains(d.logged(), "there is no GPU 99 here") })
@@ -203,6 +203,7 @@ func TestDaemonSaysThatAGPUIsNotThere(t *testing.T) {
 	d.end()
 }
 
+// TestDaemonKilledLeavesNothingInTheWay: after a daemon was killed, the next one starts.
 func TestDaemonKilledLeavesNothingInTheWay(t *testing.T) {
 	d := startDaemon(t, nil, "--demo")
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
@@ -251,7 +252,7 @@ func TestDaemonRecords(t *testing.T) {
 	d.signal(syscall.SIGHUP)
 	d.wait("READY again", func() bool { return d.notified("READY=1", 2) })
 	before, signs := time.Now(), d.count("WATCHDOG=1")
-	// They come every 100 ms, while the newest sample is younger than 300 ms.
+	// The signs of life come every 100 ms, while the newest sample is younger than 300 ms.
 	d.wait("a sample since", func() bool { return d.notified("WATCHDOG=1", signs+5) })
 	d.end()
 	r, err := recording.Open(folder)

@@ -193,7 +193,7 @@ func TestAliceSeesThatBobsMemoryIsCached(t *testing.T) {
 		t.Errorf("alice flushes bob's process: %v, %s", err, out)
 	}
 
-	// Not shared any more, it is gone.
+	// When the memory is no longer shared, alice no longer sees it.
 	if err := errors.Join(os.WriteFile(config, nil, 0o600), daemon.Process.Signal(syscall.SIGHUP)); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestDemoRescue(t *testing.T) {
 	fitsAScreen(t, out)
 }
 
-// fitsAScreen: of 80×24, with the prompt below.
+// fitsAScreen checks that the output fits a screen of 80×24, with the prompt below it.
 func fitsAScreen(t *testing.T, out string) {
 	t.Helper()
 	lines := strings.Split(out, "\n")

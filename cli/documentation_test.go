@@ -78,8 +78,8 @@ func fieldsOf(in reflect.Type, names []string) []string {
 	return names
 }
 
-// notRun are the command lines of the README that TestCommandsOfTheREADME only parses, and
-// why: by their beginning.
+// notRun has the command lines of the README that TestCommandsOfTheREADME only parses, by their beginnings,
+// and why.
 var notRun = map[string]string{
 	"tar ": "of a download", "sudo ": "installs", "pip ": "installs", "pipx ": "installs", "uvx ": "downloads",
 	"docker ": "downloads", "podman ": "downloads", "kubectl ": "needs a cluster", "pytest ": "needs a program of the reader's", "python": "needs the installed wheel",

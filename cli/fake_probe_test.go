@@ -19,7 +19,7 @@ import (
 // written to file.
 type answerer func(cmd string, file *os.File) (any, error)
 
-// serveProbe makes this process one with a probe, until the context ends. It calls ready
+// serveProbe serves a probe in this process until the context ends. It calls ready
 // when monitors can connect.
 func serveProbe(ctx context.Context, answer answerer, ready func() error) error {
 	place, err := probe.OwnPlace()

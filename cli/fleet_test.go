@@ -82,7 +82,7 @@ func TestFleetOfOneBox(t *testing.T) {
 	}
 }
 
-// TestFleetOnceFailsWhereNoBoxAnswers: it fails, but prints the boxes anyway.
+// TestFleetOnceFailsWhereNoBoxAnswers: fleet once fails, but prints the boxes anyway.
 func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 	for _, args := range [][]string{{"--ssh", "dead"}, {"--ssh", "box1,dead", "--filter", "host=dead"}} {
 		out, errs, code := overSSH(t, append([]string{"fleet", "once"}, args...)...)

@@ -89,7 +89,7 @@ func (b *probeBox) withTerminal() []string {
 // answer.
 const question = 400 * time.Millisecond
 
-// From the cache on the screen by a key to a lower figure of the driver.
+// TestFlushKeyFreesMemory: F frees the cached memory that the screen shows, and the driver's figure falls.
 func TestFlushKeyFreesMemory(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -233,7 +233,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 }
 
 // asked starts vramscope flush, and returns its screen when it waits for an answer. If the probe
-// did not answer in time flush has refused, and is started again.
+// does not answer in time, flush refuses and is started again.
 func (b *probeBox) asked(t *testing.T, pid string) *screen {
 	t.Helper()
 	for deadline := time.Now().Add(waitLimit); ; {

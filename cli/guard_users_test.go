@@ -140,14 +140,14 @@ func (n *neighbour) flush() (probe.FlushResult, error) {
 	return probe.FlushResult{Devices: []probe.Flushed{{UUID: n.uuid, BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}}}, nil
 }
 
-// sharedBox is a box with a daemon of root's and neighbours.
+// sharedBox is a box with root's daemon and neighbours.
 type sharedBox struct {
 	*usersPlace
 	mu    sync.Mutex
 	state fakedriver.State
 }
 
-// tenant is a neighbour from outside.
+// tenant is a neighbour as the test sees it.
 type tenant struct {
 	box               *sharedBox
 	cmd               *exec.Cmd

@@ -203,7 +203,7 @@ func (p *probing) flushed() bool {
 	return p.pool(p.open()).Fragmented.Known()
 }
 
-// still reads both sides at a moment when nothing changes.
+// still returns the driver's and the probe's figures at a moment when neither changes.
 func (p *probing) still(client *probe.Client) (used quantity.Bytes, report probe.Report) {
 	p.box.Helper()
 	if !eventually(func() bool {
@@ -265,7 +265,7 @@ func TestProbeProcess(t *testing.T) {
 	}
 }
 
-// TestProbeEndsCleanlyOnEverySignal: it exits with code 0, and leaves nothing on the GPU and no
+// TestProbeEndsCleanlyOnEverySignal: the probe exits with code 0, and leaves nothing on the GPU and no
 // socket.
 func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	t.Parallel()
@@ -287,7 +287,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
-// TestProbeWhoseSocketIsGoneEndsCleanly: it does so even if the socket's directory is gone.
+// TestProbeWhoseSocketIsGoneEndsCleanly: the probe ends cleanly even if the socket's directory is gone.
 func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	t.Parallel()
 	p := newProbeBox(t, 1).start()
@@ -297,7 +297,7 @@ func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	p.end(syscall.SIGINT, command.ExitOK)
 }
 
-// TestProbeThatCannotBePreloaded: it does not restart itself for ever.
+// TestProbeThatCannotBePreloaded: the probe does not restart itself for ever.
 func TestProbeThatCannotBePreloaded(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -323,7 +323,7 @@ func TestProbeThatCannotBePreloaded(t *testing.T) {
 	}
 }
 
-// TestProbeOutlivesItsMonitors: if one leaves in the middle of an answer, the kernel sends SIGPIPE.
+// TestProbeOutlivesItsMonitors: if a monitor leaves in the middle of an answer, the kernel sends the probe SIGPIPE.
 func TestProbeOutlivesItsMonitors(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -346,7 +346,7 @@ func TestProbeOutlivesItsMonitors(t *testing.T) {
 	p.end(syscall.SIGTERM, command.ExitOK)
 }
 
-// The probe reports the instance's UUID.
+// TestProbeOnAMIGInstance: the probe reports the instance's UUID.
 func TestProbeOnAMIGInstance(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -378,8 +378,8 @@ func TestKilledProbeLeavesNothing(t *testing.T) {
 	p.end(syscall.SIGKILL, -1)
 }
 
-// TestManyProbes start at once and are distinguished; without --gpu each takes
-// the emptiest.
+// TestManyProbes: many probes start at once and are distinguished. Without --gpu each takes
+// the emptiest GPU.
 func TestManyProbes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, and no goroutines that other tests do not have")

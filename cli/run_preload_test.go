@@ -117,7 +117,7 @@ func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	}
 }
 
-// childOf returns a process's only child; a shell may have become it.
+// childOf returns a process's only child, or the process itself if its shell has become the child.
 func childOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")

@@ -41,7 +41,7 @@ func TestRunBecomesTheCommand(t *testing.T) {
 		t.Errorf("it ended with %v, not by SIGTERM", cmd.ProcessState)
 	}
 
-	// The terminal and its process group are the command's: Ctrl-C reaches it.
+	// The command has the terminal and its process group, so Ctrl-C reaches the command.
 	cmd = run(`test -t 0 -a -t 1 -a -t 2 && trap 'echo caught; exit 5' INT && echo ready && read line`)
 	terminal, err := pty.Start(cmd)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestRunBecomesTheCommand(t *testing.T) {
 	}
 }
 
-// TestRunKeepsIgnoredSignals: it keeps signals and the limit of open files, which Go's runtime
+// TestRunKeepsIgnoredSignals: run keeps ignored signals and the limit of open files, which Go's runtime
 // changes for itself.
 func TestRunKeepsIgnoredSignals(t *testing.T) {
 	const look = `grep -E "SigIgn|SigBlk" /proc/self/status; ulimit -Sn`
@@ -209,7 +209,7 @@ type jobRow struct {
 }
 
 // awaitRow waits until vramscope shows a process with a probe that answers in
-// time: on a loaded machine it does not always.
+// time. On a loaded machine a probe does not always.
 func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 	t.Helper()
 	var out []byte

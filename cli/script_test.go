@@ -23,7 +23,7 @@ import (
 // asVramscope makes this test binary run as vramscope.
 const asVramscope = "VRAMSCOPE_TEST_AS_VRAMSCOPE"
 
-// everywhere is the value of asVramscope that makes it read all probes of this machine, too.
+// everywhere is the value of asVramscope that makes the binary read all probes of this machine, too.
 const everywhere = "everywhere"
 
 func TestMain(m *testing.M) {

@@ -146,7 +146,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 		t.Errorf("the pickle has %s%v, want %s", out, err, want)
 	}
 
-	// What is there stays.
+	// A file that exists stays.
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	}
 }
 
-// stopped reports whether all threads of a process are: after a SIGSTOP one may run on
+// stopped reports whether all threads of a process are stopped. After a SIGSTOP a thread may run on
 // for a moment.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()

@@ -137,7 +137,7 @@ func (s *screen) ended() {
 	if err != nil || *after != *s.before {
 		s.Errorf("the terminal's modes are %+v, were %+v: %v", after, s.before, err)
 	}
-	// The last of it may still be on its way to the screen.
+	// The last output may still be on its way to the screen.
 	if !eventually(func() bool {
 		s.mu.Lock()
 		left := !s.vt.IsAltScreen()

@@ -204,8 +204,8 @@ func TestHeadersAndRateLimit(t *testing.T) {
 	}
 }
 
-// TestNothingIsServedPlainWhereTLSIsWanted: if the file is being written when the server starts, it
-// has no TLS yet: the server then asks for no password in plain text.
+// TestNothingIsServedPlainWhereTLSIsWanted: if the file is being written when the server starts, the file
+// has no TLS yet. The server then asks for no password in plain text.
 func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	path := configFile(t, "")
 	address, _ := serving(t, path)

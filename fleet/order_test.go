@@ -32,7 +32,7 @@ func TestWorstFirst(t *testing.T) {
 	down.State, lost.GPU.State = Down, snapshot.GPULost
 	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
 	full.GPU.FullIn = &snapshot.FullIn{Median: time.Minute}
-	later := full // idle memory there is no reason to look at it first
+	later := full // its idle memory is no reason to look at it first
 	later.Box, later.Idle, later.GPU.FullIn = "later", quantity.From(1, quantity.Computed), &snapshot.FullIn{Median: time.Hour}
 	leak.Alert = snapshot.AlertLeak
 	oom, idle, idler := lineWith("oom", 5), lineWith("idle", 60), lineWith("idler", 20)

@@ -32,7 +32,7 @@ func (s *slowSource) Look(ctx context.Context, q Query) (*Picture, error) {
 	}
 }
 
-// Totals count a box of a name as long as the filter.
+// Totals counts as many boxes as the filter has terms, and refuses the filter x.
 func (s *slowSource) Totals(_ context.Context, q Query) (Totals, error) {
 	if q.Filter.String() == "x" {
 		return Totals{}, errors.New("refused\x1b[2J")
@@ -131,8 +131,8 @@ func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 	}
 }
 
-// TestTotalsFollowTheLines: they are asked for again after a few queries for lines, however fast
-// those follow each other.
+// TestTotalsFollowTheLines: the totals are asked for again after a few queries for lines, however fast
+// these follow each other.
 func TestTotalsFollowTheLines(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
 	for range cap(s.answer) {
@@ -176,7 +176,7 @@ func TestTotalsAreOfTheLines(t *testing.T) {
 	}
 }
 
-// TestAPollerThatRunsAgainAsksAtOnce: the list was not seen for a while.
+// TestAPollerThatRunsAgainAsksAtOnce: the list was not shown for a while, so its figures are old.
 func TestAPollerThatRunsAgainAsksAtOnce(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 10), answer: make(chan error)}
 	p := NewPoller(s, time.Hour, time.Now)

@@ -178,7 +178,7 @@ esac`, "endless", "nojson", "old", "many")
 	}
 }
 
-// TestSSHComesBack: a stream that ends is started again, and the figures of one that sends nothing
+// TestSSHComesBack: a stream that ends is started again, and the figures of a stream that sends nothing
 // are old.
 func TestSSHComesBack(t *testing.T) {
 	s := fakeSSH(t, `cat $LINE; [ -e $LINE.again ] && exec sleep 60; touch $LINE.again; exit 1`, "flaky")

@@ -23,8 +23,8 @@ func idleFor(w *Watcher, d time.Duration) {
 	}
 }
 
-// TestServersThatDoNotServeAgainAreNotSaidTo: a server that sleeps, does not answer, holds less, or
-// whose work is unknown.
+// TestServersThatDoNotServeAgainAreNotSaidTo: no event says that a server serves again if it sleeps, does not answer,
+// holds less, or does not say what it does.
 func TestServersThatDoNotServeAgainAreNotSaidTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		is     string // what the server reports then
@@ -125,7 +125,7 @@ func TestServersThatHangHideNoOthers(t *testing.T) {
 	}
 }
 
-// TestNewestSampleIsAsked: if several samples have come since the last round.
+// TestNewestSampleIsAsked: if several samples have come since the last round, the newest is asked.
 func TestNewestSampleIsAsked(t *testing.T) {
 	w, sample := watchedBox(t, "vllm", vllm(&atomic.Int32{}))
 	w.Add(&snapshot.Snapshot{})

@@ -49,8 +49,8 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 	}
 }
 
-// started starts a child of a server, which listens on its own ports and may be started through
-// another command.
+// started starts a server, which listens on its own ports and may be started through another
+// command, and returns the server's child.
 func started(t *testing.T, name string, through []string, arguments ...string) process.Identity {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), name)
@@ -185,8 +185,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	close(answers)
 }
 
-// TestOthersServersAreRefused: unless root asks and the configuration of the server's owner admits
-// root.
+// TestOthersServersAreRefused: another user's server is refused, unless root asks and the server was started with
+// VRAMSCOPE_SLEEP=root.
 func TestOthersServersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it starts another user's process")

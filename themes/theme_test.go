@@ -81,8 +81,8 @@ func TestPartsDifferInLightness(t *testing.T) {
 	}
 }
 
-// TestCachedIsTheBrightest of the parts on a dark ground; on a light one all stand out.
-// A texture shows only its share of the colour.
+// TestCachedIsTheBrightest: on a dark background cached memory is the brightest part; on a light background all parts
+// stand out. A texture shows only its share of the colour.
 func TestCachedIsTheBrightest(t *testing.T) {
 	for i, p := range coloured() {
 		if !p.Solid && !p.Hatched {
@@ -103,8 +103,6 @@ func TestCachedIsTheBrightest(t *testing.T) {
 
 var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 
-// TestNoColour is rule 15: with NO_COLOR only bold and reverse are left, and
-// what must be seen still is.
 // TestForecastIsNearItsPart: in 24 bits and in 256 colours the forecast of what is allocated
 // looks like allocated memory and not like cached, no two parts look alike, and text has no
 // hue. Rounding to 256 colours makes dim blue and grey text teal.
@@ -180,6 +178,8 @@ func turn(a, b Style) float64 {
 	return min(math.Abs(h-k), 360-math.Abs(h-k))
 }
 
+// TestNoColour is rule 15: with NO_COLOR only bold and reverse are left, and what must be seen
+// still is.
 func TestNoColour(t *testing.T) {
 	for _, name := range Names() {
 		for _, dark := range []bool{true, false} {

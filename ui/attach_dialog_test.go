@@ -96,7 +96,7 @@ func TestRefusedAttachAsDrawn(t *testing.T) {
 	}
 }
 
-// TestAttachDialogKeepsItsHeight: the plan does not change the height.
+// TestAttachDialogKeepsItsHeight: the plan does not change the height of the dialog.
 func TestAttachDialogKeepsItsHeight(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
 	before := d.Size(80)

@@ -47,7 +47,7 @@ func (a *attaches) times() int {
 	return len(a.attached)
 }
 
-// newAttachModel returns a model on the drawn box, seen by bob, with a bound.
+// newAttachModel returns a model on the drawn box, seen by bob, with the key a bound.
 func newAttachModel(t *testing.T, change func(*snapshot.Snapshot, *Options)) (*flushModel, *attaches) {
 	t.Helper()
 	a := &attaches{plan: drawnPlan(), wait: make(chan struct{})}
@@ -125,7 +125,7 @@ func TestAttachClosesWithoutAction(t *testing.T) {
 	}
 }
 
-// TestLatePlanIsDropped: the question was closed, or is about another process.
+// TestLatePlanIsDropped: a plan is dropped if the question was closed, or is about another process.
 func TestLatePlanIsDropped(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)

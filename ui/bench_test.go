@@ -100,7 +100,7 @@ func BenchmarkGPUPanel200x50(b *testing.B) {
 	}
 }
 
-// What a tick costs from the message to what Bubble Tea is handed.
+// A tick is measured from the message to the frame that Bubble Tea gets.
 func BenchmarkTick80x24(b *testing.B)  { benchmarkTick(b, 80, 24) }
 func BenchmarkTick200x60(b *testing.B) { benchmarkTick(b, 200, 60) }
 
@@ -130,7 +130,7 @@ func benchmarkTick(b *testing.B, width, height int) {
 	}
 }
 
-// What a message costs that changes nothing on the screen.
+// BenchmarkIdleMessage measures a message that changes nothing on the screen.
 func BenchmarkIdleMessage(b *testing.B) {
 	m, err := newModel(Options{Source: newFakeSource(nil)}.withDefaults(), terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {

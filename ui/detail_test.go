@@ -44,7 +44,7 @@ func TestDetailAsDrawn(t *testing.T) {
 	}
 }
 
-// TestDetailTellsTheSizesOfCaches as far as the program does.
+// TestDetailTellsTheSizesOfCaches: the detail shows the sizes of caches that the program reports.
 func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 	box := fullStats()
 	for i := range box.Rows {
@@ -107,8 +107,8 @@ func TestProbeWithoutAllocator(t *testing.T) {
 	m.shows("contents unknown: its probe sees no allocator in use")
 }
 
-// TestPartsByTheDaemonAreMarked: they belong to another user's process, which this user cannot
-// flush.
+// TestPartsByTheDaemonAreMarked: parts that the daemon reports belong to another user's process,
+// which this user cannot flush.
 func TestPartsByTheDaemonAreMarked(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
 		box.Host.User = "alice"
@@ -126,8 +126,8 @@ func TestPartsByTheDaemonAreMarked(t *testing.T) {
 	m.hides("F frees")
 }
 
-// TestDetailExplainsUnknownUsage: it distinguishes three reasons: the driver hides a process's
-// memory, its GPU does not answer, or there is no driver.
+// TestDetailExplainsUnknownUsage: the detail distinguishes three reasons: the driver hides a
+// process's memory, its GPU does not answer, or there is no driver.
 func TestDetailExplainsUnknownUsage(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Snapshot){
 		"the driver does not report how much it uses": func(*snapshot.Snapshot) {},
@@ -154,8 +154,8 @@ func TestDetailTellsWhatOtherMayHold(t *testing.T) {
 	}
 }
 
-// TestDetailHasTheFiguresThatAreRare: memory that shrinks, readings of different moments, and a
-// process on several GPUs.
+// TestDetailHasTheFiguresThatAreRare: the detail shows memory that shrinks, readings of different
+// moments, and a process on several GPUs.
 func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Process){
 		"shrinking -25M/s": func(p *snapshot.Process) {

@@ -42,7 +42,7 @@ func drawnLook(t testing.TB) *cell.Appearance {
 	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
 
-// stateOf shows a box on a screen of this size.
+// screenOf shows a box on a screen of this size.
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	st := &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,

@@ -130,7 +130,7 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	if got := shownText(d.Follow(st.screen())); !strings.Contains(got, "frees 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
-	// What was chosen is no longer there: y is no other action.
+	// The chosen level is no longer offered: y does nothing else.
 	next.Rows[at].Probe = nil
 	server := d.Fill(flush.Result{Level: flush.Sleep, Server: "vLLM 0.33.0"}, nil).Follow(st.screen())
 	if _, out := server.Press("y", 80, 14); out != dialog.Handled || !strings.Contains(shownText(server), "sleep") {
@@ -185,8 +185,8 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 	}
 }
 
-// TestFlushShowsTheSizesOfCaches: it shows them if the program reports them, and each process's
-// caches only once.
+// TestFlushShowsTheSizesOfCaches: the question shows the sizes that the program reports, and each
+// process's caches only once.
 func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 	cache := func(name string, gigabytes float64) snapshot.Evictable {
 		return snapshot.Evictable{Name: name, Bytes: uitest.Known(gigabytes)}

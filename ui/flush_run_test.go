@@ -416,7 +416,7 @@ func TestFlushOffersSleepAndWake(t *testing.T) {
 	if len(m.asked) != 3 || !m.asked[0].DryRun || m.asked[1].Level != flush.Sleep || m.asked[2].Level != flush.Wake || m.asked[2].Process.PID != snapshottest.Probeme {
 		t.Errorf("it asked for %+v", m.asked)
 	}
-	// A process that a flush helps, too, has both.
+	// A process that a flush helps, too, has both choices.
 	m.onto(snapshottest.Leaking)
 	would, refused = flush.Result{}, &process.Refusal{Reason: "vLLM is busy: it has 3 requests"}
 	m.key("F")
@@ -429,7 +429,7 @@ func TestFlushOffersSleepAndWake(t *testing.T) {
 	if last := m.asked[len(m.asked)-1]; last.Level != flush.Urgent {
 		t.Errorf("one above sleep is %s", last.Level)
 	}
-	// An answer about a process that has no other question waits for no flush to end.
+	// An answer that would open a question is dropped while a flush runs.
 	m.onto(snapshottest.Probeme)
 	would, refused = server(flush.Sleep), nil
 	m.key("F")

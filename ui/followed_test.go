@@ -21,8 +21,8 @@ func TestTheGraphFollowsAnInstancesAlarm(t *testing.T) {
 	}
 }
 
-// TestGraphFollowsTheUser: it shows the pinned series, else the focus, else the cursor, else the
-// alarm.
+// TestGraphFollowsTheUser: the graph shows the pinned series, else the focus, else the cursor, else
+// the alarm.
 func TestGraphFollowsTheUser(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	uuid := func(i int) string { return st.shown.GPUs[i].UUID }

@@ -69,7 +69,7 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
 		t.Errorf("it asked %v for %v", s.pids, s.asked)
 	}
-	// It shows how old it is, and does not ask again by itself.
+	// The map shows how old it is, and the probe is not asked again by itself.
 	then := *m.st.live
 	then.Time = then.Time.Add(time.Minute)
 	m.tick(&then)
@@ -144,8 +144,8 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 	})
 }
 
-// TestTheMapFollowsTheCursor: it shows the next process that can report one; for others it says why
-// there is none.
+// TestTheMapFollowsTheCursor: the map shows the process under the cursor if its probe can report a
+// map; for any other process the screen says why there is none.
 func TestTheMapFollowsTheCursor(t *testing.T) {
 	m, s := newMapModel(t)
 	m.key("v")

@@ -177,7 +177,7 @@ func TestHangingProgramExits(t *testing.T) {
 	}
 }
 
-// In one process with the test: when Run returns, nothing of it is left.
+// TestRunLeavesNothingBehind: when Run returns, nothing of it is left in the process of the test.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("os/signal.signal_recv"))
 	master, slave, err := pty.Open()

@@ -36,7 +36,7 @@ func TestFewGPUsGetAGraph(t *testing.T) {
 }
 
 // TestHighScreenIsUsed: rows that a table does not need show a graph of each GPU, or a higher graph
-// of the only GPU; a table with many processes gets them.
+// of the only GPU; a table with many processes gets those rows.
 func TestHighScreenIsUsed(t *testing.T) {
 	for _, c := range []struct {
 		name                    string
@@ -92,7 +92,7 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 	}
 }
 
-// TestOverlaysLeaveGPULinesInSight: an overlay that is longer than the room below them scrolls.
+// TestOverlaysLeaveGPULinesInSight: an overlay longer than the room below the GPU lines scrolls.
 func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
 	lk := drawnLook(t)
 	var columns []dialog.Column

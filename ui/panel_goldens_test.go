@@ -34,7 +34,7 @@ func withoutProbe(p *snapshot.Process) {
 	p.Trend, p.Predicted, p.GrowthPerSecond = snapshot.TrendUnknown, nil, snapshot.Bytes{}
 }
 
-// goneState returns carol's process ended.
+// goneState returns the drawn state after carol's process has ended.
 func goneState() *state {
 	st := drawnState()
 	st.shown.Ended = []snapshot.EndedProcess{{
@@ -164,8 +164,7 @@ func TestPromptGoldens(t *testing.T) {
 	}
 }
 
-// The panels at every size there is: exactly as big as asked, whatever is in
-// them.
+// TestPanelsFillEverySize: at every size each panel is exactly as big as asked, whatever is in it.
 func TestPanelsFillEverySize(t *testing.T) {
 	lk := uitest.Appearance(t, "dark", false)
 	st := drawnState()

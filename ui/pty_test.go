@@ -54,7 +54,7 @@ func launch(t *testing.T, play string, width, height int, env ...string) *monito
 	return start(t, exec.Command(os.Args[0]), play, width, height, env...)
 }
 
-// launchFromShell starts it as a job of a shell, which reads a line each time
+// launchFromShell starts the program as a job of a shell, which reads a line each time
 // the program stops and then continues it.
 func launchFromShell(t *testing.T, play string, width, height int) *monitor {
 	t.Helper()

@@ -13,8 +13,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestRejectedProbeIsNamed in the row and in the detail, and so is one that the driver
-// only does not confirm.
+// TestRejectedProbeIsNamed: the row and the detail name a rejected probe, and a probe that the
+// driver only does not confirm.
 func TestRejectedProbeIsNamed(t *testing.T) {
 	for words, probe := range map[string]snapshot.Probe{
 		"probe rejected: reports 512T, the driver 13.0G": {Rejected: "reports 512T, the driver 13.0G"},

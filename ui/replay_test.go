@@ -153,7 +153,7 @@ func TestEventsOfTheLiveMonitor(t *testing.T) {
 	}
 }
 
-// The moment is there in full, whatever the size, with the keys that leave it.
+// TestTheMomentOfAReplayIsShown: at every size the moment is shown in full, with the keys that leave it.
 func TestTheMomentOfAReplayIsShown(t *testing.T) {
 	for _, size := range [][2]int{{140, 40}, {200, 50}, {80, 24}, {60, 11}, {40, 8}, {30, 3}} {
 		m := replayed(t, nil, -7200, 0)
@@ -190,7 +190,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 	m.shows("full in 9m-11m: restart it - soon")
 }
 
-// TestEscEndsAScreenThatWasOpenedFromAnother: it does so only once there is nothing left to clear.
+// Esc ends the screen only when there is nothing left to clear.
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })

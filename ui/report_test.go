@@ -49,7 +49,7 @@ func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	}
 }
 
-// TestSaveWritesWhatIsShown: it writes the past if that is shown, and reports a failure.
+// TestSaveWritesWhatIsShown: w writes the past if the screen shows it, and reports a failure.
 func TestSaveWritesWhatIsShown(t *testing.T) {
 	var saved []time.Time
 	failure := error(nil)

@@ -126,8 +126,8 @@ var (
 
 func sample(at time.Time, value string) []any { return []any{float64(at.UnixMilli()) / 1000, value} }
 
-// TestOpenedBoxGoldens: a fleet's box on this screen, as its engine reports it, and after the
-// engine has stopped.
+// TestOpenedBoxGoldens: a box of a fleet is drawn as its engine reports it, and after the engine has
+// stopped.
 func TestOpenedBoxGoldens(t *testing.T) {
 	e := &engine{box: snapshottest.DrawnBox()}
 	server := httptest.NewServer(e)

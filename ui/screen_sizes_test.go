@@ -227,7 +227,8 @@ func TestScrolledCommandsKeepTheirEnd(t *testing.T) {
 	}
 }
 
-// TestFooterShowsTheChosenInterval: it does so at once, not with the next sample.
+// TestFooterShowsTheChosenInterval: the footer shows the chosen interval at once, not with the next
+// sample.
 func TestFooterShowsTheChosenInterval(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.shows(" 1s  LIVE")

@@ -69,8 +69,8 @@ func TestSetupShowsTheOutcomeOfW(t *testing.T) {
 	m.shows("no space left on device")
 }
 
-// TestOrderWithoutADriverIsNotSaved: then the table sorts by allocated memory, but used memory
-// stays the user's choice.
+// TestOrderWithoutADriverIsNotSaved: without a driver the table sorts by allocated memory, but used
+// memory stays the user's choice.
 func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	box.Driver.State = snapshot.DriverGone

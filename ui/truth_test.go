@@ -274,7 +274,7 @@ func (r *reader) minute(s *snapshot.Snapshot, st *state, panel string) {
 	}
 }
 
-// afterError holds that a GPU is not said to be full soon within a minute after an error while
+// afterError checks that a GPU is not said to be full soon within a minute after an error while
 // its memory is rebuilt.
 func (r *reader) afterError(g *snapshot.GPU, s *snapshot.Snapshot, screen string) {
 	for i := range s.Alerts {
@@ -318,7 +318,7 @@ func (r *reader) figures(s *snapshot.Snapshot) {
 	}
 }
 
-// addUp holds that the sums of the box add up, to the digits that are shown.
+// addUp checks that the sums of the box add up, to the digits that are shown.
 func (r *reader) addUp(figures []string) {
 	r.sums++
 	var v [4]quantity.Bytes

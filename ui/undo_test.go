@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestEscClearsWhatWasSetLast: it clears one setting at a time, and the keys line says which.
+// TestEscClearsWhatWasSetLast: Esc clears one setting at a time, and the keys line says which.
 func TestEscClearsWhatWasSetLast(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), nil)
 	m.send(tea.WindowSizeMsg{Width: 120, Height: 40})

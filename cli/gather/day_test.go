@@ -25,7 +25,7 @@ import (
 // TestReportIsWhatAnotherSamplerSums: the report of a day (with VRAMSCOPE_FULL; else of an hour
 // around midnight) has the same sums as a second program, which reads the same driver once a
 // second, without recordings. It implements the rules of docs/report.md independently.
-// docs/report.md promises .5 %; as both read at the same moments, less is left here.
+// docs/report.md promises .5 %. The deviation here is smaller, because both read at the same moments.
 func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	begin, length := time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC), time.Hour
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
@@ -121,7 +121,7 @@ func (a *amounts) add(o amounts) {
 	a.memory, a.peak, a.energy = a.memory+o.memory, max(a.peak, o.peak), a.energy+o.energy
 }
 
-// deviations returns how far a group is off, as shares. What is in doubt may be missing. A
+// deviations returns the share by which each figure of a group deviates. Amounts that are in doubt may be missing. A
 // joule is the unit of the recording.
 func (a *amounts) deviations(doubt *amounts, g *schema.ReportGroup) map[string]float64 {
 	all := map[string]float64{}
@@ -150,10 +150,10 @@ func (a *amounts) deviations(doubt *amounts, g *schema.ReportGroup) map[string]f
 type usedBy struct {
 	process process.Info
 	amounts
-	doubt amounts // of it, since the GPU is back for less than half a minute: the sampler looks for it that often
+	doubt amounts // from a GPU that has been back for less than half a minute: the sampler looks for a lost GPU that often
 }
 
-// secondSampler reads the driver. From its second reading on, each counts for the second before it.
+// secondSampler reads the driver. From the second reading on, each reading counts for the second before it.
 type secondSampler struct {
 	box       *simulator.Box
 	energy    map[string]float64 // the counters at the last reading, by UUID

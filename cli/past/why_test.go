@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The trace is the process's own, and the one that its error was in.
+// TestTraceIn: the trace is of the same process, and the first after its error.
 func TestTraceIn(t *testing.T) {
 	failed := time.Now().Truncate(time.Second)
 	for name, c := range map[string]struct {

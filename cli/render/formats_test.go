@@ -275,8 +275,8 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	}
 }
 
-// TestOutputsSayWhatIsLeftOut: rejected probes, and processes that could not be
-// asked for one.
+// TestOutputsSayWhatIsLeftOut: the outputs name rejected probes, and processes that could not be
+// asked for a probe.
 func TestOutputsSayWhatIsLeftOut(t *testing.T) {
 	snap := snapshottest.OneSample()
 	snap.ProbesUnasked = 257

@@ -79,7 +79,7 @@ func TestUnattributedMemoryIsNoted(t *testing.T) {
 	}
 }
 
-// TestTableHasJobs: it has them on a wide terminal, but not in a pipe.
+// TestTableHasJobs: the table has jobs on a wide terminal, but not in a pipe.
 func TestTableHasJobs(t *testing.T) {
 	snap := snapshottest.DayOne()
 	for width, want := range map[int]bool{0: false, 60: false, 200: true} {

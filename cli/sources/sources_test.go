@@ -7,7 +7,7 @@ import (
 	"vramscope/nvml"
 )
 
-// listedPIDs is a monitor of probes that only notes whom it would look for.
+// listedPIDs is a monitor of probes that only notes the processes that it would look for.
 type listedPIDs map[string][]int
 
 func (listedPIDs) Ask() {}

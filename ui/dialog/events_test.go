@@ -176,8 +176,8 @@ func TestEventsEndAtTheShownMoment(t *testing.T) {
 	}
 }
 
-// TestEventsOmitWhereTheGuardDidNothing: there would be so many of them that the others could not
-// be found.
+// TestEventsOmitWhereTheGuardDidNothing: the list omits the guard's decisions to do nothing, because
+// so many would hide the other events.
 func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 	var log []snapshot.Event
 	for _, kind := range []snapshot.GuardDecisionKind{snapshot.GuardNothing, snapshot.GuardWould, snapshot.GuardReached} {
@@ -214,7 +214,7 @@ func TestEventsGoldens(t *testing.T) {
 	})
 }
 
-// month is a recording that has no end of events.
+// month is a recording with very many events.
 type month struct{ uitest.CurveHistory }
 
 func (month) Events(int) []snapshot.Event { panic("all of them") }
@@ -276,7 +276,7 @@ func TestPauseGoldens(t *testing.T) {
 	}
 }
 
-// TestIncidentsOfTheList: it has the newest incident up to the shown moment, with the cursor on it.
+// TestIncidentsOfTheList: the list has the newest incident up to the shown moment, with the cursor on it.
 func TestIncidentsOfTheList(t *testing.T) {
 	list := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
 	if i := list.NewestIncident(); i == nil || i.Kind != snapshot.EventGPULost || list.On(&i.Event).at != 1 {

@@ -67,8 +67,8 @@ func TestSetupChanges(t *testing.T) {
 	}
 }
 
-// TestSetupBeginsWithTheChosenColumns: those come first, in their order, and mandatory columns are
-// there, whatever the file says.
+// TestSetupBeginsWithTheChosenColumns: the chosen columns come first, in their order, and mandatory
+// columns are there, whatever the file says.
 func TestSetupBeginsWithTheChosenColumns(t *testing.T) {
 	s := someSettings()
 	s.Columns = []string{"ALLOC", "PID"}

@@ -49,7 +49,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 	}
 }
 
-// TestNoteNamesWhoHoldsAnIdleGPU: it names the job if there is room, or else its user.
+// TestNoteNamesWhoHoldsAnIdleGPU: the note names the job if there is room, or else the job's user.
 func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	held := &snapshot.JobAllocation{Job: process.Job{Kind: "slurm", ID: "88123"}, User: "alice", Since: now.Add(-42 * time.Minute)}

@@ -20,7 +20,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// partsHistory is for each metric a steady amount of its own, in GiB.
+// partsHistory is a history in which each metric has a steady amount of its own, in GiB.
 type partsHistory struct {
 	uitest.CurveHistory
 	of    map[metric.ID]float64
@@ -201,7 +201,7 @@ func TestAreaReachesUsed(t *testing.T) {
 	}
 }
 
-// TestForecastTakesAtMostFortyPercent: it takes no more of any window.
+// TestForecastTakesAtMostFortyPercent: the forecast takes at most 40 % of the width of any window.
 func TestForecastTakesAtMostFortyPercent(t *testing.T) {
 	for _, window := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour} {
 		g := leakGraph(uitest.Appearance(t, "", false), 3*time.Hour, true)
@@ -291,8 +291,9 @@ func TestSawtoothIsNotHidden(t *testing.T) {
 	}
 }
 
-// TestForecastIsAsHighAsItSays: its parts end at the median, also in the highest cell and in low
-// graphs. So it continues the curve, and from frame to frame moves as little as the figures do.
+// TestForecastIsAsHighAsItSays: the forecast's parts end at the median, also in the highest cell and
+// in low graphs. So the forecast continues the curve, and moves from frame to frame as little as the
+// figures do.
 func TestForecastIsAsHighAsItSays(t *testing.T) {
 	for _, rows := range []int{4, 5, 7, 9, 13, 20} {
 		for used := 60.0; used < 62; used += .05 {
@@ -324,7 +325,7 @@ func TestForecastIsAsHighAsItSays(t *testing.T) {
 }
 
 // TestForecastIsItsPartsUnderAVeil: the parts continue, faded, up to the median; the range is a
-// veil that thins out towards both bounds.
+// veil that fades towards both bounds.
 func TestForecastIsItsPartsUnderAVeil(t *testing.T) {
 	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind"} {
 		g := areaGraph(t)
@@ -386,7 +387,7 @@ func drawnHeight(lines []string, column int, veils string) (height float64) {
 	return height
 }
 
-// TestLegendNamesWhatIsDrawn: it names no part that is not drawn.
+// TestLegendNamesWhatIsDrawn: the legend names no part that is not drawn.
 func TestLegendNamesWhatIsDrawn(t *testing.T) {
 	g := areaGraph(t)
 	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "■ other ■ alloc ■ frag ■ cached") {

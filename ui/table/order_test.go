@@ -53,7 +53,7 @@ func TestOrderIsTotal(t *testing.T) {
 	}
 }
 
-// TestUnknownIsLast: it is last in both directions, so that a lost GPU's process is never first.
+// TestUnknownIsLast: an unknown value is last in both directions, so a lost GPU's process is never first.
 func TestUnknownIsLast(t *testing.T) {
 	for _, title := range []string{"USED", "ALLOC", "SM%", "TIME", "RUNTIME"} {
 		for _, reversed := range []bool{false, true} {

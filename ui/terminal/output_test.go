@@ -24,7 +24,7 @@ func unread(t *testing.T, drained func(bool), failed func(error)) (*output, *os.
 
 func TestOutputIsWrittenInOrder(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	// On a loaded machine it may stall; nothing may be lost of so little.
+	// On a loaded machine the output may stall, but so little output must not be lost.
 	drained := func(lost bool) {
 		if lost {
 			t.Error("bytes were dropped")
