@@ -23,7 +23,7 @@ const (
 	// debuggerName is gdb's output.
 	debuggerName = "gdb"
 	// claimName is the file that gives the right to start the probe. The process and this program
-	// race to remove it: the one that does has the right.
+	// race to remove it: whichever removes it has the right.
 	claimName = "claim"
 	// failedName is a symbolic link whose target is the reason: one system call makes
 	// it, which needs no file descriptor.

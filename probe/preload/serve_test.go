@@ -21,7 +21,7 @@ import (
 // TestNoDescriptorsLeft: without a free descriptor the library cannot accept a monitor. It must not
 // spin meanwhile, and accepts once a descriptor is free.
 func TestNoDescriptorsLeft(t *testing.T) {
-	// With 3, even poll fails.
+	// With a limit of 3, even poll fails.
 	for _, limit := range []uint64{3, 18} {
 		t.Run(strconv.FormatUint(limit, 10), func(t *testing.T) {
 			t.Parallel()

@@ -65,7 +65,7 @@ func Run(t *testing.T, directory, socket string) {
 			t.Fatal(err)
 		}
 		var v vectors
-		// Strict: a misspelled field would pass unnoticed.
+		// Otherwise a misspelled field would pass unnoticed.
 		in := json.NewDecoder(bytes.NewReader(content))
 		in.DisallowUnknownFields()
 		in.UseNumber()

@@ -131,8 +131,8 @@ class _Commands:
             raise
 
     def close_snapshot_fd(self):
-        # Forgotten before it is closed: a child that is forked in between must not
-        # close the next descriptor of that number.
+        # The descriptor is forgotten before it is closed: a child that is forked in between
+        # must not close the next descriptor of that number.
         fd, self.snapshot_fd = self.snapshot_fd, None
         if fd is not None:
             posix.close(fd)

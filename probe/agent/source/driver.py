@@ -117,7 +117,7 @@ class _Driver:
         return figures
 
     def trim(self, handle, keep):
-        """Frees all of a pool but keep bytes, live blocks included."""
+        """Trims a pool to keep bytes, which include its live blocks."""
         if not self._open():
             return False
         return self._call("cuMemPoolTrimTo", self._foreign.pointer(handle), self._foreign.ulong(keep))

@@ -96,7 +96,7 @@ class _Sizes:
         if type(size) is int:
             return size if 0 <= size <= _MAX_BYTES else None
         registration, count, at = self._known.get(name, (None, None, 0.0))
-        # Slow sizes are asked for rarely: one is not too old before the next call is due.
+        # Slow sizes are asked for rarely. A size is not too old until its next call is due.
         return count if registration == number and _monotonic() - max(at, self._due) < _SIZES_MAX_AGE else None
 
     def stop(self):

@@ -10,7 +10,7 @@ class _History:
         self._runtime, self._steps = runtime, steps
         self._calling, self._theirs = None, False  # the thread in which the probe sets the recording; whether the program has set it
         self._left, self.whole = 0, None  # how many errors' files were written; the directory for a history recorded from the start
-        self._emptied = None  # {ordinal: [allocations and frees when the program had emptied the cache, …]}
+        self._emptied = None  # {ordinal: [number of allocations and frees when the program emptied the cache, …]}
 
     def _set(self, enabled, context="alloc", most=_HISTORY):
         record = _attribute(_module("torch"), "cuda", "memory")._record_memory_history

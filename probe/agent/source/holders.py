@@ -302,7 +302,7 @@ def _named(frames, opaque, seen):
     spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]
     seen.update(map(id, spaces))
     places = [(" in %s, kept by sys.last_traceback" % one.f_code.co_name, held) for one, held in _of_functions(_kept()) if one not in running]
-    places += [("", sorted((one for one in list(space.items()) if type(one[0]) is str), key=lambda one: one[0][:1] == "_")) for space in spaces]  # a notebook's Out is its _oh, too
+    places += [("", sorted((one for one in list(space.items()) if type(one[0]) is str), key=lambda one: one[0][:1] == "_")) for space in spaces]  # names with _ come last: a notebook's Out is its _oh, too
     places += [(" in " + one.f_code.co_name, held) for one, held in reversed(functions)]
     for where, held in places:
         for name, value in held:

@@ -41,11 +41,11 @@ def _new_module(name):
 
 
 def _created(name, origin, create, execute):
-    """A new instance of a C module.
+    """Returns a new instance of a C module.
 
-    Some modules of older Pythons enter sys.modules by themselves, and are removed in the
-    same call of C code: no other thread runs in between. If another thread has been
-    faster with an import, it is that module.
+    Some modules of older Pythons enter themselves in sys.modules. They are removed in the
+    same call of C code, so no other thread runs in between. If another thread has imported
+    the module first, that one is returned.
     """
     spec = type(sys.implementation)(name=name, origin=origin)
     absent = map({False: spec}.__getitem__, map(sys.modules.__contains__, (name,)))

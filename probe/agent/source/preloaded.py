@@ -72,7 +72,7 @@ class _Preloaded:
         return further[: max(_MAX_ALLOCATORS - len(ours), 0)]
 
     def _rest(self, raw, ours):
-        """Returns the raw allocations less the segments of our allocators, which are among them; None if they are fewer."""
+        """Returns the raw allocations less the segments of our allocators, which are among them; None if that is less than nothing."""
         by_library = raw.pop("libraries", ())
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
         ours = [a for a in ours if not a.get("handle")]

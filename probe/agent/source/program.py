@@ -133,7 +133,7 @@ class _CollectionOff:
     that switches it off at this very moment finds it on.
     """
 
-    _now = False  # of the class: the probe keeps it off
+    _now = False  # set on the class while the probe keeps the collector off
 
     def __enter__(self):
         _no_fork.acquire()

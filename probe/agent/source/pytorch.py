@@ -64,7 +64,7 @@ class _PyTorch(_Runtime):
         return asked() if asked is not None else "native"
 
     def stats(self, most=float("inf")):
-        """most is how many seconds a snapshot may take, if one is due. _SNAPSHOT_MOST holds as well."""
+        """A snapshot that is due may take at most this many seconds, and never more than _SNAPSHOT_MOST."""
         cuda = self.initialised()
         if cuda is None:
             return
@@ -345,7 +345,7 @@ class _PyTorch(_Runtime):
         return {d: count for d, count in every.items() if count is not None}
 
     def _trim(self, cuda, ordinals, keep):
-        """As empty_cache does with cudaMallocAsync, but per device and up to keep bytes."""
+        """Does what empty_cache does with cudaMallocAsync, but only on these devices, and leaves keep bytes of cache."""
         for ordinal in self.ordinals(cuda):
             handle = self._driver.default_pool(ordinal) if ordinal in ordinals else None
             if handle:

@@ -1,5 +1,5 @@
 class _Busy(_Refusal):
-    """A question would wait for an allocator's lock with the GIL."""
+    """To answer, the probe would wait for an allocator's lock while it holds the GIL."""
 
     def __init__(self):
         super().__init__("busy", "another thread is inside an allocation or a release of GPU memory: try again")
@@ -41,7 +41,7 @@ class _PyTorchLocks:
 
     _SYMBOL = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
     _SEARCHED = 64 << 10  # bytes of the allocator; the vector is at 22,584 in 2.8 and 2.15
-    _TRIES = 5  # at intervals of a millisecond: a thread that allocates has the lock for less
+    _TRIES = 5  # at intervals of a millisecond: most allocations hold the lock for a shorter time
 
     def __init__(self):
         self._locks = None  # not searched for yet

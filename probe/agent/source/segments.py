@@ -2,7 +2,7 @@
 # large_segment_size_mb. Source: c10/core/AllocatorConfig.h
 _SMALL_PAGE, _LARGE_PAGE = 2 << 20, 20 << 20
 
-_FRAGMENTED = "stuck"  # the map's value
+_FRAGMENTED = "stuck"  # the state in a map
 
 
 def _new_figures():

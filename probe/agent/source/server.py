@@ -3,7 +3,7 @@ class _Server:
 
     def __init__(self, agent):
         self._agent = agent
-        self._uid = posix.geteuid()  # the program may have changed it
+        self._uid = posix.geteuid()  # read only now: the program may have changed its user before
         self.listener = _Listener(self._uid, agent.pid, agent.start_time, agent.status.check)
         self._connections = {}
         reading, writing = posix.pipe2(posix.O_NONBLOCK | posix.O_CLOEXEC)

@@ -119,8 +119,8 @@ def step(steps=1):
 
 
 def stats():
-    """What the GPU libraries of this process hold now, read on this thread: devices with their
-    allocators, as docs/protocol.md describes stats. The list of devices is empty if no library
+    """Returns what the GPU libraries of this process hold now, read on this thread: devices with
+    their allocators, as docs/protocol.md describes stats. The list of devices is empty if no library
     uses a GPU. Raises RuntimeError if the probe cannot run, or cannot read now.
     """
     if not any(package in sys.modules for package in _PACKAGES):

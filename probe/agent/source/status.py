@@ -7,8 +7,8 @@ class _Lost(BaseException):
 
 
 def _count_filters(status):
-    """The seccomp filters of a thread, from its /proc status. Linux before 5.9 does
-    not count them: there it is 1 if there are any."""
+    """Returns the number of seccomp filters of a thread, by its /proc status. Linux before
+    5.9 does not count them: then it returns 1 if there are any."""
     for key in (b"\nSeccomp_filters:", b"\nSeccomp:"):
         _, found, rest = status.partition(key)
         if found:

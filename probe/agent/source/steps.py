@@ -1,9 +1,9 @@
 class _Steps:
     """The training steps of the program, counted by PyTorch's hook for all optimizers or by itself.
 
-    A program may have several optimizers: the slowest one's steps are the program's. One
-    that is gone, or idle while others continue, no longer counts. A set of optimizers counts
-    until one comes or goes, or for a minute:
+    A program may have several optimizers: the program's steps are those of the slowest. An
+    optimizer that is gone, or idle while others continue, no longer counts. A set of optimizers
+    counts until one comes or goes, or for a minute:
 
         count = least steps in each earlier set + least steps since this set's begin
 

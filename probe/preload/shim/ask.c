@@ -56,7 +56,7 @@ static int reach(struct rescue *rescue, const char *place)
 	if (rescue->daemon.number < 0)
 		return 0;
 	long answer;
-	/* The queue of a busy daemon, or of one that others flood, is full. */
+	/* The queue may be full: the daemon is busy, or others flood it. */
 	while ((answer = syscall(SYS_connect, rescue->daemon.number, &address, sizeof address)) != 0 && errno == EAGAIN &&
 	       left(rescue) > RESCUE_TIME / 2 && descriptor_is(&rescue->daemon))
 		(void)syscall(SYS_ppoll, NULL, 0, &(struct timespec){ .tv_nsec = AGAIN }, NULL, 0);

@@ -3,8 +3,8 @@
  * device are kept too, so that a report of a million allocations costs no more
  * than one of ten.
  *
- * The ledger is sharded by address. A shard's lock is held for one table access
- * and never across a driver call.
+ * The ledger is sharded by address. A shard's lock is held for one table access, or
+ * for one walk over the shard, and never across a driver call.
  */
 #ifndef VRAMSCOPE_PRELOAD_LEDGER_H
 #define VRAMSCOPE_PRELOAD_LEDGER_H

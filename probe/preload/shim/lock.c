@@ -25,7 +25,7 @@ void futex_wake(int *word, int most)
 	errno = before;
 }
 
-/* A lock is held for one table access: most are free again before the kernel could put a thread to sleep. */
+/* Most locks are held for one table access, and are free again before the kernel could put a thread to sleep. */
 static int lock_spin(struct lock *lock)
 {
 	for (int i = 0; i < 32; i++) {

@@ -109,8 +109,8 @@ static int admitted(uint64_t now)
 	return 1;
 }
 
-/* Returns what the rescue before asked for, if the program continues piece by piece, so that it is
- * not known how much it needs in all. Otherwise 0. */
+/* Returns what the previous rescue asked for if the program continues piece by piece, otherwise 0.
+ * How much such a program needs in all is not known. */
 static uint64_t asked_before(int device, uint64_t size, uint64_t now)
 {
 	if (size != __atomic_load_n(&rescues.piece.size, __ATOMIC_RELAXED) ||

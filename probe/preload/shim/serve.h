@@ -125,7 +125,7 @@ struct main_thread {
 void main_thread_open(struct main_thread *thread);
 enum program {
 	RUNNING,
-	SEALED,  /* there are more seccomp filters than at its start: only wait */
+	SEALED,  /* there are more seccomp filters than the process may have: only wait */
 	ENDED,   /* all threads but ours have exited */
 	UNKNOWN, /* the program has closed the descriptor */
 };

@@ -42,8 +42,8 @@ void count_out_of_memory(uint8_t device);
 
 /* failures.c */
 void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller);
-/* Whether an allocation of this size failed within the last second: the newest failure, or the
- * last one before sizes rose again. */
+/* Whether, within the last second, the newest failure was of this size, or the last failure before
+ * sizes rose again was. */
 int failure_repeated(uint8_t device, uint64_t size);
 void failures_reset(void);
 
@@ -65,7 +65,8 @@ void context_retained(CUcontext handle, CUdevice device);
 void context_push(CUcontext handle);
 void context_set(CUcontext handle);
 void context_pop(void);
-/* Called before and after the real call. If it succeeded, the context's entries are dropped. */
+/* context_ending and primary_ending are called before the real call, context_ended after it. If
+ * the call succeeded and ends the context, the context's entries are dropped. */
 struct teardown {
 	uint16_t context, epoch; /* before the call */
 	uint32_t released;
@@ -81,7 +82,8 @@ void contexts_reset(void);
 /* vmm.c: physical memory without an address, and its mappings. */
 void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, uint64_t caller);
 void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address);
-/* Called before the real call, after which the driver may reuse the handle; undone if the call fails. */
+/* vmm_releasing is called before the real call, because after that the driver may reuse the handle.
+ * vmm_release_failed undoes it. */
 struct physical {
 	uint64_t number, size, handle, caller;
 	uint32_t handles, mappings, since;
@@ -115,7 +117,7 @@ void pool_out_of_memory(uint64_t handle, int device);
 int pools_of(int device, CUmemoryPool default_pool, struct pool list[POOLS]);
 /* Copies the handles of the default pools; returns their number. */
 int pools_default(uint64_t handles[DEVICES]);
-/* Between these two calls the pool is not destroyed; 0: it already is. */
+/* Between these two calls the pool is not destroyed; 0: it cannot be held, or has been destroyed. */
 int pool_hold(uint64_t handle);
 void pool_release(uint64_t handle);
 void pool_note_residue(uint64_t handle, uint64_t residue);

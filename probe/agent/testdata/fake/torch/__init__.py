@@ -58,7 +58,7 @@ class Tensor:
         return self._device
 
     def record_stream(self, stream=None):
-        """Another stream uses it: once freed it is pending."""
+        """Notes that another stream uses the tensor: once freed, it is pending."""
         self._block.awaited = True
 
     def __del__(self, _ends=sys.is_finalizing):
