@@ -1,4 +1,4 @@
-"""Reads a dashboard as Grafana's own types do, and fails where something of it is lost.
+"""Reads a dashboard with Grafana's own types, and fails if they lose or change a part of it.
 
 Source: https://pypi.org/project/grafana-foundation-sdk/, which Grafana generates from its schema.
 """
@@ -10,7 +10,7 @@ from grafana_foundation_sdk.models import dashboard
 
 
 def lost(path, given, read):
-    """Names what the types do not know."""
+    """Yields each path of a dashboard that the types lose, and each value that they change."""
     if isinstance(given, dict) and isinstance(read, dict):
         for key, value in given.items():
             if key in read:
