@@ -21,7 +21,7 @@ const (
 
 // Evaluator applies the rules. It is not safe for concurrent use.
 type Evaluator struct {
-	low     float64 // fraction of a GPU's capacity
+	low     float64 // free memory below this fraction of a GPU's capacity is low
 	history snapshot.History
 	snap    *snapshot.Snapshot // the newest
 	latches map[snapshot.AlertKey]*latch
@@ -30,9 +30,8 @@ type Evaluator struct {
 	tick    uint64
 }
 
-// New makes an Evaluator without a past. Free memory below that fraction of a GPU's capacity is
-// low memory; a negative fraction switches the rule off. The history shows how much of a flush
-// stays free.
+// New makes an Evaluator without a past. Free memory below the fraction low of a GPU's capacity is low
+// memory; a negative fraction switches the rule off. The history shows how much of a flush stays free.
 func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,
@@ -48,10 +47,10 @@ type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert
 	soon       time.Duration    // orders alerts of one kind: the soonest first
-	forecast   *snapshot.FullIn // from this snapshot or, if it has none, from the last one
+	forecast   *snapshot.FullIn // of this snapshot, or of the last one that has a forecast
 	announced  *snapshot.FullIn // forecast, less the time since
-	label      string           // of the place: "3", "5:1"
-	// refuted ends the alert at the first miss in which the place uses less than this.
+	label      string           // of the GPU or instance: "3", "5:1"
+	// refuted ends the alert if the candidate is missing and used memory is less than this.
 	refuted quantity.Bytes
 }
 
@@ -95,8 +94,8 @@ func (e *Evaluator) Stands(a *snapshot.Alert) bool {
 	return l != nil && l.standing
 }
 
-// withoutRepetition drops the alerts low memory and leak if the same GPU or MIG instance has the
-// alert full-in.
+// withoutRepetition drops the low-memory and leak alerts of each GPU or MIG instance that has a
+// full-in alert.
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[snapshot.Place]bool)
 	for i := range standing {
@@ -132,8 +131,8 @@ func worstFirst(a, b candidate) int {
 	)
 }
 
-// within reports whether t is less than d before now. A time after now (the clock was set back)
-// is not.
+// within reports whether t is less than d before now. It returns false for a time after now, as
+// after the clock was set back.
 func within(now, t time.Time, d time.Duration) bool {
 	age := now.Sub(t)
 	return !t.IsZero() && age >= 0 && age < d

@@ -7,9 +7,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of alerts from forecasts. While memory does not change, its forecast
-// is repeated in several snapshots; each counts once. If a time near FullWithin appears and
-// disappears, 5 misses without the hold would raise the same alert up to ten times in six minutes.
+// forecasted is the hysteresis of alerts from forecasts. While memory does not change, snapshots
+// repeat its forecast, which counts once. A time to full near FullWithin appears and disappears:
+// without the hold, the same alert would be raised up to ten times in six minutes.
 var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 
 // fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
@@ -47,19 +47,19 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where snapshot
 	return append(found, c)
 }
 
-// announce writes when the place will be full.
+// announce sets the texts of an alert to the time to full.
 func (c *candidate) announce(full *snapshot.FullIn) {
 	text := full.Words("–")
 	words := text
 	if c.alert.Instance.MIG {
-		words = c.label + " " + full.Brief() // the GPU line represents all its instances
+		words = c.label + " " + full.Brief() // the GPU's line stands for all its instances
 	}
 	c.soon, c.announced = full.Median, full
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
 }
 
-// FullIn returns the time to full in a standing alert. The alert outlives the forecast that raised it
-// by some snapshots.
+// FullIn returns the time to full in a standing alert. The alert stands for some snapshots longer
+// than the forecast that raised it.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	if l := e.latches[a.Key()]; l != nil && l.standing {
 		return l.newest.announced
@@ -67,9 +67,9 @@ func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	return nil
 }
 
-// refutedBelow returns the use below which the forecast that memory will be full is refuted. Use falls
-// below it when a process crashes or frees memory: by more than the forecast's interval allows
-// or, if the interval is wide, by more than was free and a tenth of the capacity.
+// refutedBelow returns the used memory below which the forecast of full memory is refuted, because
+// a process crashed or freed memory. Used memory must fall by more than the forecast's interval
+// allows or, if the interval is wide, by more than the free memory and a tenth of the capacity.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
 	used, capacity := m.Used.Or(0), m.Capacity().Or(0)
 	allowed := max(capacity-used, 0) + capacity/10
@@ -79,8 +79,8 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 	return used - max(allowed, capacity/100)
 }
 
-// grower returns the process that the alert of a GPU filling up names: the one it named before, else
-// the fastest growing, else the most returnable.
+// grower returns the process that a full-in alert names: the one that it named before, or else the
+// fastest growing one, or else the one with the most returnable memory.
 func (e *Evaluator) grower(where snapshot.Place) snapshot.RowID {
 	if row := e.named(keyOf(snapshot.AlertFullIn, where)); row != (snapshot.RowID{}) {
 		return row

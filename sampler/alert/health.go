@@ -36,8 +36,8 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	})
 }
 
-// state alerts if a GPU does not answer. The alert is a notice, as vramscope can do nothing about
-// it. A driver that cannot be read has one alert, not one for each GPU.
+// state alerts if a GPU does not answer. The alert is a notice, because vramscope can do nothing
+// about it. A driver that cannot be read has one alert, not one for each GPU.
 func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
 		return found
@@ -86,8 +86,8 @@ func driverAway(snap *snapshot.Snapshot) bool {
 	}
 }
 
-// throttled alerts if heat or the hardware lowers the clocks for longer than a moment. A power
-// cap does that all the time on a busy GPU.
+// throttled alerts if heat or the hardware lowers the clocks for longer than a moment. A power cap,
+// which lowers the clocks of a busy GPU all the time, does not count.
 func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	reasons := slices.DeleteFunc(slices.Clone(g.Throttled), func(reason string) bool { return reason == "power" })
 	if len(reasons) == 0 {

@@ -11,9 +11,9 @@ import (
 // before it is cleared: in snapshots and in time.
 type hysteresis struct {
 	samples int           // consecutive snapshots with it
-	after   time.Duration // since the first of them
+	after   time.Duration // since the first of these snapshots
 	misses  int           // consecutive snapshots without it
-	hold    time.Duration // since the last with it
+	hold    time.Duration // since the last snapshot with it
 }
 
 // atOnce raises and clears an alert without a delay.

@@ -6,7 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outOfMemory alerts for a minute after an allocator failed, even if the process exited.
+// outOfMemory alerts for a minute after an allocation failed, even if the process has exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
 	for id, t := range e.rows {
 		if !within(snap.Time, t.outOfMemory.risen, outOfMemoryFor) {
@@ -32,7 +32,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 
 const (
 	growthRemembered = time.Minute     // how long growth counts after it was seen
-	strainRemembered = 2 * time.Minute // the same of retries and out-of-memory events
+	strainRemembered = 2 * time.Minute // how long retries and out-of-memory events count
 	lowReleased      = 1.2             // a standing alert is cleared at this multiple of the threshold
 )
 

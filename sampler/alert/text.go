@@ -11,8 +11,8 @@ import (
 // noteCells is the room for a note at the end of a GPU line.
 const noteCells = 22
 
-// note cuts a note to the room for it. The note may contain a user's name, which the screen
-// cleans: after that every rune is one cell, or the screen cuts it again.
+// note cuts a note to the room for it. A user's name in the note may have runes wider than a cell,
+// which the screen cleans, or cuts again.
 func note(s string) string {
 	if utf8.RuneCountInString(s) <= noteCells {
 		return s

@@ -31,7 +31,7 @@ type gpuTrace struct {
 type counter struct {
 	known bool
 	value int64
-	rises int64 // how far it has risen in the present series of rises, which follow each other closely
+	rises int64 // sum of the recent rises, each within outOfMemoryFor of the one before
 	risen time.Time
 }
 
@@ -50,8 +50,8 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.known, c.value = true, v
 }
 
-// warmUp is how long after its start a process's growth does not count: it loads data, and the
-// forecast takes five more minutes to forget that.
+// warmUp is how long after its start a process's growth does not count, because the process loads
+// data. The forecast takes five more minutes to forget that.
 const warmUp = 10 * time.Minute
 
 // trace adds a snapshot to the traces, before the rules are applied.

@@ -9,7 +9,7 @@ type bitWriter struct {
 	filled  int // bits in pending, under 64
 }
 
-// put writes the low width bits of v; its other bits are zero.
+// put writes the low width bits of v. The other bits of v must be zero.
 func (w *bitWriter) put(v uint64, width int) {
 	w.pending |= v << w.filled
 	if w.filled+width < 64 {
@@ -17,7 +17,7 @@ func (w *bitWriter) put(v uint64, width int) {
 		return
 	}
 	w.dst = binary.LittleEndian.AppendUint64(w.dst, w.pending)
-	w.pending = v >> (64 - w.filled) // 0 where filled was 0: Go shifts all bits out
+	w.pending = v >> (64 - w.filled) // 0 if filled was 0: Go shifts all bits out
 	w.filled += width - 64
 }
 
@@ -32,8 +32,8 @@ func (w *bitWriter) finish() []byte {
 	return w.dst
 }
 
-// bitReader reads the output of a bitWriter. Beyond its end it reads zeros; the caller has
-// checked the length.
+// bitReader reads the output of a bitWriter. Beyond the end of src it reads zeros; the caller must
+// have checked the length.
 type bitReader struct {
 	src     []byte
 	pending uint64

@@ -16,8 +16,8 @@ const (
 	presentSpan          // two bytes: the first place and how many follow
 	presentBitmap        // a bit for each place
 
-	presence = 3 // the bits of the above
-	single   = 8 // only the first column is stored, the others are zero
+	presence = 3 // mask of the bits above
+	single   = 8 // only the first column is stored; the others are zero
 )
 
 // frame is a sealed block, not yet decoded.
@@ -50,8 +50,8 @@ func appendPayload(dst []byte, m *mask, columns ...[]int64) (payload []byte, kin
 	return dst, kind
 }
 
-// decode fills m and, with as many values as m has bits, each column. A column has room for 128. It
-// returns false for a payload that appendPayload never writes.
+// decode fills m, and sets as many values of each column as m has bits. A column has room for 128.
+// decode returns false for a payload that appendPayload never writes.
 func (f *frame) decode(m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}
@@ -146,5 +146,5 @@ func ones(n int) uint64 {
 	if n <= 0 {
 		return 0
 	}
-	return 1<<n - 1 // all 64 where n is more: Go shifts the 1 out
+	return 1<<n - 1 // all 64 bits if n is larger: Go shifts the 1 out
 }

@@ -25,7 +25,7 @@ func (b *blocks) push(start int64, f frame) {
 	b.last = len(b.data)
 	b.data = appendFrame(b.data, f)
 	b.end = start + blockPlaces
-	if cap(b.data) > len(b.data)+len(b.data)/16 { // what append leaves free is a tenth of the store
+	if cap(b.data) > len(b.data)+len(b.data)/16 { // what append leaves free would be a tenth of the store
 		b.data = slices.Clone(b.data)
 	}
 }

@@ -88,7 +88,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 	}
 }
 
-const shifted = 4 // the bit of the first byte
+const shifted = 4 // set in the first byte if the first value is shifted too
 
 func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	start := way | byte(shift<<3)

@@ -10,10 +10,10 @@ import (
 type columns struct {
 	out      []metric.Point
 	from, to int64 // on the store's time scale
-	quotient int64 // the width in ns, and
-	rest     int64 // the rest of the division, spread over all
-	next     int   // the column of the sample before
-	until    int64 // its end
+	quotient int64 // width of a column in ns, rounded down
+	rest     int64 // rest of that division, spread over all columns
+	next     int   // the column of the last sample
+	until    int64 // the end of that column
 	narrow   bool  // columns are narrower than buckets
 }
 

@@ -2,11 +2,11 @@ package store
 
 // head is the newest block of a series, not compressed.
 //
-// If all values of a part are equal, it keeps one number: most series do not change for minutes,
-// and 128 numbers were most of a series' memory in its first hour.
+// If all values of a part are equal, head keeps only one number. Most series do not change for
+// minutes, and 128 numbers would be most of a series' memory in its first hour.
 type head struct {
 	present mask
-	values  [headParts]*part // nil if all of a part are equal:
+	values  [headParts]*part // nil if all values of the part are as in equal
 	equal   [headParts]int64
 }
 

@@ -12,8 +12,8 @@ type Series struct {
 	store   *Store
 	head    head
 	start   int64  // ordinal of the head's first place
-	full    blocks // the samples from oldest
-	buckets blocks // what was before
+	full    blocks // the samples from oldest() on
+	buckets blocks // the time before that
 	closed  bool
 	dropped bool
 }
@@ -65,9 +65,9 @@ func (r *Series) roll() {
 	r.buckets.forget(s.buckets.first)
 }
 
-// At returns the last sample at or before t, in the resolution that covers t, and its time. It returns
-// false if the tick at or before t is a gap, or forgotten. In the coarse resolution the sample is
-// the last one of the bucket, and its time the bucket's end.
+// At returns the last sample at or before t, in the resolution that covers t, and its time. It
+// returns false if the tick at or before t is a gap or was forgotten. In the coarse resolution, the
+// sample is the last one of its bucket, and its time is the end of the bucket.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	s := r.store
 	if s.ticks.empty() {
@@ -90,7 +90,7 @@ func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 
 func (r *Series) sample(tick int64) (int64, bool) {
 	if i := tick - r.start; i >= 0 {
-		ok := i < blockPlaces && r.head.present.has(int(i)) // a series that is closed may roll no more
+		ok := i < blockPlaces && r.head.present.has(int(i)) // a closed series may no longer roll
 		if !ok {
 			return 0, false
 		}

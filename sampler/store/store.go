@@ -14,11 +14,11 @@ type Store struct {
 	ticks   moments // ticks in full resolution; older ones are in buckets
 	buckets moments // when each bucket that has a tick begins
 	open    bool
-	now     int64                  // of the open or last tick, on the store's own time scale
+	now     int64                  // of the open or the last tick, on the store's own time scale
 	clock   time.Time              // the same moment by the caller's clock
 	started int64                  // of the first tick
-	opened  int                    // series so far
-	turns   [blockPlaces][]*Series // those whose blocks begin at a tick: by turns, so that no tick takes long
+	opened  int                    // number of series opened so far
+	turns   [blockPlaces][]*Series // the series by the tick, modulo blockPlaces, at which their blocks begin, so that no tick takes long
 	work    scratch
 }
 
@@ -35,12 +35,13 @@ func newStore(full int64, width, span time.Duration) *Store {
 	return &Store{full: (full + blockPlaces - 1) / blockPlaces * blockPlaces, width: int64(width), span: int64(span)}
 }
 
-// Begin starts a tick at t. It returns false if t is not later than the tick before, or more than
-// a century from 1970.
+// Begin starts a tick at t. It returns false if t is not later than the tick before, or more than a
+// century from 1970.
 //
-// The time since the last tick is the wall clock's, so that a suspended machine leaves a gap. If
-// the wall clock was set back, it is the monotonic clock's, and the past moves back with the wall
-// clock: ten minutes ago stays ten minutes ago. Without a monotonic reading such a tick is refused.
+// The time since the last tick is taken from the wall clock, so that a suspended machine leaves a
+// gap. If the wall clock was set back, the time is taken from the monotonic clock, and the past
+// moves back with the wall clock: ten minutes ago stays ten minutes ago. Without a monotonic
+// reading, Begin refuses such a tick.
 func (s *Store) Begin(t time.Time) bool {
 	began := s.begin(t.Round(0), t.Sub(s.clock))
 	if began {
@@ -88,7 +89,7 @@ func (s *Store) Commit() {
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
 	}
-	s.ticks.forget(max(s.ticks.end()-s.full-blockPlaces, s.ticks.first)) // the next series to roll folds the oldest ones
+	s.ticks.forget(max(s.ticks.end()-s.full-blockPlaces, s.ticks.first)) // the next series to roll still folds the oldest ticks
 	s.buckets.forget(s.oldestBucket())
 }
 

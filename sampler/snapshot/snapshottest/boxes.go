@@ -65,8 +65,8 @@ func NoDriver() *snapshot.Snapshot {
 	return s
 }
 
-// SixteenGPUs returns a board of sixteen A100: training on most, a leak on 13, a
-// lost GPU 14, one process without a probe on 15.
+// SixteenGPUs returns a box with sixteen A100: training on most, a leak on 13, a lost GPU 14, and
+// one process without a probe on 15.
 func SixteenGPUs() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: 90, Time: Now(), Interval: time.Second, ProbeSeen: true, Forecasting: true,
@@ -197,8 +197,7 @@ func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	return s
 }
 
-// OneSample returns the drawn box as a single sample sees it: nothing that takes
-// time to know.
+// OneSample returns the drawn box as one sample shows it, without what takes several samples.
 func OneSample() *snapshot.Snapshot {
 	snap := DrawnBox()
 	snap.Alerts, snap.Ended = nil, nil

@@ -67,7 +67,7 @@ func (r row) probed(runtime, version string, allocated, fragmented, cached float
 	return r
 }
 
-// kept builds an allocator that never frees cached memory.
+// kept replaces the row's allocator by one that never frees cached memory.
 func (r row) kept(kind string) row {
 	r.Returnable = reported(0)
 	r.Allocators[0].Kind, r.Allocators[0].Basis, r.Allocators[0].Returnable = kind, "largest_free", r.Returnable
@@ -85,8 +85,8 @@ func (r row) job(kind, id string) row {
 	return r
 }
 
-// costs returns the process's use of its GPU (per cent; below zero is unknown) and of
-// its host (per cent of a core, GiB).
+// costs sets the process's use of its GPU (per cent; below zero is unknown) and of its host (per
+// cent of a core, GiB).
 func (r row) costs(sm int, cpu, host float64) row {
 	if sm >= 0 {
 		r.SMUtilization = whole(sm)
@@ -96,7 +96,7 @@ func (r row) costs(sm int, cpu, host float64) row {
 	return r
 }
 
-// heading returns the trend of the process, and what it uses in 60 s.
+// heading sets the trend of the process, and the forecast of its used memory in 60 s.
 func (r row) heading(trend snapshot.Trend, in60 float64) row {
 	r.Trend = trend
 	r.Predicted = []snapshot.Prediction{predictionAt(time.Minute, in60, 0.2)}
@@ -112,7 +112,7 @@ func predictionAt(horizon time.Duration, median, spread float64) snapshot.Predic
 	}
 }
 
-// total adds the figures of the rows of a GPU or instance up, as the sampler does.
+// partsOf adds up the figures of the rows of a GPU or instance, as the sampler does.
 func partsOf(rows []snapshot.Process, gpu string, instance snapshot.InstanceID, used snapshot.Bytes) snapshot.Parts {
 	var parts snapshot.Parts
 	var explained quantity.Bytes

@@ -57,8 +57,8 @@ func DrawnBox() *snapshot.Snapshot {
 	return s
 }
 
-// RowID finds a pid among the live and ended rows of a box; the zero RowID
-// where it is not there.
+// RowID finds a pid among the live and ended rows of a box. It returns the zero RowID if there is
+// no such row.
 func RowID(s *snapshot.Snapshot, pid int) snapshot.RowID {
 	for i := range s.Rows {
 		if s.Rows[i].ID.Process.PID == pid {
@@ -194,7 +194,7 @@ func drawnRows(gpus []snapshot.GPU) []snapshot.Process {
 	return out
 }
 
-// carol's leak has a forecast at every horizon.
+// carol gives carol's leak a forecast at every horizon.
 func carol(r row) row {
 	r = r.heading(snapshot.TrendLeak, 72.1)
 	r.GrowthPerSecond = quantity.From(25*quantity.MiB, quantity.Computed)

@@ -119,7 +119,7 @@ func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	return curve{}, false
 }
 
-// at returns the amount at a time ago, false if it was not known.
+// at returns the amount at an age, or false if it was unknown then.
 func (c curve) at(age time.Duration) (float64, bool) {
 	const lost = 134 * time.Second
 	if !c.known && age < lost {
