@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Buffer keeps the first bytes that are written to it and drops the rest. It embeds
-// nothing: io.Copy would prefer the ReadFrom of a bytes.Buffer, which has no limit.
+// Buffer keeps the first bytes that are written to it and drops the rest. It does not embed a
+// bytes.Buffer, whose ReadFrom has no limit: io.Copy would prefer that.
 type Buffer struct {
 	kept    []byte
 	limit   int
@@ -38,7 +38,7 @@ func First(source io.Reader, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(source, int64(limit)))
 }
 
-// Lines splits a source into lines. A longer one ends it with bufio.ErrTooLong.
+// Lines splits a source into lines. A line that is too long ends it with bufio.ErrTooLong.
 func Lines(source io.Reader, longest int) *bufio.Scanner {
 	lines := bufio.NewScanner(source)
 	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)

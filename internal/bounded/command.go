@@ -19,8 +19,8 @@ type Command struct {
 	Directory string // "": this program's
 	Input     []byte
 	System    *syscall.SysProcAttr // nil: with this program's rights
-	Time      time.Duration        // then it is killed with its process group
-	Limit     int                  // bytes of output that are kept; errors count, too
+	Time      time.Duration        // after this time it is killed with its process group
+	Limit     int                  // bytes of output that are kept; standard error counts too
 }
 
 // closeDelay is how long a process that has left the group may keep the output open.
@@ -39,13 +39,13 @@ func (c *Command) Output(ctx context.Context) ([]byte, error) {
 	}
 	cmd.Env, cmd.Dir = c.Environ, c.Directory
 	cmd.SysProcAttr = cmp.Or(c.System, &syscall.SysProcAttr{})
-	cmd.SysProcAttr.Setsid = true // the terminal is not for it
+	cmd.SysProcAttr.Setsid = true // it gets no controlling terminal
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = closeDelay
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrWaitDelay) && limited.Err() == nil:
-		err = nil // it has ended, but a child of it still runs
+		err = nil // the command has ended, but a child of it still runs
 	case err != nil && ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil && limited.Err() != nil:

@@ -1,5 +1,5 @@
 // Package bounded reads from other people's programs, peers and files with a limit on bytes and
-// time. Elsewhere the linter refuses functions without a limit.
+// time. In other packages, the linter refuses functions that have no limit.
 //
 //	a program ── Command.Output ─→ its first bytes
 //	a peer ───── Lines ──────────→ lines, none longer than the limit

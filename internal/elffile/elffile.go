@@ -113,8 +113,8 @@ func parse(content io.ReaderAt) (*File, error) {
 	return f, err
 }
 
-// bytes reads n bytes at an offset of the file, all of them or none. It allocates
-// no more than the file has.
+// bytes reads n bytes at an offset of the file, all of them or none. It allocates no more than the
+// file has.
 func (f *File) bytes(offset, n uint64, limit int) ([]byte, error) {
 	if n > uint64(limit) || offset > 1<<62 {
 		return nil, errTooLarge
@@ -172,8 +172,8 @@ func (f *File) Interpreter() string {
 	return ""
 }
 
-// section reads the first section of a type, and the names that it refers to.
-// Without one both are empty.
+// section reads the first section of a type, and the names to which it refers. If there is no such
+// section, both are empty.
 func (f *File) section(kind elf.SectionType) (content, names []byte, err error) {
 	for i := range f.sections {
 		s := &f.sections[i]
@@ -201,7 +201,7 @@ type Symbol struct {
 	Data  bool   // a variable, not a function
 }
 
-// Symbols returns those of the wanted symbols that the file exports: functions and variables. If
+// Symbols returns those of the wanted symbols (functions and variables) that the file exports. If
 // two have the same name, the last one counts.
 func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 	content, names, err := f.section(elf.SHT_DYNSYM)
@@ -209,7 +209,7 @@ func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 		return nil, err
 	}
 	found := make(map[string]Symbol)
-	content = content[min(elf.Sym64Size, len(content)):] // the first is empty
+	content = content[min(elf.Sym64Size, len(content)):] // the first symbol is empty
 	for ; len(content) >= elf.Sym64Size; content = content[elf.Sym64Size:] {
 		at, kind := uint64(binary.LittleEndian.Uint32(content)), elf.ST_TYPE(content[4])
 		section := elf.SectionIndex(binary.LittleEndian.Uint16(content[6:]))

@@ -15,7 +15,7 @@ import (
 
 // Bases returns the places for a base directory of this user, the best first: $variable, then below
 // $HOME, then below the home directory that the password database names. The last serves root under
-// sudo -E, whose HOME is another user's, and services, which have none. Source:
+// sudo -E, where HOME is another user's, and services, which have no HOME. Source:
 // https://specifications.freedesktop.org/basedir-spec/latest/
 func Bases(getenv func(string) string, variable, below string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -26,7 +26,7 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 		if filepath.IsAbs(home) && !yield(filepath.Join(home, below)) {
 			return
 		}
-		// A directory service may take its time: it is asked last.
+		// A directory service may be slow, so it is asked last.
 		account, err := user.LookupId(strconv.Itoa(os.Geteuid()))
 		if err == nil && filepath.IsAbs(account.HomeDir) && filepath.Clean(account.HomeDir) != filepath.Clean(home) {
 			yield(filepath.Join(account.HomeDir, below))
@@ -37,8 +37,8 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 // ErrNoHome says that this user has no home directory.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
-// Own returns the first base that is not in another user's directory (root's does not count), or
-// else the first one. So root leaves no files in the user's home under sudo -E.
+// Own returns the first base that is in a directory of this user or of root, or else the first one.
+// So root leaves no files in the user's home under sudo -E.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""
 	for base := range bases {
@@ -67,8 +67,8 @@ func existing(path string) string {
 	return path
 }
 
-// Possible returns the existing part of a cache's path. It refuses a cache in which Below could
-// make nothing.
+// Possible returns the existing part of a cache's path. It refuses a cache in which Below could not
+// make anything.
 func Possible(cache string) (string, error) {
 	path, err := Trusted(cache)
 	if err != nil {
@@ -81,8 +81,8 @@ func Possible(cache string) (string, error) {
 	return path, Room(path, path)
 }
 
-// Room returns nil if a file in a directory can hold something, as far as that is known; quotas
-// are not. name is what the error calls the directory.
+// Room returns nil if a file in a directory can hold something, as far as known: it does not see
+// quotas. name is what the error calls the directory.
 func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {

@@ -18,7 +18,7 @@ import (
 // packedMost is the most that Unpack returns.
 const packedMost = 1 << 20
 
-// Unpack returns a file that is embedded as gzip wrote it.
+// Unpack unpacks a file that is embedded in gzip's format.
 func Unpack(packed []byte) ([]byte, error) {
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -82,7 +82,7 @@ func Shared(directory string) error {
 	return err
 }
 
-// File writes a file, unless it exists with the same content. It writes atomically, as several
+// File writes a file, unless it exists with the same content. It writes atomically, because several
 // programs may start at once.
 func File(path string, content []byte, mode fs.FileMode) error {
 	if holds(path, content) {
@@ -91,8 +91,8 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	return Replace(path, content, mode, func(*os.File) error { return nil })
 }
 
-// Listed does what File does for a file whose name and hash are in the output of sha256sum. It asks
-// for the content only if there is no file with that hash.
+// Listed does what File does for a file that has a line in sums, the output of sha256sum. It asks
+// for the content only if there is no file at path with that hash.
 func Listed(path, name string, sums []byte, content func() ([]byte, error), mode fs.FileMode) error {
 	if line, err := sumOf(path, name); err == nil && bytes.Contains(sums, line) {
 		return nil
@@ -104,7 +104,7 @@ func Listed(path, name string, sums []byte, content func() ([]byte, error), mode
 	return Replace(path, whole, mode, func(*os.File) error { return nil })
 }
 
-// sumOf returns the line of sha256sum for a file, under another name.
+// sumOf returns the line that sha256sum writes for a file, with another name in it.
 func sumOf(path, name string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -116,8 +116,8 @@ func sumOf(path, name string) ([]byte, error) {
 	return fmt.Appendf(nil, "%x  %s\n", hash.Sum(nil), name), err
 }
 
-// Replace does what File does, and runs a function on the file before the file gets its name: from
-// then on another user may make that name lead elsewhere.
+// Replace writes a file atomically. It runs prepare on the open file before the file gets its name,
+// because then another user may make that name lead elsewhere.
 func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {

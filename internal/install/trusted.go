@@ -32,7 +32,7 @@ func trusted(root, path string, uid, gid uint32) (string, error) {
 	for links := 0; ; names = names[1:] {
 		info, err := os.Lstat(root + done)
 		if errors.Is(err, fs.ErrNotExist) {
-			// The caller makes it and calls Trusted again, as others may be first.
+			// The caller makes it and calls Trusted again, because others may be first.
 			return filepath.Join(done, filepath.Join(names...)), nil
 		}
 		if err != nil {
@@ -65,8 +65,8 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// replaceable returns why another user could replace a link or what is in a directory; "" if no
-// other user can.
+// replaceable returns why another user could replace a link, or the entries of a directory. It
+// returns "" if no other user can.
 func replaceable(info fs.FileInfo, uid, gid uint32) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	writable := info.Mode().Perm() & 0o022

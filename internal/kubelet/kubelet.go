@@ -34,8 +34,8 @@ type Pod struct {
 	Devices         []string
 }
 
-// Pods returns the pods that the kubelet has given devices.
-// Source: https://github.com/kubernetes/kubelet/blob/master/pkg/apis/podresources/v1/api.proto
+// Pods returns the pods to which the kubelet has given devices. Source:
+// https://github.com/kubernetes/kubelet/blob/master/pkg/apis/podresources/v1/api.proto
 func Pods(ctx context.Context, socket string) ([]Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -112,8 +112,8 @@ func (p *Pod) addContainer(container []byte) error {
 	})
 }
 
-// fields calls each for the messages and strings in a message, by their numbers.
-// Source: https://protobuf.dev/programming-guides/encoding/
+// fields calls each with the number and the value of each message and string in a message. Source:
+// https://protobuf.dev/programming-guides/encoding/
 func fields(message []byte, each func(uint64, []byte) error) error {
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)

@@ -24,7 +24,7 @@ func Tool(t TB, name string) string {
 	return path
 }
 
-// Vramscope returns the path of the program itself, built for the test. To save that, .ci/run
+// Vramscope returns the path of the program itself, built for the test. To save time, .ci/run
 // builds one for all tests, and names it in VRAMSCOPE_BUILT.
 func Vramscope(t TB) string {
 	t.Helper()

@@ -11,8 +11,8 @@ type Caught struct {
 	stack []byte
 }
 
-// Catch takes what recover returned; it is nil if there was no panic. One
-// that was caught before keeps its first stack.
+// Catch takes what recover returned. It returns nil if there was no panic. A panic that was caught
+// before keeps its first stack.
 func Catch(value any) *Caught {
 	if value == nil {
 		return nil

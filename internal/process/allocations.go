@@ -13,12 +13,12 @@ import (
 	"vramscope/internal/panics"
 )
 
-// Allocation is a job that Slurm has given GPUs of this machine, or a pod that has them.
+// Allocation is a Slurm job or a pod that has GPUs of this machine.
 type Allocation struct {
 	Job   Job
 	User  string   // "" while unknown
 	GPUs  []int    // by index
-	UUIDs []string // of a pod, in place of indexes
+	UUIDs []string // of a pod, in place of GPUs
 }
 
 // allocations are the GPUs of the jobs that have cgroups here. A job keeps its GPUs as long as its
@@ -43,8 +43,8 @@ type allocated struct {
 
 const allocationsEvery = 10 * time.Second
 
-// Allocations returns the GPUs that jobs have, as the last search found them. It begins a search
-// if one is due, and waits for it.
+// Allocations returns the GPUs that jobs have, as the last search found them. It begins a search if
+// one is due, and waits for it at most for wait.
 func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
 	s := t.slurm
 	s.mu.Lock()

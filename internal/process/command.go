@@ -13,7 +13,7 @@ import (
 //	python3 -m ipykernel_launcher -f /root/x/kernel-7.json           →  ipykernel_launcher -f kernel-7.json
 //	/usr/lib/xorg/Xorg :0                                            →  Xorg :0
 //
-// Where there is no command line (a zombie, a kernel thread) it is the name. It is hostile input.
+// If there is no command line (a zombie, a kernel thread), it is the name. It is hostile input.
 func ShortCommand(command []string, name string) string {
 	args := afterInterpreter(command)
 	if len(args) == 0 {

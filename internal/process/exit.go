@@ -11,8 +11,8 @@ import (
 // maxHeld limits the descriptors that are held to learn how processes end.
 const maxHeld = 256
 
-// hold opens a descriptor of a process whose identity is known: if that is still the process
-// under the pid afterwards, the descriptor stands for it.
+// hold opens a pidfd of a process whose identity is known. If the pid still belongs to that process
+// afterwards, so does the pidfd.
 func (t *Table) hold(e *entry, pid int) {
 	if e.pidfd != nil || t.isHidden == nil || t.exitsUnknown || len(t.entries) > maxHeld {
 		return

@@ -79,7 +79,7 @@ func readFacts(t *Table, pid int) facts {
 }
 
 // jobIn adds what an environment says about a job: Slurm's number if Slurm makes no cgroups, and
-// Apptainer's image, since Apptainer makes a cgroup only for a container with limits.
+// Apptainer's image, because Apptainer makes a cgroup only for a container with limits.
 func jobIn(environment []byte, job Job) Job {
 	variables := map[string]string{}
 	for name, value := range Variables(environment) {
@@ -109,7 +109,7 @@ var errUnread = errors.New("not read")
 // The files in it are root's if the process cannot be dumped. Source: task_dump_owner in
 // https://github.com/torvalds/linux/blob/master/fs/proc/base.c
 //
-// The line in /proc/PID/status costs four times as much: the first call may read a thousand.
+// Reading the line in /proc/PID/status costs four times as much; the first call may read a thousand.
 func effectiveUID(directory string) quantity.Optional[uint32] {
 	var st syscall.Stat_t
 	if syscall.Stat(directory, &st) != nil {
@@ -151,7 +151,7 @@ func podNames(root, uid, hostname string) (name, namespace string) {
 		name = own
 	}
 	const account = "run/secrets/kubernetes.io/serviceaccount/namespace"
-	// /var/run is a link to /run in most images, and an absolute one leads outside.
+	// In most images /var/run is a link to /run, and an absolute link would lead outside.
 	return name, cmp.Or(nameIn(dir, account), nameIn(dir, "var/"+account))
 }
 

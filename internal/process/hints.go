@@ -24,8 +24,8 @@ type Hints struct {
 	Visible    string                     // CUDA_VISIBLE_DEVICES
 	MPSThreads quantity.Optional[float64] // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, likewise
 
-	UserUnread bool // its user's name is the number for now: the directory service failed
-	JobUnread  bool // its job is not known, or of Slurm and without its number
+	UserUnread bool // User is the number for now, because the directory service failed
+	JobUnread  bool // the job is unknown, or is a Slurm job whose number is unknown
 }
 
 // sizes are the variables with the number of processes of a distributed job: of
@@ -36,8 +36,8 @@ var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 // srun sets its own.
 var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
 
-// hintsIn reads an environment. It may be incomplete: a program that sets its title, as
-// Ray's workers do, overwrites a part, and only environmentSize bytes are read.
+// hintsIn reads an environment, which may be incomplete: a program that sets its title, as Ray's
+// workers do, overwrites a part, and only environmentSize bytes are read.
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
 	cut, surest := len(environment) >= environmentSize, -1
@@ -75,7 +75,7 @@ func hintsIn(environment []byte) Hints {
 	return w
 }
 
-// whole returns a value, "" for one that is too long to keep: its beginning may say something else.
+// whole returns a value, or "" if it is too long to keep: its beginning may say something else.
 func whole(value []byte) string {
 	if len(value) > 1<<10 {
 		return ""
@@ -83,10 +83,10 @@ func whole(value []byte) string {
 	return string(value)
 }
 
-// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M": it names a device by its
-// UUID, or by CUDA's number. A number is known to mean a GPU only if Visible names its UUID;
-// otherwise numbers count only if all GPUs of the box have the same limit. If no limit is set, it
-// is unknown, too. Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in
+// MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M". An entry names a device
+// by its UUID, or by CUDA's number. A number is known to mean a GPU only if Visible names its UUID;
+// otherwise numbers count only if all GPUs of the box have the same limit. If no limit is set, the
+// result is unknown too. Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in
 // https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
 func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantity.Bytes]) {
 	unknown, numbered := limit, map[int]quantity.Bytes{}

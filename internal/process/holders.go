@@ -19,7 +19,7 @@ type Holder struct {
 
 // The bounds of a search.
 const (
-	maxFiles   = 1024 // of one process, the lowest numbers first
+	maxFiles   = 1024 // of one process, those with the lowest numbers
 	searchTime = 2 * time.Second
 )
 
@@ -29,7 +29,7 @@ const (
 func (t *Table) Holders() []Holder {
 	var found []Holder
 	deadline := time.Now().Add(searchTime)
-	pids, _ := NumbersIn(t.root) // what was read until an error
+	pids, _ := NumbersIn(t.root) // after an error, the pids that were read before it
 	for _, pid := range pids {
 		if time.Now().After(deadline) {
 			break
@@ -60,7 +60,7 @@ func NumbersIn(directory string) ([]int, error) {
 	return numbers, err
 }
 
-// holder returns nil for a process that has none of the files open, or may not be looked at.
+// holder returns nil for a process that has none of the files open, or that may not be inspected.
 func (t *Table) holder(pid int) *Holder {
 	path := filepath.Join(t.root, strconv.Itoa(pid), "fd")
 	dir, err := os.Open(path)
@@ -68,7 +68,7 @@ func (t *Table) holder(pid int) *Holder {
 		return nil
 	}
 	defer func() { _ = dir.Close() }()     // only read
-	names, _ := dir.Readdirnames(maxFiles) // none of a process that has ended
+	names, _ := dir.Readdirnames(maxFiles) // none for a process that has ended
 	var found *Holder
 	for _, name := range names {
 		link, err := os.Readlink(path + "/" + name)
@@ -92,9 +92,9 @@ func (t *Table) holder(pid int) *Holder {
 	return found
 }
 
-// deviceOf returns the GPU whose device file an open file is. In its own mount namespace a process
-// can have another file under that name, so the device's number counts, which is the kernel's.
-// Source: the driver's README, "Chapter 5. Listing of Installed Components", and
+// deviceOf returns the number of the GPU whose device file is open at path. A process in its own
+// mount namespace can give another file that name, so the number comes from the kernel. Source: the
+// driver's README, "Chapter 5. Listing of Installed Components", and
 // https://docs.kernel.org/admin-guide/devices.html (195)
 func deviceOf(path, link string) (minor int, shared, ok bool) {
 	const nvidia, modeset = 195, 254 // 255 is nvidiactl
@@ -103,7 +103,7 @@ func deviceOf(path, link string) (minor int, shared, ok bool) {
 		return 0, false, false
 	}
 	if unix.Major(st.Rdev) != nvidia {
-		return 0, true, strings.HasPrefix(link, "/dev/nvidia-") // nvidia-uvm: the kernel chooses its number
+		return 0, true, strings.HasPrefix(link, "/dev/nvidia-") // nvidia-uvm: the kernel chooses its major number
 	}
 	number := int(unix.Minor(st.Rdev))
 	return number, number >= modeset, true

@@ -24,8 +24,8 @@ func (t *Table) Host(now time.Time) Host {
 	return host
 }
 
-// hostWindow is how long a reading of the machine is used: parsing meminfo takes longer than
-// reading the stat of thirty processes. The kernel updates the load about as often.
+// hostWindow is how long a reading of the machine is used. Parsing meminfo takes longer than
+// reading the stat of thirty processes, and the kernel updates the load about as often.
 const hostWindow = 4900 * time.Millisecond
 
 func (t *Table) readHost(host *Host) {

@@ -22,8 +22,8 @@ import "strings"
 //	lxc          …/lxc/<name>                               …/lxc.payload.<name>: LXC's, Incus's and LXD's
 //	service      …/system.slice/ollama.service
 //
-// A login session, which is a scope, and systemd for a user (user@1000.service) are no jobs: each
-// of their processes has its user's name. Users make cgroups of any name below the latter; no
+// A login session, which is a scope, and systemd for a user (user@1000.service) are not jobs: they
+// only say whose the process is. Users make cgroups of any name below user@1000.service; no
 // scheduler does. The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 //
 // procfs would be too slow: it makes three times as many system calls.
@@ -84,7 +84,7 @@ func jobOfPath(path string) Job {
 type place struct {
 	parent    string
 	scheduler string // the last component that names a scheduler
-	users     bool   // below systemd of a user
+	users     bool   // below a user's systemd
 }
 
 func (p *place) enter(part string) {
@@ -202,8 +202,8 @@ func shortID(id string) string {
 	return id[:12]
 }
 
-// podUID finds a pod's uid in "pod<uid>" or "kubepods-burstable-pod<uid with
-// underscores>.slice", "" where the component is no pod's.
+// podUID finds a pod's uid in "pod<uid>" or "kubepods-burstable-pod<uid with underscores>.slice".
+// It returns "" if the component is not a pod's.
 func podUID(part string) string {
 	name, isSlice := strings.CutSuffix(part, ".slice")
 	if colon := strings.IndexByte(name, ':'); colon >= 0 {

@@ -12,7 +12,7 @@ type Link struct {
 	Parent int
 }
 
-// Links reads all processes of this /proc, without those that are zombies.
+// Links reads all processes of this /proc except zombies.
 func (t *Table) Links() (map[int]Link, error) {
 	pids, err := NumbersIn(t.root)
 	links := make(map[int]Link, len(pids))

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// oomKills is how many processes of a cgroup the kernel has killed because its host memory had
-// ended. Everybody may read it.
+// oomKills counts the processes of a cgroup that the kernel has killed because the cgroup ran out
+// of host memory. Every user may read the count.
 //
 // Source: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files, and
 // https://docs.kernel.org/admin-guide/cgroup-v1/memory.html for memory.oom_control
 type oomKills struct {
-	file  string // "": not known
+	file  string // "": unknown
 	count int64
 }
 
-// oomKillsIn reads the counts of a process from its /proc/PID/cgroup. In a pod or a Slurm job they
-// are those of the whole pod or job, whose cgroups outlive the process's.
+// oomKillsIn reads the count of a process's cgroup. For a pod or a Slurm job it is the count of the
+// whole pod or job, whose cgroup outlives that of the process.
 func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	k := oomKills{}
 	for line := range strings.Lines(cgroups) {
@@ -40,7 +40,7 @@ func oomKillsIn(root string, job Job, cgroups string) oomKills {
 
 // now returns the present counts of the file.
 func (k oomKills) now() oomKills {
-	content, _ := ReadLimited(k.file, statSize) // a file that does not exist counts nothing
+	content, _ := ReadLimited(k.file, statSize) // a file that does not exist has no count
 	_, after, _ := strings.Cut("\n"+string(content), "\noom_kill ")
 	line, _, _ := strings.Cut(after, "\n")
 	count, err := strconv.ParseInt(line, 10, 64)
@@ -50,8 +50,8 @@ func (k oomKills) now() oomKills {
 	return oomKills{k.file, count}
 }
 
-// HostMemoryEnded reports whether the kernel has killed a process for want of host memory in the
-// cgroup of one that has ended, within the last two minutes of that.
+// HostMemoryEnded reports whether the kernel has killed a process in the cgroup of an ended
+// process, for lack of host memory, at most some two minutes before that process ended.
 func (t *Table) HostMemoryEnded(id Identity) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

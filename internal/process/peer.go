@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer returns the process at the other end of a socket: for a server the one that connected,
-// for a client the one that called listen. Its pid is in this process's pid namespace, and
-// 0 for a process outside of it.
+// Peer returns the process at the other end of a socket: for a server, the one that connected; for
+// a client, the one that called listen. Its pid is that in this process's pid namespace, or 0 if
+// the process is outside of the namespace.
 func Peer(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // maxPending limits the readers, including those that wait for their turn while others hang.
 const maxPending = 4096
 
-// request starts a reader of the facts of a process; nil where too many wait. The
-// channel has room for them, so that a reader never waits for its caller.
+// request starts a reader of the facts of a process. It returns nil if too many wait. The channel
+// has room for the facts, so that a reader never waits for its caller.
 func (t *Table) request(pid int) <-chan facts {
 	if t.pending.Add(1) > maxPending {
 		t.pending.Add(-1)
@@ -61,7 +61,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	defer deadline.Stop()
 	late := false
 	var asked []<-chan struct{}
-	for _, e := range slices.Backward(entries) { // the last is read last: to wait for it once is enough
+	for _, e := range slices.Backward(entries) { // the last is read last, so one wait for it is enough
 		first := e.awaited
 		e.awaited = false // only one call waits for it
 		if first && !late {
@@ -116,7 +116,7 @@ func (e *entry) take(f facts) {
 	e.pending = nil
 	f.panic.Again()
 	e.info.UID, e.info.Job, e.info.Hints = f.uid, f.job, f.hints
-	if f.kills.file != "" { // the kernel kills some time before a process has ended
+	if f.kills.file != "" { // the kernel kills some time before a process has ended: keep the count from before
 		e.kills, e.killsBefore = f.kills, cmp.Or(e.kills, f.kills)
 	}
 	// A process that is exiting has no command line: the last one stays.

@@ -17,9 +17,9 @@ func SeccompFilters(statusPath string) (int, error) {
 	return ParseSeccompFilters(content)
 }
 
-// ParseSeccompFilters finds the number in a status file. Before Linux 5.9 the kernel
-// says only whether there are any: then it is 1 if there are.
-// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+// ParseSeccompFilters finds the number in a status file. Before Linux 5.9 the kernel says only
+// whether there are filters; if there are, the result is 1. Source:
+// https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 func ParseSeccompFilters(status []byte) (int, error) {
 	if count, ok := field(status, "Seccomp_filters"); ok {
 		return count, nil

@@ -66,8 +66,8 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	}
 	defer func() { _ = syscall.Close(fd) }()
 
-	// The descriptor is of the process that had the pid when it was opened. The process in /proc
-	// under the pid now is that process, or that process has exited.
+	// The descriptor refers to the process that had the pid when it was opened. The process that /proc
+	// shows under the pid now is the same one, or the other has exited.
 	if err := t.permit(id, self); err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ type slurmJobs struct {
 	mu      sync.Mutex
 	numbers map[string]string      // by SLUID
 	answers map[string]slurmAnswer // by the SLUID or number that scontrol was asked about
-	asked   map[string]time.Time   // when; zero: it was wanted once, and not asked
-	asking  bool                   // one at a time
+	asked   map[string]time.Time   // when scontrol was asked; zero: the job was wanted once, and scontrol not asked
+	asking  bool                   // scontrol runs; it runs only once at a time
 	panic   *panics.Caught
 }
 
@@ -50,7 +50,7 @@ type slurmAnswer struct {
 const (
 	scontrolTime  = 2 * time.Second
 	scontrolSize  = 16 << 20        // an array has an entry of 5 to 10 KiB for each of its tasks, by default at most 1,001
-	scontrolEvery = 5 * time.Minute // for a job that it does not know
+	scontrolEvery = 5 * time.Minute // for a job that scontrol does not know
 	maxSlurmJobs  = 4096            // the most jobs to remember
 )
 
@@ -73,8 +73,8 @@ func (t *Table) slurmJob(job Job, cgroups string) Job {
 	return job
 }
 
-// slurmDirectory returns the path of a job's cgroup in the hierarchy of cgroup v2, "" if it has
-// none there.
+// slurmDirectory returns the path of a job's cgroup in the hierarchy of cgroup v2, or "" if the job
+// has none there.
 func slurmDirectory(id, cgroups string) string {
 	for line := range strings.Lines(cgroups) {
 		cgroup, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
@@ -115,8 +115,8 @@ func (s *slurmJobs) named(job Job) Job {
 	return job
 }
 
-// account returns the account of a job, "" while it is not known. It is asked for when it is
-// wanted for the second time: a program that looks once does not trouble Slurm's controller.
+// account returns the account of a job, "" while it is unknown. It asks scontrol when the account
+// is wanted for the second time: a program that looks once does not trouble Slurm's controller.
 func (s *slurmJobs) account(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *slurmJobs) forgetAll() {
 	}
 }
 
-// askAside asks scontrol about a job of which it has not said anything yet.
+// askAside asks scontrol about a job about which it has not answered yet.
 func (s *slurmJobs) askAside(id string) {
 	if _, known := s.answers[id]; !known && !s.asking && time.Since(s.asked[id]) >= scontrolEvery {
 		s.asking, s.asked[id] = true, time.Now()
@@ -158,8 +158,8 @@ func (s *slurmJobs) ask(id string) {
 	}
 }
 
-// numberOfStepd returns the job's number, from the title of the slurmstepd in its cgroup. That must
-// be root's process, in a directory of root's, into which no user can move a process.
+// numberOfStepd returns the job's number, from the title of the slurmstepd in its cgroup. The
+// slurmstepd must be root's, in a directory of root's, into which no user can move a process.
 func (t *Table) numberOfStepd(directory string) string {
 	isRoots := func(directory string) bool {
 		uid, known := t.owner(directory).Value()
@@ -208,7 +208,7 @@ func parseStepdTitle(command []string) string {
 	return digits(number)
 }
 
-// askScontrol asks the scontrol of this program's PATH.
+// askScontrol runs the scontrol in this program's PATH.
 func askScontrol(id string) slurmAnswer {
 	scontrol, err := exec.LookPath("scontrol")
 	if err != nil {

@@ -29,7 +29,7 @@ type stat struct {
 // the first 24 fields are needed.
 const statSize = 2048
 
-// More than any process has, and small enough that neither the time nor the bytes overflow.
+// Limits above any process's figures, and so small that neither the time nor the bytes overflow.
 const (
 	maxTicks = math.MaxInt64 / int64(time.Second/ticksPerSecond)
 	maxPages = math.MaxInt64 / (64 << 10) // of 64 KiB, the largest pages
@@ -69,8 +69,8 @@ func readOnce(path string, buf []byte) (int, error) {
 	return n, nil
 }
 
-// parseStat parses "PID (comm) S PPID …". The name may hold spaces, parentheses
-// and newlines: only the last parenthesis ends it.
+// parseStat parses "PID (comm) S PPID …". The name may hold spaces, parentheses and newlines, so it
+// ends only at the last parenthesis.
 func parseStat(line []byte) (stat, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || end < open {

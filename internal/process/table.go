@@ -37,7 +37,7 @@ type Table struct {
 	slurm    *slurmJobs
 	read     func(t *Table, pid int) facts
 	owner    func(directory string) quantity.Optional[uint32]
-	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
+	device   func(path, link string) (minor int, shared, ok bool) // deviceOf, except in tests
 
 	namespace uint64             // pid namespace of this program; 0 if it is unknown
 	isHidden  func(pid int) bool // isHidden; nil if root is not the kernel's /proc
@@ -64,9 +64,9 @@ const (
 	forgetAfter  = 10 * time.Second       // after the last call that asked for it
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
-	statsASecond = 16                     // reads of stat; with more processes, each is read less often,
-	maxStatAge   = 4 * time.Second        // but at least this often,
-	maxStatReads = 256                    // unless that takes more reads a second than this
+	statsASecond = 16                     // reads of stat per second; with more processes, each is read less often
+	maxStatAge   = 4 * time.Second        // the longest time between two reads of a stat
+	maxStatReads = 256                    // reads of stat per second above which that time is exceeded
 	timeout      = 20 * time.Millisecond
 	maxReaders   = 16
 )
@@ -88,9 +88,9 @@ type entry struct {
 	awaited   bool      // this call found that the process or its program is new
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
-	pidfd     *os.File // nil: not known how it will end
+	pidfd     *os.File // nil: how the process ends will not be known
 
-	kills, killsBefore oomKills // of its cgroup, as its facts were read and the time before
+	kills, killsBefore oomKills // of its cgroup: at the last reading of the facts, and at the one before
 }
 
 // NewTable reads the proc file system at root: "/proc", except in tests.
@@ -172,8 +172,8 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	maps.DeleteFunc(t.gone, func(_ int, e *entry) bool { return now.Sub(e.seen) > forgetAfter })
 }
 
-// look reads what changes at each tick, at most once in a window. Within a window it takes a pid
-// for the same process. It fails for a pid without a process.
+// look reads the stat of a process, at most once in a window. Within a window it assumes that the
+// pid is still that process's. It fails for a pid without a process.
 func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, error) {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return nil, ErrExited
@@ -224,8 +224,8 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	return e, nil
 }
 
-// noDescriptor reports whether a file could not be opened because too many are open. That says
-// nothing about the file itself.
+// noDescriptor reports whether a file could not be opened because too many files are open. That
+// says nothing about the file itself.
 func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

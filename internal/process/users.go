@@ -10,9 +10,8 @@ import (
 	"vramscope/internal/panics"
 )
 
-// users finds the names of user IDs: at once from the local password file, else through a directory
-// service (LDAP, SSSD), which may take seconds or hang and is therefore asked on a goroutine of its
-// own.
+// users finds the names of user IDs: at once in the local password file, or else through a directory
+// service (LDAP, SSSD). The service may take seconds or hang, so it is asked on another goroutine.
 type users struct {
 	passwd string // path of the password file
 	lookup func(uid string) (*user.User, error)

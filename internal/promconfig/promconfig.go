@@ -58,7 +58,7 @@ func (v *Values) Text(text, file string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// Pick returns the value of a name. Without a name it is the zero value.
+// Pick returns the value of a name, and the zero value without a name.
 func Pick[T any](v *Values, kind, name string, values map[string]T) T {
 	value, ok := values[name]
 	if !ok && name != "" {

@@ -31,8 +31,8 @@ func (b Bytes) Append(dst []byte) []byte {
 	return b.magnitude(dst, 3)
 }
 
-// magnitude formats |b| with this many significant digits. It takes the next unit where the
-// number would need four.
+// magnitude formats |b| with this many significant digits. It takes the next unit if the number
+// would need four digits.
 func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	v := math.Abs(float64(b))
 	if v < 1000 {

@@ -22,7 +22,7 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// momentLayouts are the ways to write a moment. Those without a date mean the last such time.
+// momentLayouts are the ways to write a moment. A time without a date means the last such time.
 var momentLayouts = []struct {
 	layout string
 	dated  bool

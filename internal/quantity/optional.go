@@ -23,7 +23,7 @@ const (
 func (s Source) String() string {
 	names := [...]string{"unknown", "driver", "driver-v1", "system", "probe", "computed", "forecast"}
 	if int(s) >= len(names) {
-		return names[Nowhere] // a number from a file
+		return names[Nowhere] // a number from a file may be invalid
 	}
 	return names[s]
 }
@@ -68,7 +68,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if o.source == Nowhere {
 		return null, nil
 	}
-	if amount, ok := any(o.value).(Bytes); ok { // most are, and json.Marshal goes by reflection
+	if amount, ok := any(o.value).(Bytes); ok { // most values are amounts, and json.Marshal is slow because it uses reflection
 		return strconv.AppendInt(nil, int64(amount), 10), nil
 	}
 	return json.Marshal(o.value)
@@ -76,8 +76,8 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 
 var null = []byte("null") // json copies it
 
-// UnmarshalJSON reads what MarshalJSON has written. The source is not in it: a
-// known value counts as computed.
+// UnmarshalJSON reads what MarshalJSON has written. The JSON has no source: a known value counts as
+// computed.
 func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
 	var value *T
 	if err := json.Unmarshal(encoded, &value); err != nil || value == nil {
@@ -88,7 +88,7 @@ func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// All adds amounts; it is unknown when one is.
+// All adds amounts. The sum is unknown if one of them is.
 func All[T ~int | ~int64 | ~float64](amounts ...Optional[T]) Optional[T] {
 	for _, amount := range amounts {
 		if !amount.Known() {
@@ -98,7 +98,7 @@ func All[T ~int | ~int64 | ~float64](amounts ...Optional[T]) Optional[T] {
 	return Sum(amounts...)
 }
 
-// Sum adds the known values of amounts; it is unknown if none is known.
+// Sum adds the known values of amounts. The sum is unknown if none is known.
 func Sum[T ~int | ~int64 | ~float64](amounts ...Optional[T]) (total Optional[T]) {
 	for _, amount := range amounts {
 		if v, ok := amount.Value(); ok {

@@ -21,7 +21,7 @@ func ParseBytes(text string) (Bytes, error) {
 		return 0, fmt.Errorf("%q is out of range", text)
 	}
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil && unit == 1 {
-		return Bytes(whole), nil // a float64 may not hold it
+		return Bytes(whole), nil // a float64 cannot hold every int64
 	}
 	return Bytes(bytes), nil
 }

@@ -5,6 +5,6 @@ package startup
 // StdoutClosed returns false: without C nothing runs before Go's runtime.
 func StdoutClosed() bool { return false }
 
-// AsInherited does nothing: the runtime leaves SIGHUP and SIGINT ignored by itself, and
-// the others are not known.
+// AsInherited does nothing. The runtime leaves SIGHUP and SIGINT ignored by itself, and which other
+// signals were ignored is unknown.
 func AsInherited() {}

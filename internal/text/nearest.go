@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Nearest finds the word that was probably meant: the one with the smallest edit distance, "" if
-// none is close.
+// Nearest finds the word that was probably meant: the one with the smallest edit distance. It
+// returns "" if none is close.
 func Nearest(word string, words []string) string {
 	word = strings.ToLower(word)
 	if len(word) > 64 {

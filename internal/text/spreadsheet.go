@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// SpreadsheetCell returns Clean for a field of CSV. Spreadsheets take text that begins with = + -
-// or @ for a formula and run it: a quote before it prevents that. Numbers stay.
+// SpreadsheetCell returns Clean for a field of CSV. Spreadsheets run text that begins with =, +, -
+// or @ as a formula; the leading quote that is added prevents that. Numbers stay.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)
-	begins := strings.TrimLeft(cleaned, " ") // Clean makes blanks of tabs and line ends
+	begins := strings.TrimLeft(cleaned, " ") // Clean has replaced tabs and line ends by spaces
 	if begins == "" || !strings.ContainsRune("=+-@＝＋－＠", []rune(begins)[0]) {
 		return cleaned
 	}

@@ -2,9 +2,8 @@ package text
 
 import "strings"
 
-// Wrap breaks text at spaces into lines of a number of cells; only a longer word makes a longer
-// line. Every line begins with the spaces of the first line, and all lines but the first then have
-// hanging.
+// Wrap breaks text at spaces into lines of a number of cells. A line is longer only if a single word is.
+// Every line begins with the spaces at the start of s, followed by hanging in all lines except the first.
 func Wrap(s string, cells int, hanging string) (lines []string) {
 	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	line := ""

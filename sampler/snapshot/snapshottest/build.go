@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Now returns the moment of the drawings.
+// Now returns the moment of the snapshots.
 func Now() time.Time { return time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC) }
 
 // gib returns an amount in GiB, from the driver.

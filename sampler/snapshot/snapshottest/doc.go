@@ -1,5 +1,5 @@
-// Package snapshottest has ready Snapshots for tests: the boxes of the drawings
-// in SCREENS.md, with all of their figures.
+// Package snapshottest has ready Snapshots for tests: the boxes that golden files show, with all of
+// their figures.
 //
 //	DrawnBox ─┬─ DayOne      the same box without any probe
 //	          └─ NoDriver    the same box after its driver went away

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The identities that the drawings name.
+// The pids of DrawnBox that tests name.
 const (
 	Leaking = 2963112 // carol's on GPU 3, which it will fill
 	Probeme = 3011876 // bob's on GPU 3, without a probe
@@ -20,9 +20,9 @@ func Instance(number int) snapshot.InstanceID {
 	return snapshot.InstanceID{MIG: true, GPU: uint32(number), Compute: 0}
 }
 
-// DrawnBox returns the box of the drawings: a leak on GPU 3, GPU 6 lost, GPU 5 cut
-// into instances, an idle holder on 2, a fragmented job on 4, JAX on 7,
-// processes without a probe, a foreign pid, two that ended.
+// DrawnBox returns the box of many golden files: a leak on GPU 3, GPU 6 lost, GPU 5 cut into
+// instances, an idle holder on 2, a fragmented job on 4, JAX on 7, processes without a probe, a
+// foreign pid, and two processes that ended.
 func DrawnBox() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: 400, Time: Now(), Interval: time.Second, ProbeSeen: true, Forecasting: true,
