@@ -46,7 +46,7 @@ type Monitor struct {
 	pending    int          // tasks, searches and first exchanges in progress
 	searching  int          // goroutines that search for pids; pending includes them
 	unsearched []int        // pids that are due, and that no search has taken yet
-	wanted     map[int]bool // listed pids that had no connection at the last scan, and have none since
+	wanted     map[int]bool // listed pids that had no connection at the last scan, and have had none since
 	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt

@@ -85,7 +85,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		// The check of the owner gives the reason. A process with Python's name may be Python.
+		// The check of the owner gives the reason. By its name the process may still be Python.
 		if len(info.Command) > 0 && !isPythonName(base(info.Command[0])) {
 			plan.fail("not Python: " + base(info.Command[0]))
 		}

@@ -103,8 +103,8 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 // remoteExec makes the process run the payload. Nothing signals when it does.
 func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) error {
 	script := filepath.Join(load.directory, scriptName)
-	// Python would report a missing script in the program's own output: an empty
-	// one stays until the process has run it.
+	// Python would report a missing script in the program's own output, so remove
+	// leaves an empty one.
 	load.late = true
 	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
 		load.late = false
