@@ -59,7 +59,7 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 	for i := range snap.Failures {
 		f := &snap.Failures[i]
 		key := program{snapshot.Place{GPUUUID: f.GPUUUID, Instance: f.Row.Instance}, f.User, f.Name}
-		if e.runs[key] == nil { // it failed before it was seen
+		if e.runs[key] == nil { // the program failed before it was seen
 			p := snapshot.Process{ID: f.Row, User: f.User, Name: f.Name, Command: []string{f.Name}}
 			*e.runsOf(key) = runs{Importance: e.importanceOf(&p).value, Owner: noUser, Seen: f.Time}
 		}
@@ -191,7 +191,7 @@ type vain struct {
 	until time.Time      // no other flush is made before this time
 }
 
-// goalRests is how long a rule makes no flush only for its goal after one that was in vain.
+// goalRests is how long a rule makes no flush only for its goal after a flush in vain.
 const goalRests = time.Hour
 
 // rests reports whether a rule waits before it flushes again only for its goal. It waits for a

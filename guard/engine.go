@@ -30,7 +30,7 @@ type Outcome struct {
 // Engine decides. It is not safe for concurrent use.
 type Engine struct {
 	policy   Policy
-	patterns []patterns // as policy.Importance
+	patterns []patterns // parallel to policy.Importance
 	owner    Owner
 
 	began   time.Time // the time of the first snapshot
@@ -47,7 +47,7 @@ type Engine struct {
 	traces   map[snapshot.RowID]*trace
 	runs     map[program]*runs
 	vain     map[episodeKey]*vain
-	rules    []map[uint32]KeptRule // as policy.Rules, by user
+	rules    []map[uint32]KeptRule // parallel to policy.Rules, each by user
 	episodes map[episodeKey]*episode
 	slots    map[slot]*slotState
 	failing  map[uint32]time.Time // until then, other users do not wait for the flushes of this one

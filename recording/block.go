@@ -14,7 +14,7 @@ import (
 type block struct {
 	times   [store.BlockTicks]int64 // ns
 	n       int
-	columns []*column // by series
+	columns []*column // sorted by series ID
 }
 
 type column struct {
@@ -71,8 +71,8 @@ func scanTail(rows *sql.Rows) (r tailRow, err error) {
 
 var errTail = errors.New("the samples of the last minutes are malformed")
 
-// replay adds a tick from a row of the tail. If it fails, the later rows cannot be used:
-// each is a difference from the one before.
+// replay adds a tick from a row of the tail. If it fails, the later rows cannot be used, because
+// each row is a difference from the previous one.
 func (b *block) replay(r *tailRow) error {
 	data, err := content(r.codec, r.session, r.time, r.data)
 	if err != nil || b.n == len(b.times) {

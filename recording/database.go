@@ -35,7 +35,7 @@ func openDatabase(path string) (*database, error) {
 	d := &database{db: db, prepared: make(map[string]*sql.Stmt)}
 	blank, err := check(ctx, db, path)
 	if err != nil {
-		_ = db.Close() // the first error counts
+		_ = db.Close() // the earlier error is reported
 		return nil, err
 	}
 	if blank {
@@ -45,7 +45,7 @@ func openDatabase(path string) (*database, error) {
 		d.conn, err = limited(ctx, db)
 	}
 	if err != nil {
-		_ = db.Close() // the first error counts
+		_ = db.Close() // the earlier error is reported
 		return nil, fmt.Errorf("recording: %s: %w", path, err)
 	}
 	return d, nil
@@ -66,7 +66,7 @@ func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 		return nil, err
 	}
 	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, longestRow); err != nil {
-		_ = conn.Close() // the first error counts
+		_ = conn.Close() // the earlier error is reported
 		return nil, err
 	}
 	return conn, nil
@@ -103,7 +103,7 @@ func (d *database) exec(text string, args ...any) int64 {
 		d.err = err
 		return 0
 	}
-	id, _ := result.LastInsertId() // SQLite always has one
+	id, _ := result.LastInsertId() // SQLite's driver always returns an ID
 	return id
 }
 
@@ -127,7 +127,7 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 		if err != nil {
 			return err
 		}
-		defer func() { _ = conn.Close() }() // it returns to the pool
+		defer func() { _ = conn.Close() }() // returns the connection to the pool
 		in = conn
 	}
 	rows, err := in.QueryContext(ctx, text, args...)
@@ -181,5 +181,5 @@ func (d *database) release() {
 	for _, s := range d.prepared {
 		_ = s.Close() // the connection is released next
 	}
-	_ = d.conn.Close() // it returns to db
+	_ = d.conn.Close() // returns the connection to db
 }

@@ -19,11 +19,11 @@ type day struct {
 	*database
 	path         string
 	fullCommands bool
-	sumsOnly     bool // no samples
+	sumsOnly     bool // sums are recorded, samples are not
 
 	session int64
 	block   block
-	series  int64 // the newest ID
+	series  int64 // the newest series ID
 	box     string
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
@@ -36,7 +36,7 @@ type day struct {
 
 type alertRecord struct {
 	id    int64
-	named bool // its process is recorded
+	named bool // the alert's process is recorded
 }
 
 type gpuRecord struct {
@@ -51,7 +51,7 @@ type gpuRecord struct {
 type rowRecord struct {
 	id, gpu int64
 	tick    int64
-	at      int64             // ns, of that tick
+	at      int64             // ns, the time of that tick
 	last    *snapshot.Process // from the newest snapshot that has the row
 	used    snapshot.Bytes    // the last known value: an exiting process may report none
 	columns [metric.Count]*column
@@ -75,7 +75,7 @@ func openDay(directory string, now time.Time, fullCommands bool) (*day, error) {
 	d.each(func(rows *sql.Rows) error { return rows.Scan(&d.series) }, "SELECT coalesce(max(series), 0) FROM series")
 	if d.err != nil {
 		err = d.err
-		_ = d.database.close() // the first error counts
+		_ = d.database.close() // the earlier error is reported
 		return nil, fmt.Errorf("recording: %s: %w", d.path, err)
 	}
 	return d, nil

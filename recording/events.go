@@ -115,7 +115,7 @@ func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 			continue
 		}
 		gpu, process := d.subjects(a.GPUUUID, a.Row)
-		if known { // its process is known now
+		if known { // the alert's process has become known
 			d.exec("UPDATE alerts SET process = ? WHERE alert = ?", process, before.id)
 			d.alerts[key] = alertRecord{before.id, true}
 			continue

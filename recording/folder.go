@@ -96,7 +96,7 @@ func sizeOf(paths ...string) (size int64) {
 // being written, nor today or a later day.
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
-	paths, _ := files(w.directory) // none: nothing to prune
+	paths, _ := files(w.directory) // on an error there is nothing to prune
 	size := sizeOf(paths...)
 	today := fileOf(now)
 	oldest := fileOf(w.present(paths, now).Add(-w.options.Keep))
@@ -109,7 +109,7 @@ func (w *Writer) prune(now time.Time) {
 			break
 		}
 		size -= sizeOf(path)
-		_ = remove(path) // what cannot be removed is tried again
+		_ = remove(path) // a file that cannot be removed is tried again later
 	}
 }
 

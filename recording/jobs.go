@@ -20,7 +20,7 @@ type Jobs struct {
 	divider divider
 	last    time.Time
 	running map[jobKey]*jobUse
-	rows    map[snapshot.RowID]jobKey // of the jobs that run
+	rows    map[snapshot.RowID]jobKey // the rows of running jobs
 }
 
 // jobKey includes the user, because a user can name a cgroup like another user's container.
@@ -75,7 +75,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	}
 }
 
-// useOf returns the job of a row, nil if it has none.
+// useOf returns the use of a row's job, nil if it has none.
 func (j *Jobs) useOf(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // an unknown user becomes known at a later tick
@@ -130,7 +130,7 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 	}
 }
 
-// attributes returns a job's figures for its log line; an unknown one is "–". The GPU hours cover
+// attributes returns a job's figures for its log line; an unknown figure is "–". The GPU hours cover
 // the time in which the job was watched, which is shorter than the job if the daemon started later.
 func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {

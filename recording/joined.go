@@ -27,8 +27,8 @@ type Joined struct {
 	reading bool
 }
 
-// grid is a series in count buckets of equal width. It ends at the seam, or earlier by a number
-// (before) of whole grids.
+// grid is a series in count buckets of equal width. It ends at the seam if before is 0, otherwise
+// that many grid lengths earlier.
 type grid struct {
 	key    snapshot.SeriesKey
 	width  time.Duration

@@ -257,7 +257,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 		err := scanProcess(rows, &r, &text)
 		var state processState
 		if err != nil || !text.Valid || json.Unmarshal([]byte(text.String), &state) != nil {
-			return err // not there at this tick
+			return err // the process was not there at this tick
 		}
 		p := &r.Process
 		state.restore(p, f.time)

@@ -90,7 +90,7 @@ func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) 
 		snapshot.SortRows(snap.Rows)
 		for k := range base.GPUs {
 			g := base.GPUs[k]
-			if id := w.gpu(g.UUID); f.gpus[id] != nil { // it answered
+			if id := w.gpu(g.UUID); f.gpus[id] != nil { // the GPU answered
 				g.SetFigures(snap.Rows, f.gpus[id].at, f.instancesOf(id))
 				g.Allocation = held[g.UUID]
 				snap.GPUs = append(snap.GPUs, g)
@@ -184,7 +184,7 @@ func (d *dayReader) ticksOf(session int64, where string, args ...any) (blocks []
 		}
 		times, err := decodeTicks(codec, session, from, data)
 		if err != nil {
-			d.problem(err) // a gap
+			d.problem(err) // the block becomes a gap
 		} else if len(times) > 0 {
 			blocks = append(blocks, tickBlock{from, times})
 		}
@@ -207,7 +207,7 @@ func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err er
 			return err
 		}
 		if err := decodeChunk(c.Block, codec, series, from, data); err != nil {
-			d.problem(err) // a gap
+			d.problem(err) // the chunk becomes a gap
 		}
 		columns = append(columns, c)
 		return nil

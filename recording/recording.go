@@ -48,7 +48,7 @@ func Open(path string) (*Recording, error) {
 	} else {
 		r.paths = []string{path}
 	}
-	// An unreadable day is only a problem, unless all days are.
+	// An unreadable day is noted as a problem. It is an error only if all days are unreadable.
 	for _, path := range slices.Backward(r.paths) {
 		if _, err = r.day(path); err == nil {
 			return r, nil
@@ -166,7 +166,7 @@ func (r *Recording) all() []string {
 	if paths, err := days(r.directory); err == nil && len(paths) > 0 {
 		r.paths = paths
 		for path, d := range r.open {
-			if !slices.Contains(paths, path) { // too old, or renamed
+			if !slices.Contains(paths, path) { // the database was removed or renamed
 				_ = d.db.Close() // it was only read
 				delete(r.open, path)
 			}
@@ -211,7 +211,7 @@ func (r *Recording) Span() (oldest, newest time.Time) {
 }
 
 type dayReader struct {
-	file    os.FileInfo // as it was opened
+	file    os.FileInfo // the file when it was opened
 	db      *sql.DB
 	problem func(error)
 

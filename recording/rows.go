@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each table's rows have a type: processes, alerts, gpu_minute and process_5min.
+// The types of the rows of the tables processes, alerts, gpu_minute and process_5min.
 
 // ProcessRow is a process on a GPU.
 type ProcessRow struct {
@@ -108,7 +108,7 @@ func (f *Process5Min) columns() []any {
 		percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy))
 }
 
-// Alerts returns the alerts that were raised in [from, to), oldest first, as all rows are.
+// Alerts returns the alerts that were raised in [from, to), oldest first.
 func (r *Recording) Alerts(from, to time.Time) (all []Alert, err error) {
 	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = a.alert)"
 	full = fmt.Sprintf(full+", "+full+", "+full, "median", "earliest", "latest")
@@ -186,7 +186,7 @@ func larger(a, b snapshot.Bytes) snapshot.Bytes {
 
 // Session is a time in which a recorder wrote without interruption.
 type Session struct {
-	To        time.Time // its last tick
+	To        time.Time // the session's last tick
 	Host      string
 	Simulated bool
 }

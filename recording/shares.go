@@ -22,7 +22,7 @@ type share struct {
 	held, busy, idle float64 // ns; busy and idle while the GPU's utilization is known
 	energy           float64 // J
 	taken            bool    // held is known
-	loaded, metered  bool    // busy and idle, energy are known
+	loaded, metered  bool    // loaded: busy and idle are known; metered: energy is known
 }
 
 func (s *share) add(o share) {
@@ -42,7 +42,7 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 type divider struct {
 	meters map[string]meter
 	drawn  map[string]snapshot.Float // J since the last tick, by GPU
-	rows   []share                   // of the rows
+	rows   []share                   // the shares of the rows
 }
 
 // meter follows a GPU's energy counter, which is read every ten seconds. Between two readings, a
@@ -53,8 +53,8 @@ type meter struct {
 	ahead, owed float64        // J given that the counter does not show yet; J given too much, to be taken off the next ticks
 }
 
-// give returns the energy of a tick, in J. power is the estimate from the GPU's power, counted the
-// rise of the counter: 0 without a new reading.
+// give returns the energy of a tick, in J. power is the estimate from the GPU's power. counted is
+// the rise of the counter, 0 without a new reading.
 func (m *meter) give(power, counted float64) (given float64) {
 	if counted > 0 {
 		left := counted - m.ahead
@@ -115,7 +115,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 	return rows
 }
 
-// share divides the time and the energy of a GPU or of one of its instances, which is a part of it.
+// share divides the time and the energy of a GPU, or of an instance that is the given part of it.
 func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
 	n, memory, load := 0, 0.0, 0.0
 	memoryKnown, loadKnown := true, true

@@ -214,14 +214,14 @@ func sameProbe(a, b *snapshot.Probe) bool {
 		a.Rejected == b.Rejected && a.Claimed == b.Claimed && slices.Equal(a.Capabilities, b.Capabilities)
 }
 
-// sameNames compares what the table processes records of a process.
+// sameNames compares the values that the table processes holds of a process.
 func sameNames(a, b *snapshot.Process) bool {
 	return a.User == b.User && a.UID == b.UID && a.Name == b.Name && a.Parent == b.Parent && a.Job == b.Job && a.Type == b.Type &&
 		a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion && a.Started.Equal(b.Started) && slices.Equal(a.Command, b.Command)
 }
 
 func encoded(state any) string {
-	data, _ := json.Marshal(state) // structs of strings and numbers
+	data, _ := json.Marshal(state) // structs of strings and numbers cannot fail
 	return string(data)
 }
 

@@ -144,7 +144,7 @@ func (d *day) flushGPU(r *gpuRecord) {
 	s.covered = 0
 }
 
-// latestKnown returns a value, or the one before if it is unknown.
+// latestKnown returns v or, if v is unknown, the value before.
 func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	if v.Known() {
 		return v

@@ -15,8 +15,8 @@ type whole struct {
 	earlier func() snapshot.History // nil while there is none
 }
 
-// Whole joins a live history and an earlier one, for callers that can wait for the disk. The
-// earlier history is nil until it exists.
+// Whole joins a live history and an earlier one, for callers that can wait for the disk. earlier
+// returns nil until the earlier history exists.
 func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.History {
 	return &whole{live, earlier}
 }
@@ -90,6 +90,6 @@ func (w *whole) Events(limit int) []snapshot.Event {
 		case limit <= 0 || len(older) < asked:
 			return append(events, earlier...)
 		}
-		asked *= 2 // some were from the live history's time
+		asked *= 2 // some events were from the time of the live history
 	}
 }

@@ -194,7 +194,7 @@ func (w *Writer) write(t tick) {
 	}
 	w.day.write(t.snap, t.events)
 	w.pending++
-	if w.day.block.n == 1 { // a block was sealed
+	if w.day.block.n == 1 { // the previous block was sealed
 		w.day.trim(w.options.MaxSize)
 	}
 	if t.snap.Interval >= commitInterval {

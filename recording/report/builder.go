@@ -80,7 +80,7 @@ func (b *Builder) AddGPU(g snapshot.GPU) {
 	b.gpus = append(b.gpus, sums)
 }
 
-// AddProcess adds a process, which it keeps.
+// AddProcess adds a process. The Builder keeps p.
 func (b *Builder) AddProcess(p *recording.ProcessRow) {
 	sums := &processSums{ProcessRow: p}
 	if len(p.Command) > 0 {

@@ -107,11 +107,11 @@ const (
 	leastHours = 4
 )
 
-// sampled is the mean of a period's hours and its standard error.
+// sampled is the mean of a period's hours, with the figures for its standard error.
 type sampled struct {
 	mean     float64
-	n        float64 // independent hours
-	variance float64 // of an hour
+	n        float64 // the number of independent hours
+	variance float64 // of an hour's value
 }
 
 func sampleOf(values []float64) sampled {

@@ -190,8 +190,8 @@ func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *f
 	}
 }
 
-// actedOn reports whether a flush or a signal changed the alert's GPU, or the process that it
-// names ended, before it could come true.
+// actedOn reports whether, before an alert could come true, its GPU saw a flush or a signal, or the
+// process that it names ended.
 func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
 	if p := b.processes[a.Row]; p != nil && between(p.Ended) {

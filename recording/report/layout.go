@@ -62,7 +62,7 @@ type Item struct{ Name, Value string }
 type layouter struct {
 	report *schema.Report
 	dash   string
-	most   int // rows of the tables of processes
+	most   int // the most rows in a table of processes
 }
 
 // Lay lays a report out. Tables of processes have at most limit rows. The dash stands for an
@@ -225,7 +225,7 @@ func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest f
 	return t
 }
 
-// shares returns the table of the parts as percentages of the capacity, and of the load.
+// shares returns the table of the parts in per cent of the capacity, with utilization and peaks.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}

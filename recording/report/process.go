@@ -24,7 +24,7 @@ type processSums struct {
 	peak     snapshot.Bytes
 
 	retries, steps counter
-	ooms           Count // unknown if nothing watched for them
+	ooms           Count // out-of-memory errors; unknown if nothing watched for them
 	use            use
 
 	rescued, notRescued int

@@ -18,7 +18,7 @@ type Document struct {
 	Verdict string        `json:"verdict"`
 	Reasons []schema.Text `json:"reasons"`
 	Missing []schema.Text `json:"missing"`
-	Since   schema.Time   `json:"since"` // of a leak
+	Since   schema.Time   `json:"since"` // when a leak began
 	By      *Taker        `json:"by"`
 
 	RequestedBytes   snapshot.Bytes `json:"requested_bytes"`

@@ -36,7 +36,7 @@ type Evidence struct {
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
-	Unequal     string                   // how much more it used than its job's other ranks, or on this GPU than on its others
+	Unequal     string                   // how much more the process used than its job's other ranks, or on this GPU than on its others
 	Replayed    []advice.Replay          // replays of its trace of allocations up to the error; nil without a trace
 	Rescue      string                   // why the guard had no memory for it; "" if the guard was not asked, as far as is known
 

@@ -45,7 +45,7 @@ func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, be
 	return v
 }
 
-// growthOf returns how much a use has changed since a moment; false if its start is unknown.
+// growthOf returns how much used memory has changed since a moment; false if its start is unknown.
 func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	start := -1
 	for i := range used {

@@ -67,16 +67,16 @@ func (e *Evidence) samples(history snapshot.History, from, to time.Time, limit i
 			s.Used, seen = computed(quantity.Bytes(used[i].Max)), true
 			s.Others = computed(quantity.Bytes(max(point.Last-used[i].Last, 0)))
 		case !seen:
-			s.Used, s.Others = computed(0), computed(quantity.Bytes(point.Last)) // it had not started
+			s.Used, s.Others = computed(0), computed(quantity.Bytes(point.Last)) // the process had not started
 		default:
-			continue // it was not read in this stretch
+			continue // the process was not read in this stretch
 		}
 		if allocated[i].Known {
 			s.Allocated = computed(quantity.Bytes(allocated[i].Min))
 		}
 		samples = append(samples, s)
 	}
-	if !seen { // the driver does not report what it uses
+	if !seen { // the driver does not report what the process uses
 		for i := range samples {
 			samples[i].Used, samples[i].Others = snapshot.Bytes{}, snapshot.Bytes{}
 		}

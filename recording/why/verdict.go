@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Cause is the cause in a verdict, of a closed list.
+// Cause is the cause in a verdict, one of a closed list.
 type Cause string
 
 // The causes.
@@ -231,8 +231,8 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 	if !ok {
 		return over, false
 	}
-	var peak quantity.Bytes // of the process, before the others grew
-	var began time.Time     // when it was last no larger than that
+	var peak quantity.Bytes // the process's peak before the others grew
+	var began time.Time     // when the process was last no larger than that
 	for _, s := range e.Recent {
 		if !s.Time.After(g.Began) {
 			peak = max(peak, s.Used.Or(0))

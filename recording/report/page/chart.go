@@ -151,7 +151,7 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 const mostRules = 24
 
 func (c *chart) marks(events []schema.ReportEvent) {
-	last := map[string]int{} // where the last one of a class is
+	last := map[string]int{} // the x of the last mark of a class
 	many := len(events) > mostRules
 	for i := range events {
 		class := classOf(&events[i])

@@ -79,7 +79,7 @@ func Write(r *schema.Report) string {
 	return w.String()
 }
 
-// head writes the title. The policy lets the page load nothing.
+// head writes the title. The Content-Security-Policy lets the page load nothing.
 func (w *writer) head(r *schema.Report, layout *report.Layout) {
 	host := string(r.Host)
 	w.put(`<!doctype html>
