@@ -5,7 +5,7 @@ import "time"
 // Every constant of the method. Times are in seconds unless their name says otherwise.
 const (
 	minute, hour = float64(time.Minute) / 1e9, float64(time.Hour) / 1e9
-	mebibyte     = 1 << 20     // what an allocator's rounding does to a figure, bytes
+	mebibyte     = 1 << 20     // the bytes by which an allocator's rounding changes a figure
 	singular     = 1e-9        // a share of a sum small enough to be rounding
 	level        = 0.90 - 0.10 // of the intervals: 80 %
 
@@ -55,12 +55,12 @@ const (
 	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance: what a line explains of six equal steps
 	evenly    = 0.99        // the share while a first epoch may still last: what a line explains of ten equal steps
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
-	halfDay   = 13 * hour   // plus an hour: no daily curve rises for longer
+	halfDay   = 13 * hour   // half a day and an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours
 
 	mostly    = 0.85          // share of the variance that the line of a growing series explains
-	notable   = 0.02          // a notable change is more than this share of the level,
-	minChange = 16 * mebibyte // and more than this many bytes
+	notable   = 0.02          // a change counts only if it is at least this share of the level
+	minChange = 16 * mebibyte // and at least this many bytes
 	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 

@@ -33,7 +33,7 @@ type state struct {
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last, Step float64 // the newest sample, bytes, and the usual time between samples, seconds
 	Gap        bool
-	Room       float32           // the bytes by which it can still grow; 0: unknown
+	Room       float32           // the bytes by which the series can still grow; 0: unknown
 	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
 	Course     course

@@ -30,7 +30,7 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 func WhenFull(free int64, series ...*Forecaster) (in FullIn, ok bool) {
 	in, ok = whenFull(free, true, series)
 	if !ok && slices.ContainsFunc(series, func(f *Forecaster) bool { return f.state.Course.Lifted }) {
-		return whenFull(free, false, series) // a lifted course hides no other forecast
+		return whenFull(free, false, series) // without lifted courses there may still be a forecast
 	}
 	return in, ok
 }

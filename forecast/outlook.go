@@ -61,7 +61,7 @@ func (s *state) look(seconds, change float64) {
 // a ramp's slope from the first second. One that begins out of a sawtooth lasts through the falls
 // that stay above all that was there before it.
 type course struct {
-	Since      int64      // the last sample before it, ns
+	Since      int64      // when the last sample before the course was, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
 	Line       regression // since then
 	Slope      float32    // bytes per second
@@ -73,8 +73,8 @@ type course struct {
 	Lifted     bool       // its own line is straight, though the sawtooth continues
 }
 
-// follow updates the course by the quick line. It has ended once the series lies below the course's
-// own line by two standard deviations; at the end of a step by less.
+// follow updates the course by the quick line. A course has ended once the series lies below the
+// course's own line by two standard deviations; at the end of a step by less.
 func (s *state) follow(quick, short line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {

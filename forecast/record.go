@@ -16,8 +16,8 @@ type promise struct {
 // record holds what became of the forecasts at one horizon, and when the next are due.
 type record struct {
 	First, Size uint8
-	Due, Next   int64 // when the first pending one is due, and from when another is kept, ns
-	Scored      int64 // when the last one came due, ns
+	Due, Next   int64 // when the first pending forecast is due, and when the next is kept, ns
+	Scored      int64 // when the last forecast came due, ns
 	Credits     [experts]credit
 	Shares      [experts]float32 // the newest verdict's
 	Errors      residuals
@@ -102,7 +102,7 @@ func (r *residuals) quantile(p float64) float32 {
 	return low + float32(rank-float64(below))*(high-low)
 }
 
-// atLeast widens an interval to the other one at each end.
+// atLeast returns the interval, widened to o at each end.
 func (s spread) atLeast(o spread) spread {
 	return spread{min(s.Lower80, o.Lower80), max(s.Upper80, o.Upper80), min(s.Lower95, o.Lower95), max(s.Upper95, o.Upper95)}
 }

@@ -31,7 +31,7 @@ func (r *regression) observe(dx, dy float64) {
 type line struct {
 	height, slope float64
 	explained     float64 // the share of the variance that the line explains
-	variance      float64 // that it does not explain, bytes squared
+	variance      float64 // the variance that the line does not explain, bytes squared
 }
 
 // line fits a line. It is zero for too few samples within tau seconds.

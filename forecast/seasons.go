@@ -11,14 +11,14 @@ type seasons struct {
 	Bin            int64 // the length of a bin, ns; 0: not known yet
 	Newest, Oldest int64 // bins, counted from the epoch
 
-	Up            bool          // it rises
+	Up            bool          // the series rises
 	Size, Rising  uint16        // how many peaks there are, and how many of the last are each above the one before
 	Base          float64       // from where it rises, bytes
-	Rose          int64         // when that was seen, ns
+	Rose          int64         // when the rise was seen, ns
 	Grew, Extreme peak          // the last notable growth, and the extreme of the present rise or fall
 	Peaks         [peakCap]peak // newest first
 
-	Lowest, Clarity float64          // of the last whole cycle, bytes, and how far it stands out above chance
+	Lowest, Clarity float64          // the lowest level of the last whole cycle, bytes, and how far the cycle stands out above chance
 	Period          int64            // the average length of a cycle, ns; 0: cycles are too few, too uneven, or no larger than chance makes them
 	Bins            [pastCap]float32 // a ring over time, bytes
 }

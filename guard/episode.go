@@ -17,14 +17,14 @@ type episodeKey struct {
 
 // episode is the time from when a rule's condition holds on a device until its goal is reached.
 type episode struct {
-	since      time.Time // the condition has held without a break; zero while it does not
-	active     bool      // it has held for as long as the rule asks
+	since      time.Time // since when the condition holds without a break; zero while it does not hold
+	active     bool      // the condition has held for as long as the rule asks
 	step       int       // an index into the rule's steps
 	done       map[snapshot.RowID]Level
 	acted      int
 	wouldFree  quantity.Bytes // in dry-run: what the decisions so far would have freed
 	quietUntil time.Time      // in dry-run: until then no decision is made, because it would be the same again
-	restarts   int            // in dry-run
+	restarts   int            // in dry-run: how often it was restarted
 
 	reported   string // the last reason for doing nothing, without its digits
 	reportedAt time.Time
@@ -168,7 +168,7 @@ func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
 	switch {
 	case all, e.now.Before(ep.quietUntil):
 		return nil
-	case v.free+ep.wouldFree >= goal: // in dry-run
+	case v.free+ep.wouldFree >= goal: // in dry-run the goal would be reached
 		ep.restart(e.now)
 		return nil
 	}
@@ -236,7 +236,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return before == Gradual && step != Gradual && evictable(p) >= minFlush && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // it would take the rest again at once
+	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // the process would take the rest again at once
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)

@@ -13,10 +13,10 @@ import (
 type importance struct {
 	value       int
 	protect     bool
-	named       bool // an entry matches it
-	distributed bool // it may be touched although it is a part of a distributed job
+	named       bool // an entry matches the process
+	distributed bool // the process may be touched although it is a part of a distributed job
 
-	unread string // "job": an attribute that could not be read, and on which an entry may depend
+	unread string // an attribute that could not be read, and on which an entry may depend: "job"
 }
 
 // importanceOf applies the entries. A process may lower its own importance, never raise it. It

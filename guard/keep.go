@@ -13,7 +13,7 @@ type Kept struct {
 	Paused time.Time
 	Rows   []KeptRow
 	Rules  map[string]map[uint32]KeptRule // by name and user
-	// Actions are the last minute's: reading the configuration again does not reset the limit.
+	// Actions of the last minute: reading the configuration again does not reset the limit.
 	Actions []KeptAction
 	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
 	Runs    []KeptRun
@@ -28,7 +28,7 @@ type KeptRun struct {
 // KeptAction is an action that counts against the limits.
 type KeptAction struct {
 	Time time.Time
-	User uint32 // who asked, in a rescue; otherwise the owner of the flushed process
+	User uint32 // in a rescue who asked, otherwise the owner of the flushed process
 }
 
 // KeptRow is what is kept of a flushed row.
@@ -43,7 +43,7 @@ type KeptRow struct {
 // KeptRule is the state of a rule's circuit breaker for one user's processes.
 type KeptRule struct {
 	Failures int    // actions in a row that freed little
-	Off      string // why the rule is off for them; "" while it is in force
+	Off      string // why the rule is off for the user; "" while it is in force
 }
 
 // Keep returns the state for the next engine.

@@ -21,8 +21,8 @@ const (
 	// its memory comes back.
 	cooldown = returnTime
 
-	// Flushing a process again costs a token. A user gets one a minute on a GPU, which limits the
-	// actions of a steady state.
+	// Flushing a process again costs a token. A user gets one token a minute on a GPU, which limits
+	// the actions of a steady state.
 	repeatBurst = 1
 	// The circuit breaker turns a rule off for a user after this many actions in a row that freed
 	// less than this share of the expected memory.
@@ -59,8 +59,8 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	return d
 }
 
-// Finished takes the outcome of a decision to act. It returns a decision about whether it was done
-// or refused and, if the circuit breaker turns the rule off, one about that.
+// Finished takes the outcome of a decision to act. It returns a decision that says whether the flush
+// was done or refused and, if the circuit breaker turns the rule off, a second one that says that.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done := d
 	done.Time = o.Time
@@ -142,7 +142,7 @@ func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trac
 		return nil
 	}
 	if e.now.Sub(f.end) > returnTime {
-		t.flushed, t.stage = nil, 0 // it has stayed free
+		t.flushed, t.stage = nil, 0 // the memory has stayed free
 		return nil
 	}
 	p := snap.Row(id)

@@ -35,7 +35,7 @@ type slot struct {
 // slotState is the state of a slot.
 type slotState struct {
 	until  time.Time // nothing is done before this time, while figures settle
-	tokens float64   // flushes of processes that were flushed before
+	tokens float64   // for flushes of processes that were flushed before
 	filled time.Time
 }
 
@@ -93,7 +93,7 @@ func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	}
 }
 
-// setBusy marks the rows of a process: it has one flush at a time.
+// setBusy marks all rows of a process, which has one flush at a time.
 func (e *Engine) setBusy(id process.Identity, busy bool) {
 	for row, t := range e.traces {
 		if row.Process == id {

@@ -111,15 +111,15 @@ func (a Amount) above(b Amount) bool {
 }
 
 // Importance sets the importance of the processes that match, −1000 to 1000. The first matching
-// entry sets the value; any matching entry that protects does so.
+// entry sets the value. Any matching entry with Protect protects.
 type Importance struct {
-	User    string // a pattern, as the next two: "*" is any text, "?" any character; "": any
+	User    string // a pattern, like Command and Job: "*" is any text, "?" any character; "": any
 	Command string // a pattern for the short command line: "train.py --cfg a.yaml"
 	Job     string // "slurm:88123", "pod:*"
 
 	Value       int
 	Protect     bool // never touched
-	Distributed bool // a distributed job among them may be touched
+	Distributed bool // a distributed job that matches may be touched
 }
 
 // The bounds of importance.
@@ -140,7 +140,7 @@ func (r *Rule) Check() (key string, err error) {
 		return "when", errors.New(`the rule needs a condition: free_below = "20%", demand = true or lease = true`)
 	case r.When.Lease && (r.When.Demand || r.When.FullWithin > 0):
 		return "when", errors.New("a rule is for what programs will need, or for leases: make two of it")
-	case r.When.Lease && r.When.FreeBelow.Zero() && r.Goal.Zero(): // its goal is what the claim is short of
+	case r.When.Lease && r.When.FreeBelow.Zero() && r.Goal.Zero(): // the goal is what the claim lacks
 	case r.Goal.Zero():
 		return "goal", errors.New(`the rule needs a goal: goal = { free = "15%" }`)
 	case r.When.FreeBelow.Zero() || r.Goal.above(r.When.FreeBelow):

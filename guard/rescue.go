@@ -15,7 +15,7 @@ import (
 // Ask is the request of a process that is short of memory.
 type Ask struct {
 	Process process.Identity
-	UID     uint32 // the user who owns it, by the kernel
+	UID     uint32 // the user who owns the process, by the kernel
 	GPUUUID string
 	Bytes   quantity.Bytes // what its allocation needs
 }
@@ -28,12 +28,12 @@ type Room struct {
 
 // RescueOutcome is the result of the retried allocation.
 type RescueOutcome struct {
-	Known     bool // the process has reported it
+	Known     bool // the process has reported the result
 	Succeeded bool
 	Waited    time.Duration // how long the allocating thread waited
 }
 
-// RescueError is why no process frees memory.
+// RescueError says why no process frees memory.
 type RescueError struct {
 	Code   string // an error code of the daemon's protocol
 	Reason string
@@ -43,7 +43,7 @@ type RescueError struct {
 const (
 	NotActing   = "unsupported"  // the guard does not act
 	RescueBusy  = "busy"         // another rescue is under way
-	RescueLimit = "rate_limited" // there were too many
+	RescueLimit = "rate_limited" // there were too many rescues
 	NoRoom      = "no_room"      // nothing can be freed, or not enough
 )
 
@@ -54,10 +54,10 @@ const rescueRule = "rescue"
 
 // Rescue decides which processes free memory for an allocation that has failed. It takes the least
 // important first, and only as much as is needed. It takes only processes that are less important
-// than the one that asks or, if they are the same user's, equally important. If there is not enough
-// it takes none: the only decision is Nothing, with the reason. The caller carries out each
-// decision to act and hands its outcome to Finished, or withdraws it. tried are the rows that were
-// asked before: they are not asked again.
+// than the one that asks or, if they are the same user's, equally important. If they cannot free
+// enough, it takes none: its only decision is of kind GuardNothing, with the reason. The caller
+// carries out each decision to act and hands its outcome to Finished, or withdraws it. tried are
+// the rows that were asked before: they are not asked again.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {
@@ -103,7 +103,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	if all < need {
 		return refuse("%s are missing, and processes that are no more important can spare %s", max(need, 0), all)
 	}
-	failing := func(p *snapshot.Process) int { // they come last: the process that asks cannot wait
+	failing := func(p *snapshot.Process) int { // processes of a failing user come last: the process that asks cannot wait
 		if e.isFailing(ownerOf(p)) {
 			return 1
 		}

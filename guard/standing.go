@@ -19,7 +19,7 @@ const minFlush = 64 * quantity.MiB
 // limit a full server would be flushed without end for little.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(minFlush, capacity/200) }
 
-// untouchable returns why no rule may do anything to the row; "" if one may.
+// untouchable returns why no rule may do anything to the row; "" if a rule may.
 func untouchable(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	distributed, known := p.Hints.Distributed.Value()
 	switch {
@@ -37,7 +37,7 @@ func untouchable(snap *snapshot.Snapshot, p *snapshot.Process, i importance) str
 	return ""
 }
 
-// exclusion returns why no rule may flush the row, for any owner; "" if one may.
+// exclusion returns why no rule may flush the row, for any owner; "" if a rule may.
 func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	viewer := snap.Host.User
 	if e.owner.Root || snap.Simulated {

@@ -31,7 +31,7 @@ type trace struct {
 	cached         snapshot.Bytes
 	low            quantity.Bytes // the least memory used in the last growthTime, at lowAt
 	lowAt          time.Time
-	emptied        time.Time // when its cache was emptied, but not by this guard
+	emptied        time.Time // when its cache was emptied by others than this guard
 
 	outside quantity.Bytes // used outside its allocators, by the newest figures
 
@@ -44,7 +44,7 @@ type trace struct {
 	flushed *flushed
 	flushes int       // since it was first seen
 	stage   int       // of the back-off; 0: none
-	until   time.Time // it is left alone until then
+	until   time.Time // until then the row is left alone
 	why     string
 }
 
@@ -74,7 +74,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	}
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
-	// An allocator that frees most of a large cache did so because it was asked.
+	// An allocator that frees most of a large cache did so because it was asked to.
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
 	if had && has && !own && before >= minFlush && after < before/4 {
 		was, ok := t.reserved.Value()

@@ -16,8 +16,8 @@ import (
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on
-	Length  time.Duration // for how long; 0: now
-	Watched time.Duration // before that
+	Length  time.Duration // for how long it must fit; 0: only now
+	Watched time.Duration // for how long the box was watched before
 }
 
 // ParseNeed parses "20G", and "2x40G" for 40G on each of two GPUs.
@@ -241,7 +241,7 @@ func (r *Report) Sentence() string {
 	}
 }
 
-// Why returns the reason of the verdict, "" where it fits.
+// Why returns the reason of the verdict, "" if the job fits.
 func (p *Place) Why() string {
 	switch {
 	case p.GPU.State != snapshot.GPUOK:

@@ -60,7 +60,7 @@ type Lease struct {
 	State   State     `json:"state"`
 	Asked   time.Time `json:"asked"`
 	Since   time.Time `json:"since"`   // when it was granted
-	Expires time.Time `json:"expires"` // zero: it does not, as long as it has a process
+	Expires time.Time `json:"expires"` // zero: never, as long as it has a process
 	Devices []string  `json:"devices,omitempty"`
 	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
 	Why     string    `json:"why,omitempty"`  // why it has ended
@@ -89,7 +89,7 @@ type Device struct {
 	Capacity quantity.Bytes
 	Free     quantity.Bytes
 	Known    bool // the driver answers and reports the free memory
-	Exact    bool // the use of each process there is known
+	Exact    bool // the use of each process on the device is known
 }
 
 // Use identifies the memory that a lease's processes use on a device.
@@ -111,11 +111,11 @@ type Standing struct {
 	// Nearest is the label of the device that lacks least, and Room the device's room; "" if no
 	// device is known.
 	Nearest string
-	Device  string // its UUID
+	Device  string // the UUID of the nearest device
 	Room    quantity.Bytes
-	// Promised is what leases there may take yet.
+	// Promised is what leases on that device may still take.
 	Promised quantity.Bytes
-	Reason   string // why there is no figure, or what takes the memory there
+	Reason   string // why there is no figure, or what takes the memory of that device
 }
 
 // Words returns the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2

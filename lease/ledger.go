@@ -27,7 +27,7 @@ type Ledger struct {
 
 	reading Reading
 	before  map[Use]quantity.Bytes // uses in the previous reading
-	at      map[string]int         // the place of a device in the reading
+	at      map[string]int         // the index of each device in the reading, by UUID
 	held    []*Lease
 	queue   []*Lease // by turn
 	ending  []ending
@@ -221,7 +221,7 @@ func (l *Ledger) serve(now time.Time) {
 			shares[le.Parent] = from
 		}
 		set := l.set(le)
-		if len(set) < le.Count { // it came before the first reading, or the GPUs have changed
+		if len(set) < le.Count { // the claim came before the first reading, or the GPUs have changed
 			l.end(le, l.whyNever(le))
 			continue
 		}

@@ -33,7 +33,7 @@ func Fragmented(kind, config string, free, reserved, lacking quantity.Bytes) (Ad
 // Replay is how PyTorch's allocator serves the requests of a process under some settings.
 type Replay struct {
 	Settings string
-	Reserved quantity.Bytes // at its highest
+	Reserved quantity.Bytes // the most that was reserved
 	Fails    bool           // one of the requests fails
 }
 
@@ -106,7 +106,7 @@ func (f *facts) unexpandable() bool {
 	return f.sleeps() || slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
 }
 
-// cachedLong advises a process that has kept a cache for hours while a neighbour is short.
+// cachedLong advises a process that has kept a cache for hours while a neighbour is short of memory.
 func cachedLong(f *facts) []Advice {
 	a := f.allocator
 	if a == nil || a.Kind != "pytorch" || sets(f.config, "garbage_collection_threshold") {

@@ -24,7 +24,7 @@ type Advised struct {
 	GPU       int              `json:"gpu"`
 	UUID      string           `json:"uuid"`
 	UsedBytes snapshot.Bytes   `json:"used_bytes"`
-	Probe     bool             `json:"probe"` // without one hardly anything is known
+	Probe     bool             `json:"probe"` // whether it has a probe: without one hardly anything is known
 	Advice    []DocumentAdvice `json:"advice"`
 }
 

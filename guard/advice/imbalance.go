@@ -39,7 +39,7 @@ func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings qu
 			continue
 		}
 		if twin, ok := numbers[rank]; !known || row.ID.Instance.MIG || ranked && ok && twin != row.ID.Process {
-			return "", 0 // MIG, two jobs, or a rank's children
+			return "", 0 // these cannot be compared: MIG, two jobs, or a rank's children
 		}
 		if own {
 			if gpus[row.ID] = used; used > gpus[largest] {
@@ -78,7 +78,7 @@ func unequal[K comparable](shares map[K]quantity.Bytes, own K, kind string, numb
 		mean += share / quantity.Bytes(n)
 	}
 	more := largest - mean
-	if more < quantity.GiB || float64(more) < unequalShare*float64(largest) || largest <= most || least < largest/4 { // a stray context
+	if more < quantity.GiB || float64(more) < unequalShare*float64(largest) || largest <= most || least < largest/4 { // least is a stray context
 		return "", 0
 	}
 	rest := kind

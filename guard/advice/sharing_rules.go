@@ -107,7 +107,7 @@ func limits(f *facts) []Advice {
 		m.Setting, len(f.neighbours)+1, peaks, f.capacity.Or(0), short.ID.Process.PID, need)}
 }
 
-// contexts advises on many processes' memory that belongs to no allocator.
+// contexts advises on the memory that many processes have outside their allocators.
 func contexts(f *facts) []Advice {
 	own, ok := f.process.Other.Value()
 	if !ok || own < quantity.GiB {

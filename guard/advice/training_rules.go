@@ -86,7 +86,7 @@ func optimizer(f *facts) (all []Advice) {
 	return all
 }
 
-// precision advises fewer bits for what a process that fills its GPU holds all the time.
+// precision advises fewer bits for the parameters and gradients of a process that fills its GPU.
 func precision(f *facts) []Advice {
 	weights, gradients := f.held("parameters"), f.held("gradients")
 	switch {

@@ -18,7 +18,7 @@ type Summary struct {
 	Stayed   quantity.Bytes // the part of Freed that was still free a minute later
 	CameBack int
 	Below    [2]int     // how often free memory fell below a rule's threshold: without the policy, and with it
-	Seconds  [2]float64 // and for how long
+	Seconds  [2]float64 // for how long it was below
 }
 
 // Replay replays one policy.
@@ -94,7 +94,7 @@ func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
 // Summary covers all steps so far.
 func (r *Replay) Summary() Summary {
 	s := r.summary
-	for _, w := range r.watched { // the recording ends less than a minute after it
+	for _, w := range r.watched { // the recording ends less than a minute after the flush
 		s.Stayed += r.stays(&w)
 	}
 	return s

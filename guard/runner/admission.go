@@ -24,7 +24,7 @@ type askers struct {
 type rescues struct {
 	underWay bool
 	begun    []time.Time           // in the last minute
-	refused  map[refusal]time.Time // the newest event of each
+	refused  map[refusal]time.Time // when each refusal last made an event
 }
 
 // refusal is a process's refusal, without the figures in its reason.

@@ -117,7 +117,7 @@ func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers
 	var tried []snapshot.RowID
 	var late *giver
 	before := r.freeOn(device)
-	until := time.Now().Add(giveTime) // it waits for others' flushes
+	until := time.Now().Add(giveTime) // until when it waits for others' flushes
 	for ctx.Err() == nil {
 		plan := r.decide(ctx, ask, device, until, tried)
 		if len(plan) == 0 {
@@ -181,7 +181,7 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 			switch free := r.freeOn(device); {
 			case free >= needed:
 				return max(free-before, 0), "", true
-			case free > largest: // it frees in parts
+			case free > largest: // the process frees in parts
 				largest, until = free, time.Now().Add(giveTime)
 			}
 		}
@@ -244,8 +244,8 @@ func (r *Runner) newest() *snapshot.Snapshot {
 	return r.latest
 }
 
-// noteRescue makes the event of a rescue: which process asked for how much, which processes
-// freed memory, how long it waited, and whether the allocation then succeeded.
+// noteRescue makes the event of a rescue: which process asked for how much, which processes freed
+// memory, how long the process waited, and whether the allocation then succeeded.
 func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.RescueOutcome, reason string) {
 	if r.Note == nil {
 		return

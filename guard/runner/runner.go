@@ -42,7 +42,7 @@ type Runner struct {
 	waiting chan job
 
 	rescues map[askers]*rescues
-	carried sync.WaitGroup // flushes
+	carried sync.WaitGroup // the flushes under way
 }
 
 // job is a decision to carry out.
@@ -194,7 +194,7 @@ func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
 		if d.Kind == snapshot.GuardActs {
-			continue // its outcome follows, and the flush is logged by itself
+			continue // its outcome follows as a decision, and action/flush logs the flush
 		}
 		if r.Note != nil {
 			r.Note(EventOf(d))
