@@ -85,7 +85,7 @@ func lock(fd int) {
 	}
 }
 
-// checkLog returns nil where appendLine would find the log, or could make it.
+// checkLog returns nil if appendLine would find the log, or could make it.
 func checkLog(directory string) error {
 	dir, err := openDirectory(directory, false)
 	if errors.Is(err, errCanBeMade) {
@@ -117,7 +117,7 @@ func writable(dir int, path string) error {
 	return install.Room(reach(dir), path)
 }
 
-// reach returns a path to what a descriptor is open for.
+// reach returns a path to the file or directory that a descriptor has open.
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
 // openDirectory opens a directory. If it does not exist, openDirectory makes it or, without make,
@@ -236,7 +236,7 @@ func checkFile(path string, stat *unix.Stat_t) error {
 	}
 }
 
-// endsInside reports whether the last line lacks its end, because the disk was full.
+// endsInside reports whether the last line lacks its newline, because the disk was full.
 func endsInside(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {

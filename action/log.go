@@ -42,7 +42,7 @@ type Entry struct {
 	Action  string `json:"action"`  // "flush", "attach", "signal", "record"; "guard" for a decision without an action
 	Outcome string `json:"outcome"` // "begin" before; after, "refused", "failed", or what was done or decided
 
-	// Who wants it, and why.
+	// Who wants the action, and why.
 	UID  int    `json:"uid"`
 	User string `json:"user,omitempty"`
 	Origin
@@ -54,7 +54,7 @@ type Entry struct {
 	Command   []string `json:"command"`
 	GPUs      []int    `json:"gpus,omitempty"`
 
-	// What is done to it.
+	// What is done to the process.
 	Level       string   `json:"level,omitempty"`   // of a flush
 	Devices     []string `json:"devices,omitempty"` // the devices flushed; none: all that the process uses
 	Signal      string   `json:"signal,omitempty"`
@@ -62,11 +62,11 @@ type Entry struct {
 	Interpreter string   `json:"interpreter,omitempty"`
 	Version     string   `json:"version,omitempty"`
 
-	// What came of it.
+	// The result of the action.
 	Expected       snapshot.Bytes `json:"expected_bytes,omitzero"`     // of a flush
 	FreedBytes     snapshot.Bytes `json:"freed_bytes,omitzero"`        // by the probe
 	CollectedBytes snapshot.Bytes `json:"collected_bytes,omitzero"`    // of reference cycles, by the probe
-	DriverBytes    snapshot.Bytes `json:"driver_freed_bytes,omitzero"` // by how much the driver's figure fell
+	DriverBytes    snapshot.Bytes `json:"driver_freed_bytes,omitzero"` // by how much used memory fell, by the driver
 	StandstillMS   snapshot.Float `json:"standstill_ms,omitzero"`
 	DurationMS     snapshot.Float `json:"duration_ms,omitzero"`
 	Reason         string         `json:"reason,omitempty"`

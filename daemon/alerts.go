@@ -43,14 +43,14 @@ type Alerts struct {
 
 // The limits on the user's command.
 const (
-	commandTime    = 10 * time.Second // then it is killed with its process group
+	commandTime    = 10 * time.Second // after this the command is killed with its process group
 	mostWaiting    = 16
 	commandBurst   = 20
 	commandsAnHour = 60
-	mostOutput     = 4 << 10 // bytes of its output that are logged if it fails
+	mostOutput     = 4 << 10 // bytes of the command's output that are logged if it fails
 )
 
-// NewAlerts prepares to run a command. A daemon before this one has reported the alerts raised before began.
+// NewAlerts prepares to run a command. An earlier daemon has reported the alerts raised before began.
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	return &Alerts{
 		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),
@@ -79,7 +79,7 @@ func (a *Alerts) observe(snap *snapshot.Snapshot) {
 		alert := &snap.Alerts[i]
 		key := alert.Key()
 		standing[key] = true
-		old := a.standing == nil && alert.Since.Before(a.began) // the daemon before this one has reported it
+		old := a.standing == nil && alert.Since.Before(a.began) // the daemon before this one has reported the alert
 		if a.standing[key] || old || !a.concerns(snap, alert) {
 			continue
 		}
@@ -122,7 +122,7 @@ func (a *Alerts) owns(p *snapshot.Process) bool {
 func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
 	doc := schema.AlertOf(snap, alert)
 	doc.Dropped = a.dropped
-	if len(a.waiting) < cap(a.waiting) && a.runs.AllowN(snap.Time, 1) { // only this function fills it
+	if len(a.waiting) < cap(a.waiting) && a.runs.AllowN(snap.Time, 1) { // only this function fills the channel
 		a.waiting <- doc
 		a.dropped = 0
 		return
@@ -146,8 +146,8 @@ func (a *Alerts) run(ctx context.Context) {
 	}
 }
 
-// CheckCommand refuses a command whose program another user could replace. A missing program is
-// no error.
+// CheckCommand refuses a command whose program another user could replace. A missing program is not
+// an error.
 func CheckCommand(command []string) error {
 	_, err := programOf(command)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {

@@ -182,7 +182,7 @@ type daemon struct {
 	paused   string
 	cannot   string // why the guard cannot act
 	lastTick time.Time
-	last     snapshot.Event // the newest that was handed on
+	last     snapshot.Event // the newest event that was handed on
 }
 
 func (d *daemon) loop(ctx context.Context) error {
@@ -297,7 +297,7 @@ func lock(directory string, now time.Time) (*os.File, error) {
 	}
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		content, _ := bounded.First(file, 100) // a file that cannot be read is unknown
+		content, _ := bounded.First(file, 100) // a file that cannot be read names no holder
 		holder := cmp.Or(text.Clean(strings.TrimSpace(string(content))), path+" is locked")
 		return nil, errors.Join(&Running{holder}, file.Close())
 	case err != nil:

@@ -101,7 +101,7 @@ func (d *daemon) logGuard() {
 	d.Notify.Status(d.sentence(d.Sampling.Latest()))
 }
 
-// status returns the daemon's status for clients. Their goroutines call it.
+// status returns the daemon's status for clients. The clients' goroutines call it.
 func (d *daemon) status() socket.Status {
 	status := socket.Status{Since: schema.Time(d.began), Recording: "off", Leases: d.Leases != nil}
 	if latest := d.Sampling.Latest(); latest != nil {

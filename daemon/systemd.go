@@ -125,7 +125,7 @@ func NewNotifier(getenv func(string) string) *Notifier {
 // Reloading tells systemd that the daemon reads its configuration again; READY=1 follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // there is such a clock
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // the clock always exists
 	n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
@@ -142,6 +142,6 @@ func (n *Notifier) send(message string) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	_, _ = conn.Write([]byte(message)) // nothing can be done about it
+	_, _ = conn.Write([]byte(message)) // nothing can be done about an error
 	_ = conn.Close()
 }

@@ -49,7 +49,7 @@ func (s *seasons) observe(now int64, y, step float64) {
 	switch {
 	case y-s.Base > further*(s.Grew.Height-s.Base):
 		s.Grew = peak{now, y}
-	case s.Up && fell <= enough && now-s.Grew.At > max(rest*s.Bin, until*(s.Grew.At-s.Rose)): // a step
+	case s.Up && fell <= enough && now-s.Grew.At > max(rest*s.Bin, until*(s.Grew.At-s.Rose)): // the rise was a step
 		s.Extreme.At, fell = s.Grew.At, enough+1
 	}
 	switch {
@@ -125,8 +125,8 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)%pastCap])
 }
 
-// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the seconds
-// since the previous peak.
+// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is in seconds since
+// the previous peak.
 type seasonalPhase struct {
 	seasons *seasons
 

@@ -61,8 +61,8 @@ func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked tim
 	return false
 }
 
-// driverFigure returns the memory that a process uses on a device, by the driver; where the
-// driver does not report that, the memory used on the whole device.
+// driverFigure returns the memory that a process uses on a device, by the driver. If the driver
+// does not report that, it returns the memory used on the whole device.
 func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
 	for _, p := range action.Rows(snap, id, uuid) {
 		if p.Used.Known() {

@@ -25,7 +25,7 @@ type Prober interface {
 
 type Flusher struct {
 	Probes  Prober
-	Sample  func(context.Context) *snapshot.Snapshot // takes a fresh one
+	Sample  func(context.Context) *snapshot.Snapshot // takes a fresh snapshot
 	Log     *action.Log                              // nil: nothing is logged
 	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock   func() time.Time
@@ -129,7 +129,7 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 	skipped := false
 	for i, keep := range keeps {
 		if skipped && keep > 0 {
-			continue // it cannot free a part: the last step asks for all
+			continue // the process cannot free a part: the last step asks for all
 		}
 		if i > 0 {
 			f.pause(ctx, stepPause)

@@ -13,7 +13,7 @@ import (
 type Result struct {
 	Level      Level
 	DryRun     bool
-	Returnable quantity.Bytes // what was expected of it
+	Returnable quantity.Bytes // what the flush was expected to free
 	Devices    []Device
 
 	Took        time.Duration // how long the program was busy, without the pauses between steps

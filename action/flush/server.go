@@ -92,7 +92,7 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 		return refuse("%s loads a model again with the next request for it", s.Name)
 	case r.Level == Wake && isKnown && !asleep:
 		return refuse("%s is awake", s.Name)
-	case !isKnown && s.Key == "sglang": // asking it for its state would end it
+	case !isKnown && s.Key == "sglang": // asking SGLang for its state would end it
 		return refuse("it is not known whether SGLang sleeps: what vramscope asked of it last has failed")
 	case !known:
 		return refuse("the driver reports no memory of %s: what comes of it could not be verified", s.Name)
@@ -151,7 +151,7 @@ func (a *asked) devices(snap *snapshot.Snapshot, devices []Device) []Device {
 		if g, _ := snap.Device(d.UUID); g == nil || g.State != snapshot.GPUOK || !g.ProcessCount.Known() {
 			d.DriverAfter = snapshot.Bytes{}
 		}
-		d.Before = d.DriverBefore.Or(0) // no probe reports any
+		d.Before = d.DriverBefore.Or(0) // no probe reports these figures
 		d.After = d.DriverAfter.Or(d.Before)
 	}
 	return devices

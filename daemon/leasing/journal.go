@@ -68,7 +68,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		}
 	}
 	if j.turn > 0 {
-		err = nil // the other one was being written
+		err = nil // the other file was being written
 	}
 	return leases, err
 }

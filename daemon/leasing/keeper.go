@@ -43,7 +43,7 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	ledger   lease.Ledger
-	newest   *snapshot.Snapshot // which the ledger has observed; nil: none yet
+	newest   *snapshot.Snapshot // the newest snapshot that the ledger has observed; nil: none yet
 	journal  journal
 	unkept   bool                     // the last change could not be written down
 	waits    map[string]chan struct{} // by waiting claim; a channel is closed when the wait is over
@@ -53,8 +53,8 @@ type Keeper struct {
 }
 
 const (
-	perUser  = 256  // leases and waiting claims of a user
-	perBox   = 2048 // all users together
+	perUser  = 256  // the most leases and waiting claims of a user
+	perBox   = 2048 // the most of all users together
 	tellTime = 2 * time.Second
 )
 
@@ -75,7 +75,7 @@ func Open(o Options) (*Keeper, error) {
 
 func newID() string {
 	var id [4]byte
-	_, _ = rand.Read(id[:]) // it never fails
+	_, _ = rand.Read(id[:]) // rand.Read never fails
 	return hex.EncodeToString(id[:])
 }
 
@@ -131,7 +131,7 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.newest = snap
 	k.ledger.Observe(reading)
 	k.ledger.Advance(k.Now())
-	_ = k.settle() // it is logged, and written with the next change
+	_ = k.settle() // an error is logged, and the journal is written again with the next change
 	k.noteTroubles(snap)
 	w := wanted{}
 	w.free, w.count = k.ledger.Wanted()
@@ -197,7 +197,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 		var err error
 		le, err = k.ledger.Claim(k.Now(), ask.Claim, refusal)
 		if err != nil {
-			_ = k.settle() // others may have changed
+			_ = k.settle() // other leases may have changed
 			return schema.Lease{}, err
 		}
 	} else {
@@ -205,7 +205,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	}
 	if err := k.settle(); err != nil {
 		k.ledger.Release(k.Now(), le, "it could not be written down")
-		_ = k.settle() // the ledger is as it was
+		_ = k.settle() // the ledger is as it was before
 		return schema.Lease{}, err
 	}
 	if err := k.wait(ctx, left, le, ask.Wait, tell); err != nil {

@@ -15,14 +15,14 @@ import (
 type members struct {
 	table   *process.Table
 	leaseOf map[process.Key]string // leases by the processes that were seen in their trees
-	named   map[process.Key]string // by the environment of processes on GPUs; "": it names none
+	named   map[process.Key]string // the lease that the environment of a process on a GPU names; "": none
 }
 
 // update looks at all processes. It returns the leases whose last process has ended.
 func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []string) {
 	links, err := m.table.Links()
 	if err != nil || len(links) == 0 {
-		return nil // it is not known which have ended
+		return nil // it is not known which leases have ended
 	}
 	roots, owners, kept := map[process.Key]string{}, map[string]uint32{}, map[process.Key]string{}
 	for i := range held {

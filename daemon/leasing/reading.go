@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// read returns a snapshot as the ledger reads it.
+// read returns a snapshot as a reading for the ledger.
 func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	r := lease.Reading{At: snap.Time, Used: map[lease.Use]quantity.Bytes{}}
 	inexact := map[string]bool{}
@@ -50,14 +50,14 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 // trouble identifies the trouble that events are about.
 type trouble struct{ device, lease string }
 
-// standing is a trouble that one reading has shown; raised if two have.
+// standing is a trouble that one reading has shown; raised is true if two have.
 type standing struct {
 	raised  bool
 	message string
 }
 
-// noteTroubles makes an event of a trouble that two readings show, and another when it is over. The
-// lock is held.
+// noteTroubles makes an event of a trouble that two readings show, and another event when the
+// trouble is over. The lock is held.
 func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
 	now := map[trouble]standing{}
 	for _, found := range k.ledger.Troubles() {

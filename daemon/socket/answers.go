@@ -89,7 +89,7 @@ func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	return encode(s.known(&r, c)), nil
 }
 
-// known answers from memory, without waiting.
+// known answers a request from memory, without waiting.
 func (s *Server) known(r *request, c *client) *answer {
 	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {

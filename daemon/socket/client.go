@@ -170,7 +170,7 @@ func refused(err error) bool {
 }
 
 func (c *Client) broken(cmd string, err error) error {
-	_ = c.conn.Close() // the reason is err
+	_ = c.conn.Close() // err has the reason
 	return fmt.Errorf("daemon: %s: %w: %w", cmd, ErrBroken, err)
 }
 

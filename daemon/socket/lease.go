@@ -153,7 +153,7 @@ func (s *Server) waitForLease(ctx context.Context, c *client, in *bufio.Scanner,
 	left := make(chan struct{})
 	_ = c.conn.SetReadDeadline(time.Time{}) // a closed connection fails below
 	var reading sync.WaitGroup
-	reading.Go(func() { in.Scan(); close(left) }) // until the client closes it, or breaks the protocol
+	reading.Go(func() { in.Scan(); close(left) }) // until the client closes the connection, or breaks the protocol
 	defer reading.Wait()
 	defer func() { _ = c.conn.Close() }() // nothing is left to send
 	tell := func(waiting schema.Lease) error {

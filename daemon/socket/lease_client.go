@@ -60,8 +60,8 @@ func Busy(err error) bool {
 	return is && refusal.Code == probe.Busy || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// ClaimLease claims from the daemon that DialLeases finds. It calls waits with how far a waiting
-// claim is. A claim that waits survives a restart of the daemon.
+// ClaimLease claims from the daemon that DialLeases finds. It calls waits with the state of a
+// waiting claim. A claim that waits survives a restart of the daemon.
 func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	deadline := time.Now().Add(claim.Wait)
 	var lost time.Time // since when there is no daemon

@@ -33,9 +33,9 @@ func NewPast(r *Reader) *Past {
 }
 
 const (
-	// How often the span of the daemon's past is asked for.
+	// spanTime is how often the span of the daemon's past is asked for.
 	spanTime = time.Second
-	// How long the reader leaves a daemon alone that did not answer.
+	// pastPause is how long Past leaves a daemon alone that did not answer.
 	pastPause = 2 * time.Second
 )
 

@@ -28,8 +28,8 @@ const (
 // RootDirectory is the directory of the socket of root's daemon.
 const RootDirectory = "/run/vramscope"
 
-// Directory returns the directory of the socket and the lock of a user's daemon. Runtime is the user's
-// XDG_RUNTIME_DIR, or "".
+// Directory returns the directory of the socket and the lock of a user's daemon. runtime is the
+// user's XDG_RUNTIME_DIR, or "".
 func Directory(uid int, runtime string) string {
 	if uid == 0 {
 		return RootDirectory

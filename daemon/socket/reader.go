@@ -71,7 +71,7 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	defer func() { _ = client.Close() }() // it was only asked
 	r.set(client, nil)
 	defer r.guard.Store(nil)
-	var said time.Time // when it was last asked about itself
+	var said time.Time // when the daemon was last asked about itself
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error

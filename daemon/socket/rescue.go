@@ -65,8 +65,8 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	return &answer{ID: r.ID, OK: true, Rescue: &made}
 }
 
-// identify returns the process at the other end. It must be the one that connected: it waits for
-// an answer, and its pid is not reused by a process to which it passed the connection.
+// identify returns the process at the other end. It must be the process that connected, and not
+// another one that has its PID now and was given the connection.
 func (s *Server) identify(c *client) (process.Identity, error) {
 	if c.pid <= 0 {
 		return process.Identity{}, errors.New("your process is in a pid namespace that is not visible here")

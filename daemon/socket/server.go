@@ -194,7 +194,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	if refusal != nil {
 		// A new connection's buffer is empty, so this does not block.
 		_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
-		_, _ = conn.Write(encode(&answer{Error: refusal})) // it is closed anyway
+		_, _ = conn.Write(encode(&answer{Error: refusal})) // the connection is closed anyway
 		_ = conn.Close()
 		return
 	}
@@ -239,7 +239,7 @@ func (s *Server) full(uid uint32) bool {
 	return same >= mostOfAUser || others >= mostOthers
 }
 
-// budgetOf returns a user's budget. It outlives its connections while it is in use. The lock is held.
+// budgetOf returns a user's budget. It is kept without connections while it has debt. The lock is held.
 func (s *Server) budgetOf(uid uint32) *budget {
 	for other, b := range s.users {
 		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {

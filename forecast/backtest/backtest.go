@@ -48,7 +48,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 			h := in.Horizon.Seconds()
 			j := meets(s, i, due[k], h)
 			due[k] = j
-			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+timeRounding { // a later one says too little
+			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+timeRounding { // a later sample says too little
 				score.At[k].add(in, sample.Used, s.Samples[j].Used)
 			}
 		}
@@ -93,7 +93,7 @@ func meets(s *Series, i, j int, h float64) int {
 }
 
 // Cost measures how long a method takes for a series, without scoring: the shortest of three
-// replays, because other programs can only make them longer.
+// replays, because other programs can only make a replay longer.
 func Cost(begin func() Method, s *Series, now func() time.Time) time.Duration {
 	room := make([]forecast.Interval, 0, len(forecast.Horizons))
 	shortest := time.Duration(math.MaxInt64)

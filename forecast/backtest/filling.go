@@ -9,7 +9,7 @@ import (
 // The alarm for methods that raise none themselves, and the scoring of alarms.
 const (
 	alarmWithin = 300 * time.Second // the median time to full below which an alarm is raised
-	raiseAfter  = 3                 // after this many samples in a row
+	raiseAfter  = 3                 // an alarm is raised after this many samples in a row
 	lowerAfter  = 5
 	rightWithin = 2  // an alarm is right if the series is full within this many times alarmWithin
 	apart       = 60 // seconds without being full before a series counts as full again
@@ -26,7 +26,7 @@ type Filling struct {
 	Right  int  // alarms that came true
 	Open   int  // alarms that the trace is too short to judge
 	Leads  []float64
-	Raised []float64 // when, t_seconds
+	Raised []float64 // when each alarm was raised, in t_seconds
 	Bands  [len(bands)]TimeToFull
 }
 
@@ -41,7 +41,7 @@ type TimeToFull struct {
 // filling scores the times to full of a replay.
 type filling struct {
 	series *Series
-	fills  []int // the samples at which it becomes full
+	fills  []int // the samples at which the series becomes full
 	own    bool  // the method raises alarms itself
 	right  float64
 	Filling
@@ -58,7 +58,7 @@ func newFilling(s *Series, m Method) *filling {
 	if a, ok := m.(Alarmer); ok {
 		f.own, f.right = true, rightWithin*a.Within().Seconds()
 	}
-	clear := math.Inf(-1) // since when it has not been full; −∞: it never was
+	clear := math.Inf(-1) // since when the series has not been full; −∞: it never was
 	full := true
 	for i := range s.Samples {
 		sample := &s.Samples[i]

@@ -21,7 +21,7 @@ type Score struct {
 	Cost    time.Duration // 0: not measured
 }
 
-// Accuracy is the sums over the forecasts at one horizon, in bytes.
+// Accuracy holds the sums over the forecasts at one horizon, in bytes.
 type Accuracy struct {
 	Scored      int
 	Loss, Naive float64 // absolute errors
@@ -68,8 +68,8 @@ func (a *Accuracy) relative() float64 {
 // Leak counts how often and when a leak was reported.
 type Leak struct {
 	Flags   int     // how often a leak was raised
-	Samples int     // at how many samples it stood
-	First   float64 // when it was first raised, in t_seconds; meaningless while Flags is 0
+	Samples int     // at how many samples a leak stood
+	First   float64 // when a leak was first raised, in t_seconds; meaningless while Flags is 0
 	stands  bool
 }
 

@@ -65,13 +65,13 @@ const maxTime = 4e9
 // longestLine is the limit of a line, in bytes.
 const longestLine = 64 << 10
 
-// Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes, compressed with
-// gzip or not. The first line may be a header: then columns may be in any order and others among
-// them, and total_bytes may be missing. Rows may be in any order. Bad lists invalid rows, and
-// rows that repeat a time of a series.
+// Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes, compressed with gzip
+// or not. The first line may be a header. Then the columns may be in any order, with others among
+// them, and total_bytes may be missing. Rows may be in any order. Bad lists invalid rows, and rows
+// that repeat a time of a series.
 func Read(r io.Reader) (*Trace, error) {
 	in := bufio.NewReaderSize(r, longestLine)
-	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // too short a file fails below
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // a file that is too short fails below
 		unpacked, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("unpack a trace: %w", err)

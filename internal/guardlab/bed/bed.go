@@ -86,14 +86,14 @@ func (b *bed) job(id process.Identity) *world.Job {
 
 // The limits of probe/preload/shim/rescue.c.
 const (
-	mostRescues = 10          // a minute
+	mostRescues = 10          // per minute
 	backOff     = time.Minute // after a rescue that freed nothing
 )
 
 // client holds what a process knows about its rescues.
 type client struct {
 	begun []time.Duration // of the last minute
-	until time.Duration   // it asks for none before
+	until time.Duration   // until then it asks for no rescue
 }
 
 // rescue implements World.Rescue. The asker waits for each flush in turn.

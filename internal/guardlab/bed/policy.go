@@ -13,8 +13,8 @@ type Policy struct {
 	Below      float64 // per cent free under which a threshold acts, until Goal is
 	Goal       float64
 	For        time.Duration
-	Demand     bool // what programs will need is kept free, and Goal
-	Importance bool // of the jobs, by their users
+	Demand     bool // keeps Goal free, and what programs will need
+	Importance bool // sets the importance of the jobs, by their users
 	Rescue     bool
 }
 
