@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestMeasureTriesAgain: if a program starts too late once, a measurement of a quarter of an hour
-// continues. If it never starts the measurement ends, unless the program is a peer, which is left
-// out.
+// TestMeasureTriesAgain: a measurement takes a quarter of an hour, so it continues if a program once
+// starts too late. If a program never starts, the measurement ends, unless the program is a peer,
+// which is left out.
 func TestMeasureTriesAgain(t *testing.T) {
 	late := errors.New("no GPU was shown")
 	ours, slow, peer := program{name: "vramscope"}, program{name: "slow"}, program{name: "peer", peer: true}
@@ -44,7 +44,8 @@ func TestMeasureTriesAgain(t *testing.T) {
 	}
 }
 
-// TestWatchWaitsForALateStart: the seconds after the warm-up are measured then.
+// TestWatchWaitsForALateStart: a program that shows its screen only after the warm-up is measured
+// after a warm-up of its own.
 func TestWatchWaitsForALateStart(t *testing.T) {
 	s := &stage{scenario: scenario{columns: 80, rows: 24}}
 	o := options{warmUp: 100 * time.Millisecond, length: 100 * time.Millisecond}
@@ -59,12 +60,12 @@ func TestWatchWaitsForALateStart(t *testing.T) {
 	}
 }
 
-// TestWholeLeavesGraphsOut: a screen is complete once it has its figures. A graph that fills for a
-// minute does not delay that; figures that replace placeholders do.
+// TestWholeLeavesGraphsOut: a screen is whole once it has its figures. A graph that fills for a minute
+// does not delay that moment. Figures that replace placeholders delay it.
 func TestWholeLeavesGraphsOut(t *testing.T) {
 	for _, c := range []struct {
 		later string
-		at    int // the output with which it is whole
+		at    int // index of the output that makes the screen whole
 	}{
 		{strings.Repeat("█", 60), 0},
 		{"\x1b[1;6H" + strings.Repeat("7", 60), 1},
@@ -85,7 +86,7 @@ func (w *writes) Read(p []byte) (int, error) {
 	if len(w.outputs) == 0 {
 		return 0, io.EOF
 	}
-	time.Sleep(time.Millisecond) // so that no two come at one time
+	time.Sleep(time.Millisecond) // so that no two outputs come at the same time
 	n := copy(p, w.outputs[0])
 	w.outputs = w.outputs[1:]
 	return n, nil

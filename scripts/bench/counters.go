@@ -17,10 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the time that a process's threads have been on a processor, those
-// that have ended included: the process's CPU clock, whose number is made of its
-// pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
-// the process has ended.
+// cpuTime returns how long a process's threads, ended ones included, have been on a
+// processor, 0 if the process has ended. It reads the process's CPU clock, whose number
+// is made from the pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h).
 func cpuTime(pid int) time.Duration {
 	const scheduler = 2
 	var now unix.Timespec
@@ -37,13 +36,13 @@ func memoryOf(pid int) (resident, anonymous int64, threads int) {
 	if err != nil {
 		return 0, 0, 0
 	}
-	status, _ := process.NewStatus() // its zero value where the process has ended
+	status, _ := process.NewStatus() // the zero value if the process has ended
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	return int64(status.VmRSS), int64(status.RssAnon), len(tasks)
 }
 
 // switchesOf returns how often the threads of a process have left a processor, by
-// themselves or not: each one is a wake-up.
+// themselves or not. Each time counts as a wake-up.
 func switchesOf(pid int) int64 {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)) // the pattern is well-formed
 	var sum int64
@@ -69,7 +68,7 @@ func countSyscalls(pid int, length time.Duration) float64 {
 		"sleep", strconv.FormatFloat(length.Seconds(), 'f', 2, 64))
 	var out bytes.Buffer
 	cmd.Stderr = &out
-	_ = cmd.Run() // judged by what it writes
+	_ = cmd.Run() // its output shows whether it worked
 	count, _, _ := strings.Cut(strings.TrimSpace(out.String()), ",")
 	n, err := strconv.ParseFloat(count, 64)
 	if err != nil {

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command bench measures vramscope as a whole process beside other monitors: on the fake driver,
-// each under a real pseudo-terminal that is read all the time, all at once, so that other work of
-// the machine affects all of them alike. What counts is the ratio to nvtop in the same seconds.
+// Command bench measures vramscope as a whole process beside other monitors, on the fake driver. Each
+// program runs under a real pseudo-terminal that is read all the time. All run at once, so other work
+// of the machine affects them all alike. What counts is the ratio to nvtop in the same seconds.
 //
 //	scenarios ─→ stage: a box with real processes ─→ watch: all programs, N times
 //	          ─→ figures: medians, ratios, spread ─→ table; docs/performance.md (-write)
@@ -11,7 +11,7 @@
 //	go run ./scripts/bench [-for 5s] [-runs 5] [-only "8 × 8"] [-with "vramtop"]
 //	go run ./scripts/bench -short     the first scenario briefly; fails on a gross regression
 //
-// Start reading at bench (main.go); watch.go measures one program, long.go does so
-// after ten minutes, counters.go reads the kernel's figures, oneshot.go times commands
-// that end.
+// Start reading at bench (main.go). watch.go measures one program, long.go measures
+// programs after ten minutes, counters.go reads the kernel's figures, and oneshot.go
+// times commands that end.
 package main

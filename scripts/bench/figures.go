@@ -13,7 +13,7 @@ import (
 type figures struct {
 	program program
 	measured
-	ratio spread // to nvtop, of the same runs; NaN without it
+	ratio spread // to nvtop's in the same runs; NaN without nvtop
 }
 
 // spread is a median with the least and the greatest of the runs.

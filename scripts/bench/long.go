@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// startLong watches programs that stay open for a long time, on boxes of their own, while the rest
-// is measured. The function that it returns waits for them and writes the table: how much more
+// startLong watches programs that stay open for a long time, on boxes of their own, while the other
+// scenarios are measured. finish waits for these programs and writes their table: how much more
 // memory vramscope takes than a program that has the same library open.
 func (r *report) startLong(dir string, programs []program, o options) (finish func() error) {
 	bare := slices.IndexFunc(programs, func(p program) bool { return p.bare })

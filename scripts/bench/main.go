@@ -21,7 +21,7 @@ type options struct {
 	page     string
 	long     time.Duration
 	short    bool
-	programs string // only these
+	programs string // words that the names of the wanted programs contain; "" is all
 }
 
 func main() {
@@ -45,8 +45,8 @@ func main() {
 	}
 }
 
-// grossRegression is the ratio to nvtop's processor time from which -short fails, if no run was
-// below it. It is far above the promised ratio, because CI's machines are noisy.
+// grossRegression is a ratio to nvtop's processor time. -short fails if no run was below it. It is
+// far above the promised ratio, because CI's machines are noisy.
 const grossRegression = 2.5
 
 func bench(o options) error {
@@ -66,7 +66,7 @@ func bench(o options) error {
 	out := &report{options: o}
 	out.open()
 	later := out.startLong(dir, programs, o)
-	var failures []error // the rest is measured and written anyway
+	var failures []error // the other scenarios are measured and written anyway
 	for _, s := range scenarios {
 		if o.short && s.name != o.only || !strings.Contains(s.name, o.only) {
 			continue

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// oneShot times commands that end, by turns, on boxes of several sizes: ours beside a
-// bare program that makes the same calls of the driver.
+// oneShot times commands that end, in turns, on boxes of several sizes: vramscope's
+// beside a bare program that makes the same driver calls.
 func (r *report) oneShot(dir string, programs []program, o options) error {
 	var bare program
 	for _, p := range programs {
@@ -45,8 +45,8 @@ func ms(took []float64) string {
 	return fmt.Sprintf("%.1f ms (%.1f–%.1f)", s.median, s.least, s.most)
 }
 
-// times runs commands by turns, after one round that does not count, and returns how
-// long each took each time, in milliseconds.
+// times runs commands in turns, after one round that does not count. It returns how long
+// each run of each command took, in milliseconds.
 func (s scenario) times(dir string, rounds int, commands [][]string) ([][]float64, error) {
 	stage, err := newStage(dir, s)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 type program struct {
 	name    string
 	command []string
-	peer    bool // watched only if all are
-	bare    bool // a floor: it asks the driver and has no screen
+	peer    bool // watched only in scenarios with peers
+	bare    bool // a floor, which asks the driver and has no screen
 	once    bool // ends by itself
 	daemon  bool // shows nothing
 }
 
-// findPrograms builds the wanted programs of ours, unless VRAMSCOPE_BUILT names one as in the
-// tests, and finds or installs the others.
+// findPrograms builds this project's programs and finds or installs the others. It does not build
+// vramscope if VRAMSCOPE_BUILT names one.
 func findPrograms(dir string, o options) ([]program, error) {
 	ours, loop, floor := filepath.Join(dir, "vramscope"), filepath.Join(dir, "loop"), filepath.Join(dir, "floor")
 	builds := [][]string{}
 	if built := os.Getenv("VRAMSCOPE_BUILT"); built != "" {
 		ours = built
 	} else {
-		// Installed as users install it: of a file as Go's linker writes it, Linux maps 2 MiB at a
-		// time, and all of the program would count as resident.
+		// The copy is like an installed program. A file that Go's linker has written Linux maps in
+		// pieces of 2 MiB, and the whole program would count as resident.
 		linked := filepath.Join(dir, "linked")
 		builds = append(builds, []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", linked, "."}, []string{"cp", linked, ours})
 	}
@@ -60,7 +60,7 @@ func findPrograms(dir string, o options) ([]program, error) {
 			program{name: "nvitop", command: []string{filepath.Join(venv, "nvitop"), "-m", "full", "--interval", "1"}, peer: true},
 			program{name: "gpustat", command: []string{filepath.Join(venv, "gpustat"), "-i", "1", "-cp"}, peer: true})
 	}
-	// It runs in a mount namespace, as in its systemd unit, and with folders of its own.
+	// The daemon runs in a mount namespace, as in its systemd unit, with folders of its own.
 	if os.Geteuid() == 0 {
 		all = append(all, program{name: "vramscope daemon", daemon: true, peer: true, command: []string{"unshare", "-m", "sh", "-c", `mkdir -p /run/vramscope /var/lib/vramscope &&
 			mount -t tmpfs -o mode=755 none /run/vramscope && mount -t tmpfs -o mode=755 none /var/lib/vramscope && exec "$0" daemon --record`, ours}})
@@ -82,7 +82,8 @@ func findPrograms(dir string, o options) ([]program, error) {
 	return found, nil
 }
 
-// pythonPeers returns where the monitors in Python are, which are installed into a cache.
+// pythonPeers returns the folder of the monitors in Python. It installs them into a cache if they are
+// not there.
 func pythonPeers() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -98,7 +99,7 @@ func pythonPeers() (string, error) {
 	return filepath.Join(venv, "bin"), loud(filepath.Join(venv, "bin", "pip"), "install", "-q", "nvitop", "gpustat")
 }
 
-// loud runs a command whose complaints are shown.
+// loud runs a command, and shows what it writes on standard error.
 func loud(command ...string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr

@@ -18,10 +18,10 @@ type scenario struct {
 	still           bool   // nothing on the box changes
 	peers           bool   // with every program, not only vramscope, nvtop and the floors
 	long            bool   // watched for ten minutes, too
-	graph           string // how far back vramscope's graph reaches, where not as far as it chooses
+	graph           string // how far back vramscope's graph reaches; "": as far as vramscope chooses
 }
 
-// The first is the one that -short runs.
+// scenarios are measured in this order. -short runs only the first.
 var scenarios = []scenario{
 	{name: "8 × 8, ten minutes of graph", gpus: 8, processes: 8, columns: 200, rows: 50, peers: true, long: true, graph: "10m"},
 	{name: "8 × 8 at 80×24", gpus: 8, processes: 8, columns: 80, rows: 24},
@@ -46,12 +46,12 @@ func (s scenario) run(dir string, programs []program, o options) ([]figures, err
 	return measure(watched, o.runs, func(p program, together *meeting) (measured, error) { return stage.watch(p, o, together) })
 }
 
-// mostTries is how often a run is made in which a program failed: on a machine with
-// much else to do one may start too late.
+// mostTries is how often a run is tried in which a program fails. On a busy machine a
+// program may start too late.
 const mostTries = 3
 
-// measure watches all programs at once, the given number of times. A run in which one fails is
-// repeated; peers that fail are left out.
+// measure watches all programs at once, the given number of times. A run in which a program fails is
+// repeated. Peers that fail are left out.
 func measure(watched []program, times int, watch func(program, *meeting) (measured, error)) ([]figures, error) {
 	runs := make([][]measured, len(watched)) // by program
 	for tries, run := 1, 0; run < times; {
@@ -103,7 +103,7 @@ func (o options) wants(name string) bool {
 	return slices.ContainsFunc(strings.Split(o.programs, ","), func(word string) bool { return strings.Contains(name, word) })
 }
 
-// meeting lets programs be measured in the same seconds.
+// meeting makes programs wait for each other, so that all are measured in the same seconds.
 type meeting struct {
 	sync.WaitGroup
 }
@@ -114,7 +114,7 @@ func newMeeting(size int) *meeting {
 	return m
 }
 
-// meet waits for all others.
+// meet waits until all programs have called it.
 func (m *meeting) meet() {
 	m.Done()
 	m.Wait()

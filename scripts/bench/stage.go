@@ -40,7 +40,7 @@ func newStage(dir string, at scenario) (*stage, error) {
 	if err := state.Write(path); err != nil {
 		return nil, err
 	}
-	home := filepath.Join(dir, "home") // no settings and no recordings of the user
+	home := filepath.Join(dir, "home") // without the user's settings and recordings
 	settings := ""
 	if at.graph != "" {
 		settings = fmt.Sprintf("graph_window = %q\n", at.graph)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report holds the tables, in Markdown, which are printed as they come.
+// report holds the tables, in Markdown. They are also printed as they come.
 type report struct {
 	options options
 	text    strings.Builder
@@ -72,7 +72,7 @@ func milliseconds(d time.Duration) string {
 // The tables stand between these lines of the page.
 const beginTables, endTables = "<!-- bench -->", "<!-- /bench -->"
 
-// write puts the tables into the page, if one is wanted.
+// write puts the tables into the page that -write names, if any.
 func (r *report) write() error {
 	if r.options.page == "" {
 		return nil

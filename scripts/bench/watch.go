@@ -27,11 +27,11 @@ type measured struct {
 	threads                int
 }
 
-// watch runs a program on the stage under a pseudo-terminal and measures it in the
-// seconds in which all others are measured, too.
+// watch runs a program on the stage under a pseudo-terminal, and measures it in the same
+// seconds as all others.
 func (s *stage) watch(p program, o options, others *meeting) (m measured, err error) {
 	met := sync.OnceFunc(others.meet)
-	defer func() { go met() }() // who fails delays no other
+	defer func() { go met() }() // a program that fails must not delay the others
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Env = s.environment
 	begin := time.Now()
@@ -42,10 +42,10 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 	defer func() { _ = terminal.Close() }()
 	defer func() {
 		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait() // killed: its exit status is meaningless
+		_ = cmd.Wait() // the exit status of a killed program means nothing
 	}()
 	screen := newScreen(s.columns, s.rows, begin)
-	go func(e *vt.Emulator) { _, _ = io.Copy(terminal, e) }(screen.emulator) // answers
+	go func(e *vt.Emulator) { _, _ = io.Copy(terminal, e) }(screen.emulator) // the terminal's answers to the program
 	go screen.read(terminal)
 	painting := min(o.warmUp, longestPainting)
 	time.Sleep(painting)
@@ -55,7 +55,7 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 			return m, fmt.Errorf("no GPU was shown within %s", time.Since(begin).Round(time.Second))
 		}
 		time.Sleep(painting / 10)
-		rest = o.warmUp // it starts late, and the others wait for it
+		rest = o.warmUp // a program that starts late has a whole warm-up; the others wait for it
 	}
 	m.firstFrame, m.wholeFrame = screen.painted()
 	time.Sleep(rest)
@@ -77,13 +77,12 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 }
 
 const (
-	// longestPainting is how long a program's output goes through an emulator.
+	// longestPainting is how long a program's output at most goes through an emulator.
 	longestPainting = 10 * time.Second
-	// longestStart is how long a program may take to show a GPU, on a machine with much
-	// else to do.
+	// longestStart is how long a program may take to show a GPU, on a busy machine.
 	longestStart = 2 * time.Minute
-	// counting is how long system calls are counted: afterwards, because that takes a
-	// tenth of a microsecond of each.
+	// counting is how long system calls are counted. That happens after the measurement,
+	// because counting adds a tenth of a microsecond to each call.
 	counting = 3 * time.Second
 )
 
@@ -95,7 +94,7 @@ type screen struct {
 	emulator *vt.Emulator // nil once nothing more is timed
 	bytes    int
 	ended    bool
-	first    time.Duration // a GPU's name was on the screen
+	first    time.Duration // when a GPU's name was first on the screen
 	filled   []filling
 }
 
@@ -105,8 +104,8 @@ type filling struct {
 	cells int
 }
 
-// textIn counts letters and digits: a bar or a graph may grow for as long as it is
-// looked at.
+// textIn counts letters and digits. It leaves out bars and graphs, which may grow as long
+// as they are shown.
 func textIn(screen string) int {
 	n := 0
 	for _, c := range screen {
@@ -162,8 +161,8 @@ func (s *screen) closed() bool {
 	return s.ended
 }
 
-// painted returns when a GPU was first on the screen, and when the screen was whole: when
-// it had 95 of 100 of the letters and digits that it has now. Nothing is timed afterwards.
+// painted returns when a GPU was first on the screen, and when the screen was whole, that
+// is, had 95 % of the letters and digits that it has now. Nothing is timed afterwards.
 func (s *screen) painted() (first, whole time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

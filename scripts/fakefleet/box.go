@@ -25,15 +25,15 @@ var users = [...]string{"alice", "bob", "carol", "dave", "erin", "frank", "gina"
 type job struct {
 	program string
 	runtime string // "" if there is no probe
-	// parts of the capacity at a moment of the job's course, from 0 to 1
+	// Shares of the capacity, 0 to 1, at a moment of the job's course, 0 to 1.
 	allocated, fragmented, cached func(course float64) float64
 	utilization                   int
 }
 
 func steady(share float64) func(float64) float64 { return func(float64) float64 { return share } }
 
-// sawtooth goes from low to high (which may be the smaller) eight times during a job's course, and
-// jumps back each time.
+// sawtooth goes from low to high eight times during a job's course, and jumps back each time. high may
+// be less than low.
 func sawtooth(low, high float64) func(float64) float64 {
 	return func(course float64) float64 { _, part := math.Modf(course * 8); return low + (high-low)*part }
 }
@@ -53,7 +53,7 @@ var leak = job{"dlrm.py", "PyTorch", func(course float64) float64 { return .30 +
 
 const leakTime = 30 * time.Minute
 
-// mix spreads numbers, so that neighbours differ: the finalizer of SplitMix64.
+// mix spreads numbers, so that neighbouring numbers give different results: the finalizer of SplitMix64.
 func mix(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -61,7 +61,7 @@ func mix(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// boxAt returns a simulated box at a moment. Its jobs are ahead of it by the given time.
+// boxAt returns a simulated box at a moment. Its jobs are as they would be at now plus ahead.
 func boxAt(number, gpus int, now time.Time, ahead time.Duration) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(now.Unix()), Time: now, Interval: time.Second, Simulated: true, ProbeSeen: true,
@@ -133,7 +133,7 @@ func gpuAt(number, index int, now time.Time) (snapshot.GPU, []snapshot.Process) 
 	return g, rows
 }
 
-// courseOf returns how far a job of this length is, from 0 to 1.
+// courseOf returns how much of its course a job of this length has run, from 0 to 1.
 func courseOf(seed uint64, now time.Time, length time.Duration) float64 {
 	at := time.Duration(now.UnixNano()) + time.Duration(seed%uint64(length))
 	return float64(at%length) / float64(length)

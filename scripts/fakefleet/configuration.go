@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// scraping makes Prometheus scrape all boxes at one address: each target is the name of a box, and
-// relabelling turns it into the path. honor_labels keeps the exporter's own labels.
+// scraping makes Prometheus scrape all boxes at one address. Each target is the name of a box, which
+// relabelling turns into the path. honor_labels keeps the exporter's own labels.
 const scraping = `# Written by scripts/fake-fleet: %[1]d simulated boxes at %[2]s.
 global:
   scrape_interval: %[3]s
@@ -37,8 +37,8 @@ type targets struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// writeConfiguration writes what scrapes boxes of these names at an address, with the
-// recording and alerting rules of a file; "": none.
+// writeConfiguration writes the configuration of a Prometheus that scrapes the boxes of
+// these names at an address. rules is a file with recording and alerting rules, "" for none.
 func writeConfiguration(folder, address string, names []string, every time.Duration, rules string) error {
 	if rules != "" {
 		path, err := filepath.Abs(rules)

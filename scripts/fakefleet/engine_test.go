@@ -18,8 +18,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// hostile is the output of an exporter that sets labels which lead elsewhere, as honor_labels
-// allows.
+// hostile is the output of an exporter that sets labels of other boxes, and labels with harmful text,
+// as honor_labels allows.
 const hostile = `vramscope_host_info{host="h\n\x1b[2J",simulated="false",instance="-oProxyCommand=touch /tmp/x"} 1
 vramscope_gpu_memory_used_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 9e9
 vramscope_gpu_memory_total_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 1e10
@@ -27,7 +27,7 @@ vramscope_gpu_info{gpu="0",uuid="GPU-bad\"|.*",name="evil \x1b]0;x\x07",instance
 vramscope_gpu_memory_free_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} NaN
 `
 
-// withClock returns a box whose clock is off, and stands still or not.
+// withClock returns a box with one GPU whose last sample is of the time that at returns.
 func withClock(uuid string, at func() float64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s %f\n", metric.ExportTable[metric.LastSample].Name, at())
@@ -37,7 +37,7 @@ func withClock(uuid string, at func() float64) http.HandlerFunc {
 	}
 }
 
-// aheadUntil finds a moment of the jobs at which a GPU will be full in about the given time.
+// aheadUntil returns how far the jobs must be ahead so that a GPU will be full in about the time left.
 func aheadUntil(t *testing.T, number, index int, left time.Duration) time.Duration {
 	t.Helper()
 	for ahead := time.Duration(0); ahead < leakTime; ahead += 5 * time.Second {
@@ -61,7 +61,7 @@ func fleetOf(t *testing.T) (server string, paths []string) {
 	})
 	mux.HandleFunc("/ahead/metrics", withClock("GPU-ahead", func() float64 { return float64(time.Now().UnixMilli())/1000 + 3600 }))
 	mux.HandleFunc("/stopped/metrics", withClock("GPU-stopped", func() float64 { return 1e9 }))
-	mux.HandleFunc("/seldom/metrics", func(w http.ResponseWriter, _ *http.Request) { // it samples once a minute
+	mux.HandleFunc("/seldom/metrics", func(w http.ResponseWriter, _ *http.Request) { // this box samples once a minute
 		_, _ = fmt.Fprintf(w, "%s 60\n%s %d\n", metric.ExportTable[metric.SampleInterval].Name, metric.ExportTable[metric.LastSample].Name, time.Now().Unix()-90)
 	})
 	for _, name := range []string{"dcgm-exporter", "dcgm-exporter-hostname", "nvidia_gpu_exporter"} {
@@ -81,7 +81,7 @@ func fleetOf(t *testing.T) (server string, paths []string) {
 	return strings.TrimPrefix(s.URL, "http://"), append(paths, "twin", "hostile", "ahead", "stopped", "seldom")
 }
 
-// look asks until the answer is as wanted.
+// look asks until enough accepts the answer.
 func look(t *testing.T, source fleet.Source, q fleet.Query, enough func(*fleet.Picture) bool) *fleet.Picture {
 	t.Helper()
 	var last *fleet.Picture
@@ -192,8 +192,8 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 
 func totals(t *testing.T, source fleet.Source) {
 	sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10})
-	// 7 boxes of 8 GPUs, one of them lost; four GPUs of dcgm-exporter, one of nvidia_gpu_exporter, the hostile one, and two with
-	// clocks of their own.
+	// 7 boxes of 8 GPUs, of which one GPU is lost; four GPUs of dcgm-exporter, one of nvidia_gpu_exporter, the hostile one, and
+	// two with clocks of their own.
 	if want := 7*8 - 1 + 4 + 1 + 1 + 2; err != nil || sums.GPUs.Or(0) != want {
 		t.Errorf("%d GPUs, want %d: %v", sums.GPUs.Or(0), want, err)
 	}
@@ -235,7 +235,7 @@ func filters(t *testing.T, source fleet.Source) {
 			t.Errorf("%s: %+v, %v", words, sums, err)
 		}
 	}
-	for words, want := range map[string]int{"user=zoe": 0, "host=box-0007": 8, "host=box-0007 box": 8, "host=box-0005": 0} { // of 0007 one is lost, 0005 is down
+	for words, want := range map[string]int{"user=zoe": 0, "host=box-0007": 8, "host=box-0007 box": 8, "host=box-0005": 0} { // one GPU of 0007 is lost, and 0005 is down
 		f, _ := fleet.ParseFilter(words)
 		room, err := source.Room(t.Context(), fleet.RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: f})
 		if err != nil || room.Matched != want || room.Judged != max(want-1, 0) || slices.Contains(room.Problems, "1 box does not answer") != (words == "host=box-0005") {
@@ -300,8 +300,8 @@ func oneBox(t *testing.T, source fleet.Source) {
 	}
 }
 
-// nearest asks for what no box has: those that come nearest are named, and a GPU that fills
-// has no room for a while.
+// nearest asks for room that no box has, and checks that the boxes that come nearest are named. A GPU
+// that will be full has no room for a longer time.
 func nearest(t *testing.T, source fleet.Source) {
 	f, _ := fleet.ParseFilter("host=box-0003")
 	room := func(need quantity.Bytes, count int, horizons ...time.Duration) fleet.Room {

@@ -78,17 +78,17 @@ type mode string
 
 const (
 	modeUp      mode = "up"
-	modeDown    mode = "down"    // the connection is closed
-	modeSlow    mode = "slow"    // longer than any scrape waits
-	modeFailing mode = "failing" // 500
-	modeStopped mode = "stopped" // it answers with the figures of the moment when that began
+	modeDown    mode = "down"    // closes the connection
+	modeSlow    mode = "slow"    // takes longer than any scrape waits
+	modeFailing mode = "failing" // answers 500
+	modeStopped mode = "stopped" // answers with the figures of the moment when it stopped
 )
 
 // simulated serves the boxes.
 type simulated struct {
 	boxes, gpus int
 	now         func() time.Time
-	ahead       time.Duration // of the jobs, before now
+	ahead       time.Duration // how far the jobs are ahead of now
 
 	mu      sync.Mutex
 	modes   map[int]mode
@@ -139,7 +139,7 @@ func (f *simulated) answer(w http.ResponseWriter, r *http.Request, number int) {
 	case modeFailing:
 		http.Error(w, "simulated failure", http.StatusInternalServerError)
 	default:
-		// The exporter of that box, as it would be: nothing of it is kept.
+		// A new exporter for each scrape. Nothing is kept between scrapes.
 		e := exporter.New(exporter.Options{Now: f.now, ProcessLabels: metric.ProcessLabels(), Processes: 12})
 		e.Observe(boxAt(number, f.gpus, at, f.ahead), nil, nil)
 		r.URL.Path = "/metrics"

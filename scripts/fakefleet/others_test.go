@@ -32,8 +32,8 @@ func others(t *testing.T, pic *fleet.Picture) {
 	}
 }
 
-// foreignBox opens a box of which dcgm-exporter reports: instances and pods' shares, now
-// and in the past.
+// foreignBox opens a box that dcgm-exporter reports, and checks MIG instances and pods'
+// shares, now and in the past.
 func foreignBox(t *testing.T, source fleet.Source) {
 	const name = "dcgm-exporter-hostname:9841"
 	box, err := source.Box(t.Context(), name, time.Time{})

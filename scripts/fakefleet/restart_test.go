@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// restarted keeps a fleet and a box open while their engine stops and comes back: the previous
-// figures stay, with the reason, until newer ones come.
+// restarted keeps a fleet and a box open while their engine stops and comes back. The previous figures
+// must stay, with the reason, until newer figures come.
 func restarted(t *testing.T, source fleet.Source, stop, start func()) {
 	box, err := fleet.Open(t.Context(), source, "box-0001:9841", 50*time.Millisecond, time.Now)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// has is what a user or a job has, by the boxes themselves.
+// has is what a user or a job has, computed from the simulated boxes themselves.
 type has struct {
 	used, allocated quantity.Bytes
 	gpus, idle      int
 	boxes           map[int]bool
 }
 
-// TestSharesAreTheUsersOwn compares users and jobs on boxes that do not change, by the recorded
-// series and without rules.
+// TestSharesAreTheUsersOwn compares the fleet's users and jobs with those of boxes that do not change,
+// with the recorded series and without rules.
 func TestSharesAreTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
@@ -97,8 +97,8 @@ func TestSharesAreTheUsersOwn(t *testing.T) {
 	}
 }
 
-// evaluated waits until the rules of an engine have been evaluated twice: the first time
-// some boxes may not have been scraped.
+// evaluated waits until an engine has evaluated its rules twice. At the first time some
+// boxes may not have been scraped.
 func evaluated(t *testing.T, url string, rules bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); rules; time.Sleep(100 * time.Millisecond) {

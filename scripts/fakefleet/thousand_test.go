@@ -19,11 +19,11 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// shippedRules are the rules that an engine loads, by the documentation.
+// shippedRules is the file of the rules that the documentation tells users to load.
 const shippedRules = "../../contrib/prometheus/rules.yml"
 
-// engine returns a real Prometheus that scrapes paths of a server, each of them once already.
-// It can be stopped, and started again.
+// engine starts a real Prometheus that scrapes paths of a server, and returns when it has scraped each
+// path once. stop stops it, and start starts it again.
 func engine(t testing.TB, server string, paths []string, every time.Duration, rules string) (url string, stop, start func()) {
 	t.Helper()
 	program := needs.Tool(t, "prometheus")
@@ -64,7 +64,7 @@ func engine(t testing.TB, server string, paths []string, every time.Duration, ru
 	}
 }
 
-// TestAThousandBoxes: all of them are up, and the screen's questions are answered.
+// TestAThousandBoxes: all boxes are up, and the screen's queries are answered.
 func TestAThousandBoxes(t *testing.T) {
 	needs.Full(t)
 	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}
@@ -108,8 +108,8 @@ func TestAThousandBoxes(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstLines measures from the start of the screen's client to its first lines of 1,000
-// boxes, by the recorded series and without rules (docs/fleet.md).
+// BenchmarkFirstLines measures the time from the start of the screen's client to its first lines about
+// 1,000 boxes, with the recorded series and without rules (docs/fleet.md).
 func BenchmarkFirstLines(b *testing.B) {
 	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}
 	s := httptest.NewServer(f)

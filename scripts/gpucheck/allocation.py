@@ -1,8 +1,8 @@
 """A CUDA program that allocates a known number of bytes.
 
 It makes a context, runs a kernel, allocates 1 GiB and frees it, one step for
-each line of input. The cost of its context is compared with `other` of a probe
-process.
+each line of input. The check compares the cost of the program's context with
+`other` of a probe process.
 """
 
 import ctypes
@@ -12,9 +12,9 @@ from gpucheck.children import started
 from gpucheck.figures import MIB, Row, compare_bytes, in_mib, noted, show
 from gpucheck.programs import CannotCheck, once, settled
 
-HELD = 1 << 30           # bytes that it allocates
+HELD = 1 << 30           # bytes that the program allocates
 SLACK = 2 * MIB
-WORK = 2 * MIB           # bytes that its kernel fills
+WORK = 2 * MIB           # bytes that the program's kernel fills
 
 
 def hold(uuid):
@@ -33,7 +33,7 @@ def hold(uuid):
         return address
 
     def work():
-        """Uses a stream and a kernel, the driver's own for filling memory."""
+        """Uses a stream, and the driver's own kernel for filling memory."""
         stream, address = ctypes.c_void_p(), allocate(WORK)
         call("cuStreamCreate", ctypes.byref(stream), 1)
         call("cuMemsetD8Async", address, ctypes.c_ubyte(1), ctypes.c_size_t(WORK), stream)
@@ -72,7 +72,7 @@ def choose(cuda, call, uuid):
 
 
 def held_by(vramscope, uuid, pid):
-    """Our process's memory in vramscope once, or None if the driver does not list it."""
+    """Our process's memory in vramscope once, or None if the driver does not list the process."""
     for gpu in once(vramscope)["gpus"]:
         if gpu["uuid"] == uuid:
             return next((p["used_bytes"] for p in gpu["processes"] if p["pid"] == pid), None)
@@ -80,14 +80,15 @@ def held_by(vramscope, uuid, pid):
 
 
 class Context:
-    """The cost of a context, before and after its first kernel. whole_gpu: the driver does not list our processes."""
+    """The cost of a context in bytes, before and after its first kernel. whole_gpu is set if the driver does not list
+    our processes: then the cost comes from the whole GPU's memory."""
 
     def __init__(self, bare, working, whole_gpu):
         self.bare, self.working, self.whole_gpu = bare, working, whole_gpu
 
 
 def check_allocation(vramscope, gpu, holding):
-    """Rows about a process that allocates and frees memory; and the cost of its context."""
+    """Returns rows about a process that allocates and frees memory, and the cost of its context."""
     where = f"allocation of {HELD // MIB} MiB"
     rows = []
     try:

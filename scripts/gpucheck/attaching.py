@@ -1,6 +1,6 @@
-"""vramscope attach to a PyTorch program that trains: its step times, how long it was paused, and then its stats.
+"""vramscope attach to a PyTorch program that trains: the step times, how long the program was paused, and its stats.
 
-If attaching is impossible (no gdb, tracing restricted), the dry run's reasons are reported.
+If attaching is impossible (no gdb, tracing restricted), the section reports the dry run's reasons.
 """
 
 import json
@@ -39,7 +39,7 @@ def check_attach(bench, findings):
 
 
 def outside(job):
-    """The process's memory outside of PyTorch's allocator: a training loads kernels and libraries."""
+    """The bytes of the process outside of PyTorch's allocator, which include the training's kernels and libraries."""
     held, reserved = job.holding.bytes(), figure(job.ask("stats"), "reserved_bytes")
     return None if held is None else held - reserved
 

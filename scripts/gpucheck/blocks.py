@@ -1,7 +1,7 @@
 """Sums of torch.cuda.memory_snapshot(), computed independently of the probe.
 
-A flush frees an ordinary segment if no block in it is live, and the pages of an
-expandable segment in which none is.
+A flush frees an ordinary segment if no block in it is live. Of an expandable
+segment it frees the pages without live blocks.
 https://pytorch.org/docs/stable/notes/cuda.html#memory-management
 """
 

@@ -19,7 +19,7 @@ import (
 type check struct {
 	*exec.Cmd
 	output string // directory of the recordings
-	own    string // directory of its temporary files
+	own    string // directory of the run's temporary files
 	all    strings.Builder
 }
 
@@ -80,8 +80,8 @@ func agreed(printed string, exit int) bool {
 	return exit == 0 && strings.Contains(printed, ", 0 differ;")
 }
 
-// retried waits for a run and, if its result is unexpected, for up to two others: a
-// loaded machine may miss the time limits. A real fault fails every time.
+// retried waits for a run and, if its result is unexpected, for up to two further runs,
+// because a loaded machine may miss the time limits. A real fault fails every time.
 func retried(c *check, found verdict, again func() *check) (_ *check, printed string, exit int) {
 	for attempt := 1; ; attempt++ {
 		if printed, exit = c.end(); attempt == 3 || found(printed, exit) {

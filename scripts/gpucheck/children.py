@@ -1,4 +1,4 @@
-"""Child processes, which end with us however we end."""
+"""Child processes, which end with this process however it ends."""
 
 import contextlib
 import signal
@@ -17,7 +17,7 @@ class OutOfTime(Exception):
 
 
 def end_on_signals():
-    """Makes signals raise SystemExit, once, so that everything is cleaned up."""
+    """Makes the first of the ENDING signals raise SystemExit, so that everything is cleaned up."""
     def leave(number, _):
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)
@@ -66,7 +66,7 @@ def end(process):
 
 @contextlib.contextmanager
 def started(*command):
-    """A process that runs during the block. Waits for its first line of output."""
+    """A process that runs during the block, which begins after the process's first line of output."""
     process = None
     try:
         try:

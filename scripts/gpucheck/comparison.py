@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from gpucheck.figures import FIGURES, MIB, Figure, Row, compare_value, look_up, parse_smi, show
 from gpucheck.programs import once, query_gpus, query_processes, run
 
-ATTEMPTS = 3             # a figure differs if it does so this many times in a row
+ATTEMPTS = 3             # a figure counts as different if all of this many attempts differ
 
 
 def compare_gpus(queries, before, snapshot, after):
@@ -41,7 +41,7 @@ def compare_processes(before, snapshot, after):
                 ours[gpu["uuid"], process["pid"]] = process["used_bytes"]
     for key in sorted(set(before) & set(after) | set(ours), key=str):
         if key[0] in sharded or key[0] not in index:
-            continue  # Under MIG nvidia-smi keys processes by instance.
+            continue  # with MIG nvidia-smi lists processes by instance
         where = f"GPU {index[key[0]]}, pid {key[1]}"
         if (key in before) != (key in after):
             rows.append(Row(where, "is listed", "started or ended", str(key in ours), "", "–"))
@@ -83,7 +83,8 @@ def compare_log(log, snapshot):
 
 
 def compare(vramscope, queries):
-    """All rows, and the last snapshot and log. Differences are compared again: a value may have changed meanwhile."""
+    """All rows, and the last snapshot and log. Figures that differ are compared again, as they may have changed between
+    the readings."""
     differing, rows = None, []
     for _ in range(ATTEMPTS):
         before, processes_before = query_gpus(queries), query_processes()

@@ -1,7 +1,7 @@
 """A process's memory by NVML, read in a fraction of a millisecond.
 
-nvidia-smi takes tens of milliseconds to start: too long to measure how soon
-freed memory shows. This reads the same figures from the same library.
+nvidia-smi takes tens of milliseconds to start, which is too long to measure how
+soon freed memory shows. This module reads the same figures from the same library.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ class Driver:
             raise CannotCheck(f"{name}: NVML error {result}")
 
     def used_by(self, pid):
-        """A process's bytes, or None if it or its memory is not listed."""
+        """A process's bytes, or None if NVML does not list the process or its memory."""
         room = 64
         while True:
             count, infos = ctypes.c_uint(room), (ProcessInfo * room)()
@@ -72,11 +72,11 @@ class Driver:
 
 
 class Holding:
-    """The memory of a process of ours, by the driver.
+    """The memory of one of our processes, by the driver.
 
-    If the driver does not list it (in many containers), this is the growth of the
-    whole GPU's used memory since before it started: no other program on the GPU
-    may allocate or free meanwhile.
+    If the driver does not list the process (as in many containers), this is how much
+    the whole GPU's used memory has grown since before the process started. Then no
+    other program on the GPU may allocate or free in that time.
     """
 
     def __init__(self, driver, whole_gpu):
@@ -119,7 +119,7 @@ class Watch:
         self.thread.join(timeout=5)
 
     def interval(self):
-        """The average interval between reads in seconds, the precision of the times."""
+        """The average interval between reads in seconds, which is the precision of the times."""
         return (time.monotonic() - self.began) / max(self.reads, 1)
 
     def first_at_most(self, amount, after):

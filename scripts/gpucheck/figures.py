@@ -40,7 +40,7 @@ FIGURES = [
 
 
 def parse_smi(text, kind):
-    """A printed value of nvidia-smi, None for [N/A], [Not Supported], N/A."""
+    """A value that nvidia-smi has printed; None for [N/A], [Not Supported] and the like."""
     text = text.strip()
     if text.strip("[]") in ("N/A", "Not Supported", "Not Available", "Unknown Error", "GPU is lost",
                             "Insufficient Permissions", "No Permission", ""):
@@ -89,7 +89,7 @@ def spread(values):
 
 
 def compare_value(where, figure, before, after, ours):
-    """A row from two values of nvidia-smi's and one of vramscope's."""
+    """A row from nvidia-smi's values before and after vramscope's, and vramscope's value."""
     theirs = show(before) if before == after else f"{show(before)} … {show(after)}"
     if figure.kind in ("text", "switch") or before is None or after is None or ours is None:
         same = ours in (before, after)

@@ -1,9 +1,9 @@
 """Checks whether the probe's questions stop a program whose allocator waits for the driver.
 
-    a thread frees and allocates while the GPU works: both calls wait in the driver
-    another wakes every 5 ms: when does it not, alone and asked once a second?
+    one thread frees and allocates while the GPU works: both calls wait in the driver
+    another thread wakes every 5 ms: for how long does it not, without questions and with one a second?
 
-PyTorch's memory_stats() waits for the allocator and keeps Python's lock meanwhile.
+PyTorch's memory_stats() waits for the allocator, and holds the GIL while it waits.
 """
 
 import time
@@ -13,8 +13,8 @@ from gpucheck.pytorch import torch_job
 
 SIZE = 1024 * MIB
 EVERY_SECONDS = 1.0      # as vramscope asks
-SLOW_SECONDS = 0.5       # a call that is quicker shows nothing
-FROZEN_MS = 250          # more than a busy machine's scheduler takes, less than the call
+SLOW_SECONDS = 0.5       # a quicker call cannot show a standstill
+FROZEN_MS = 250          # longer than a delay of a busy machine's scheduler, shorter than the call
 
 
 def check_freeze(bench, findings):
@@ -42,7 +42,7 @@ def slowly(job, probe):
     """Returns what the job measured, and how long each answer of the probe took, in ms."""
     answers, due = [], 0.0
     if probe is not None:
-        probe.ask("stats")  # what it may answer with meanwhile
+        probe.ask("stats")  # gives the probe figures to answer with while the allocator waits
     job.ask("begin_slowly", size=SIZE)
     while job.ask("is_slow"):
         if probe is not None and time.monotonic() >= due:

@@ -48,13 +48,13 @@ class Job:
         return answer["ok"]
 
     def find_in_driver(self):
-        """Finds out whether the driver lists this process; if not, the whole GPU's memory is used."""
+        """Finds out whether the driver lists this process. If not, the figures are the whole GPU's. Returns the bytes."""
         self.holding.pid = self.pid
         self.holding.whole_gpu = self.holding.driver.used_by(self.pid) is None
         return self.holding.bytes()
 
     def probe(self, runtime=None):
-        """A connection to the probe, or to the one with a certain runtime if one probe hands over to another."""
+        """A connection to the probe. With runtime, waits for a probe with that runtime, which may take over from another."""
         deadline = time.monotonic() + PROBE_SECONDS
         while True:
             try:
@@ -89,10 +89,10 @@ def python_job(bench, script):
 
 
 def settled_rows(compare, seconds=6.0, least=4):
-    """The rows of compare(), repeated while one differs.
+    """The rows of compare(), which is repeated while a row differs.
 
-    The program is idle, but stats may be a second old and snapshots two, and more
-    on a busy machine.
+    The program is idle, but stats may be a second old and snapshots two seconds, and
+    both older on a busy machine.
     """
     until, attempts = time.monotonic() + seconds, 0
     while True:

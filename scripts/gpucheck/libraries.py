@@ -50,7 +50,7 @@ def compare_cupy(where, job, probe):
 
 
 def check_jax(bench, findings):
-    """JAX makes its context and its pool at once: the context cannot be measured by itself."""
+    """Compares JAX. It makes its context and its pool together, so the context cannot be measured by itself."""
     where = "jax"
     settings = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     with running(bench, *python_job(bench, "jax_job.py"), settings=settings) as job:
@@ -71,7 +71,7 @@ def check_jax(bench, findings):
 
 
 def compare_jax(where, job, probe):
-    """A figure that this release lacks must be missing from the probe's report too."""
+    """Compares JAX's own figures. A figure that this release lacks must be missing from the probe's report, too."""
     stats, reported = job.ask("stats"), one(probe, "jax")
     rows = []
     for what, key, ours in (("reserved, by pool_bytes", "pool_bytes", "reserved_bytes"),

@@ -44,7 +44,7 @@ class Loop:
         self.step("flush of fragment", lambda: self.keep_release(release.check_fragment(setting)))
 
     def step(self, where, check):
-        """A failure here is a difference, since a CUDA program has just succeeded."""
+        """Adds a check's rows. A failure counts as a difference, because a CUDA program has just succeeded."""
         try:
             self.rows += check()
         except CannotCheck as problem:

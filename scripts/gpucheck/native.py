@@ -1,8 +1,8 @@
 """A native program under `vramscope run`: the preloaded library's ledger against the program's own sums, cuMemGetInfo and NVML.
 
 The program is built here, by nvcc (NVIDIA's runtime, linked statically) or by cc
-(libcuda, loaded). The cost of a hook is measured with and without the library
-and recorded.
+(libcuda, loaded). The cost of a hook is measured as the difference between runs with
+and without the library, and recorded.
 """
 
 import json
@@ -87,7 +87,7 @@ def send(job, line):
 
 
 def compare_ledger(where, job, probe):
-    """The ledger counts requested bytes exactly; a pool's used bytes are the driver's figure."""
+    """Compares the ledger, which counts requested bytes exactly. A pool's used bytes are the driver's figure."""
     own, raw, pool = send(job, "stats"), one(probe, "raw"), one(probe, "cuda_pool")
     return [
         compare_bytes(where, "raw, by its own sums", [own["raw"]], [raw.get("allocated_bytes")], 0),
@@ -99,7 +99,7 @@ def compare_ledger(where, job, probe):
 
 
 def compare_used(where, job, probe):
-    """vramscope once, without the parts of a pool that are unknown before a flush."""
+    """Compares vramscope once, without a pool's cached and fragmented bytes, which are unknown before a flush."""
     return [row for row in compare_once(where, job, probe) if not row.what.startswith(("cached", "fragmented"))]
 
 
@@ -119,7 +119,7 @@ def check_flush(where, job, findings):
 
 
 def measure_hook(bench, program, findings):
-    """Nanoseconds of an allocation of 2 MiB and its free, with and without the library."""
+    """Records the nanoseconds that allocating and freeing 2 MiB take, with and without the library."""
     times = {False: [], True: []}
     for _ in range(ROUNDS):
         for probed in times:

@@ -1,10 +1,10 @@
 """Each pattern of `vramscope probe`: its own stats against the driver's figures.
 
     the pattern's stats, the driver's figure, the stats again   … five times a second
-    stats ── vramscope once, nvidia-smi ── stats                once, in the end
+    stats ── vramscope once, nvidia-smi ── stats                once, at the end
 
-The stats come over the probe's protocol. A pattern changes, so other figures
-must lie between the stats before and after.
+The stats come over the probe's protocol. A pattern changes, so figures from elsewhere
+must lie between the stats before and after them.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ from gpucheck.figures import MIB, Row, compare_bytes, judged, noted, show, sprea
 from gpucheck.programs import once, query_processes
 from gpucheck.protocol import Probe
 
-ATTEMPTS = 3             # a figure differs if it does so this many times in a row
+ATTEMPTS = 3             # a figure counts as different if all of this many attempts differ
 SAMPLE_SECONDS = 0.2
 FILL_SECONDS = 2.2       # until a pattern is full for the first time
-LAST = 3                 # samples at the end of a pattern
+LAST = 3                 # how many samples count as the end of a pattern
 LATE_SECONDS = 4         # extra time for a slow machine
-GROWTH_SECONDS = 8       # by which leak and staircase run longer than they are sampled
+GROWTH_SECONDS = 8       # how much longer leak and staircase run than they are sampled
 ORPHAN_SECONDS = 90      # after which a probe process ends by itself if we were killed
 EXIT_SECONDS = 5         # until the driver must have freed an exited process's memory
 OTHER_SLACK = 16 * MIB   # less than a pool's chunk, so that a missing chunk shows
@@ -42,8 +42,8 @@ class Setting:
 
 
 class Sample:
-    """One reading of a pattern: its stats, the driver's figure, and other, the difference of the two. other is
-    None if the reserved memory changed meanwhile, or if the driver's figure is unknown."""
+    """One reading of a pattern: its stats, the driver's figure, and other, which is the driver's figure less the
+    reserved memory. other is None if the reserved memory changed around the driver's figure, or if that is unknown."""
 
     def __init__(self, at, before, held, after):
         self.at, self.stats, self.held = at, after, held
@@ -60,7 +60,7 @@ class Running:
         self.samples = []
 
     def at(self):
-        """Seconds since its start."""
+        """Seconds since the start of this run."""
         return time.monotonic() - self.began
 
     def sample(self):
@@ -70,7 +70,8 @@ class Running:
         return self.samples[-1]
 
     def watch_for(self, sought, until, still=False):
-        """Samples until the stats are as sought (still: and unchanged), and returns them; None at the time limit."""
+        """Samples until sought(stats) holds, and with still until allocated does not change either. Returns the stats,
+        or None at the time limit."""
         before = None
         while self.at() < until:
             stats = self.sample().stats
@@ -113,7 +114,7 @@ def play(setting, pattern):
 
 
 def check_samples(where, run):
-    """What must hold for every sample."""
+    """Rows about what must hold for every sample."""
     context, reserved = run.setting.context, [sample.stats.reserved for sample in run.samples]
     others = [sample.other for sample in run.samples if sample.other is not None]
     size = run.setting.size
@@ -125,7 +126,7 @@ def check_samples(where, run):
 
 
 def shape(pattern, run):
-    """How a pattern must change, as in `vramscope probe --help`, and whether it does so far."""
+    """How a pattern must change, as in `vramscope probe --help`, and whether it has done so until now."""
     size, live = run.setting.size, [sample.stats.allocated for sample in run.samples]
     last = run.samples[-LAST:]
     least, most = (pick(sample.stats.allocated for sample in last) for pick in (min, max))
@@ -142,7 +143,7 @@ def shape(pattern, run):
 
 
 def check_shape(where, pattern, run):
-    """Whether a pattern changes as it should, with extra time on a busy machine."""
+    """A row about whether a pattern changes as it should. A busy machine gets extra time."""
     while not shape(pattern, run)[1] and run.at() < run.setting.seconds + LATE_SECONDS:
         run.watch(run.at() + SAMPLE_SECONDS)
     wanted, same = shape(pattern, run)
@@ -157,7 +158,7 @@ def mostly_constant(values):
 
 
 def check_once(where, run):
-    """vramscope once and nvidia-smi against the stats, repeated if they differ: the pattern may change meanwhile."""
+    """Compares vramscope once and nvidia-smi with the stats, again if they differ: the pattern may have changed."""
     for _ in range(ATTEMPTS):
         rows = compare_once(where, run)
         if all(row.verdict != "differs" for row in rows):
@@ -198,7 +199,7 @@ def row_of(snapshot, uuid, pid):
 
 
 def check_end(where, run):
-    """A terminated probe process exits with 0, and the driver frees its memory."""
+    """Ends the probe process: it must exit with 0, and the driver must free its memory."""
     run.process.stdin.close()
     asked, code = time.monotonic(), end(run.process)
     rows = [judged(where, "exit code", "0", show(code), code == 0, "exact")]

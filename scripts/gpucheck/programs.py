@@ -7,7 +7,7 @@ import time
 from gpucheck.figures import FIGURES, parse_smi
 
 CALL_SECONDS = 30        # limit for any program
-SETTLE_SECONDS = 0.5     # until the driver's figures follow an allocation
+SETTLE_SECONDS = 0.5     # after which the driver's figures show an allocation
 
 
 class CannotCheck(Exception):
@@ -83,7 +83,7 @@ def once(vramscope):
 
 
 def flush(vramscope, pid, *flags):
-    """The result of vramscope flush. Exit code 1 means that nothing was freed, which the result also says."""
+    """The result of vramscope flush. With exit code 1 nothing was freed, and the result says so, too."""
     command = (vramscope, "flush", str(pid), "--yes", "--format", "json", *flags)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=CALL_SECONDS, check=False)
@@ -96,5 +96,5 @@ def flush(vramscope, pid, *flags):
 
 
 def settled():
-    """Waits until the driver's figures have followed."""
+    """Waits until the driver's figures show the last allocation."""
     time.sleep(SETTLE_SECONDS)

@@ -109,7 +109,7 @@ func TestGPUCheckPrograms(t *testing.T) {
 // standsStill is the row about a program that waits for the driver.
 var standsStill = [2]string{"freeze", "a thread stands still, asked, ms"}
 
-// programRows are some of the rows about PyTorch.
+// programRows are some of the rows of the PyTorch sections.
 var programRows = [][2]string{
 	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "fragmented, by the blocks, MiB"},
 	{"pytorch", "other, by a context alone, MiB"}, {"pytorch, snapshot", "cached in the map, by returnable, MiB"},

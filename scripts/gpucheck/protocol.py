@@ -14,7 +14,7 @@ ANSWER_SECONDS = 12      # a flush may take ten
 
 
 class Stats:
-    """The sums of a process's allocators in bytes; None if unknown for one of them."""
+    """The sums over a process's allocators, in bytes. A sum is None if it is unknown for one allocator."""
 
     def __init__(self, answer, uuid):
         self.time_ns = answer["time_ns"]
@@ -87,7 +87,7 @@ class Probe:
         return Stats(self.ask("stats"), self.uuid)
 
     def flush(self, level):
-        """A flush's answer, and the times of the request and the answer."""
+        """Flushes. Returns the answer, and the times of the request and of the answer."""
         asked = time.monotonic()
         answer = self.ask("flush", level=level)
         device, = (device for device in answer["devices"] if device["uuid"] == self.uuid)

@@ -15,7 +15,7 @@ from gpucheck.release import EXACT, LEVELS
 from gpucheck.torchsnapshot import check_snapshot, refuses_snapshot
 
 LIVE = [64 * MIB] * 3 + [300_000] * 40
-BETWEEN = [3 * MIB] * 24     # every other one is freed: fragmented
+BETWEEN = [3 * MIB] * 24     # every other tensor is freed: fragmented
 SPARE = [48 * MIB] * 4       # all are freed: returnable
 PENDING = 256 * MIB          # freed while the GPU works
 MOMENTS = {"freed": "just freed", "synchronize": "after synchronize", "empty": "after empty_cache"}
@@ -32,7 +32,7 @@ def check_expandable(bench, findings):
 
 
 def check_async(bench, findings):
-    """cudaMallocAsync: fragmentation is known after a flush, and blocks are unknown."""
+    """Checks cudaMallocAsync, whose fragmentation is known only after a flush, and whose blocks are unknown."""
     where = "async"
     with torch_job(bench, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync") as job:
         bare = fill(job, findings, where, first=1024)
@@ -48,7 +48,7 @@ def check_async(bench, findings):
 
 
 def check_pending(where, job, probe, findings):
-    """Which figures hold what was freed while the GPU worked: recorded, as it is nowhere documented."""
+    """Records which figures contain memory that was freed while the GPU worked, because that is documented nowhere."""
     def figures():
         stats = job.ask("stats")
         return {"allocated": torchstats.figure(stats, "allocated_bytes"), "reserved": torchstats.figure(stats, "reserved_bytes"),
@@ -73,9 +73,9 @@ def check_pending(where, job, probe, findings):
 
 
 def check_preloaded(bench, findings):
-    """With the preloaded library too: its ledger contains PyTorch's segments, which must not be counted twice.
+    """Checks PyTorch with the preloaded library, whose ledger contains PyTorch's segments: they must not be counted twice.
 
-    It asks for a rescue if an allocation is refused, though no daemon answers.
+    If an allocation is refused, the library must ask for a rescue, although no daemon answers.
     """
     where = "preloaded"
     with torch_job(bench, flags=("--rescue",)) as job:
@@ -113,9 +113,11 @@ def torch_job(bench, probed=True, flags=(), **settings):
 
 
 def fill(job, findings, where, first=0):
-    """Makes the program allocate. Returns the cost of just its context, or None if unknown. The
-    driver's pools cost 70 MiB on an H200, at the first allocation of `first` bytes. With `first`
-    that is part of the context's cost, without what the pool reserves for the allocation.
+    """Makes the program allocate. Returns the cost of its context alone, or None if unknown.
+
+    The driver's pools cost 70 MiB on an H200, at the first allocation. If `first` is given, that
+    many bytes are allocated first, and the context's cost includes what the pools cost, without
+    what they reserve for the allocation.
     """
     job.ask("context")
     bare = job.find_in_driver()
@@ -163,7 +165,7 @@ def check_stats(job, findings, where, bare, expandable=False):
 
 
 def compare_left(where, job, fragmented):
-    """What the first flush left idle must equal what was reported as fragmented before."""
+    """Memory that the first flush left idle must equal what was reported as fragmented before it."""
     stats = job.ask("stats")
     left = torchstats.figure(stats, "reserved_bytes") - torchstats.figure(stats, "active_bytes")
     return [compare_bytes(where, "fragmented, by what a flush left", [left], [fragmented], 0),
@@ -171,7 +173,7 @@ def compare_left(where, job, fragmented):
 
 
 def compare_outside(where, job, probe, bare):
-    """The driver's figure less the allocators' must equal the context's cost before the first tensor."""
+    """The driver's figure less the allocators' must equal what the context cost before the first tensor."""
     held, stats = job.holding.bytes(), probe.stats()
     if held is None or bare is None:
         return [noted(where, "other, MiB", "–", "the driver does not report this process's memory")]
@@ -180,7 +182,7 @@ def compare_outside(where, job, probe, bare):
 
 
 def compare_once(where, job, probe):
-    """vramscope once against the probe and NVML."""
+    """Compares vramscope once with the probe and NVML."""
     stats, held = probe.stats(), job.holding.bytes()
     shown = row_of(once(job.bench.vramscope), job.bench.uuid, job.pid)
     if shown is None and job.holding.whole_gpu:

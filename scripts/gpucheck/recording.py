@@ -102,7 +102,7 @@ def keep(directory, vramscope, rows, loop, found, snapshot, log, command):
 
 
 def keep_fixtures(directory, found):
-    """The libraries' own statistics, as fixtures for tests; of our own programs only."""
+    """Writes the libraries' own statistics as fixtures for tests. They are of our own programs only."""
     for findings in found.values():
         for name, content in findings.fixtures.items():
             os.makedirs(os.path.join(directory, "fixtures"), exist_ok=True)
@@ -147,7 +147,7 @@ def extremes(samples):
 
 
 def keep_samples(path, loop):
-    """Every sample of every pattern; unknown values are empty."""
+    """Writes every sample of every pattern as CSV. Unknown values are empty."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("pattern", "seconds", "reserved_bytes", "allocated_bytes", "cached_bytes", "fragmented_bytes",

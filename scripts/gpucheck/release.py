@@ -1,10 +1,10 @@
 """What a flush frees, and how soon the driver's figure shows it.
 
-    level      steady, between two of its changes: the driver's figure must fall by
-               exactly what vramscope flush reports
-    soon       sawtooth, just after a fall, flushed over the protocol while the driver
-               is read every millisecond
-    fragment   what no flush frees: known after one, and left by the next
+    level      the pattern steady, between two of its changes: the driver's figure must
+               fall by exactly what vramscope flush reports
+    soon       the pattern sawtooth, just after a fall, flushed over the protocol while
+               the driver is read every millisecond
+    fragment   memory that no flush frees: known after one flush, and left by the next
 """
 
 import time
@@ -16,7 +16,7 @@ from gpucheck.programs import CannotCheck, flush, once
 
 LEVELS = ("gradual", "selective", "urgent")
 EXACT = 2 * MIB          # nvidia-smi's rounding, and small allocations of the driver
-CHUNK = 64 * MIB         # what a sawtooth may have allocated meanwhile: two of a pool's pieces, on an H200
+CHUNK = 64 * MIB         # what a sawtooth may have allocated since the flush: two of a pool's chunks, on an H200
 SHOWN_SECONDS = 2.0      # within which the driver must follow
 TOOTH_SECONDS = 15.0     # since the start of a sawtooth, which falls after 2 s and every 12 s
 FULL_SECONDS = 5.0       # since the start, on a busy machine
@@ -34,7 +34,7 @@ class Release:
 
 
 def by_command(run, pattern, level):
-    """vramscope flush, while the driver is read."""
+    """Runs vramscope flush while the driver is read, and returns the Release."""
     with Watch(run.holding) as watch:
         before, asked = run.holding.bytes(), time.monotonic()
         done = flush(run.setting.vramscope, run.process.pid, "--level", level)
@@ -48,7 +48,7 @@ def by_command(run, pattern, level):
 
 
 def by_protocol(run, pattern, level):
-    """A flush request, while the driver is read."""
+    """Sends a flush request while the driver is read, and returns the Release."""
     with Watch(run.holding) as watch:
         before = run.holding.bytes()
         answer, asked, answered = run.probe.flush(level)
@@ -82,7 +82,7 @@ def milliseconds(seconds):
 
 
 def check_level(setting, level, attempts=ATTEMPTS):
-    """Rows about a flush at a level while nothing else changes; repeated if nvidia-smi was too slow for that."""
+    """Rows about a flush at a level while nothing else changes. Repeats the flush if nvidia-smi took too long for that."""
     where = f"flush {level}"
     with running(setting, "steady", ORPHAN_SECONDS) as run:
         run.watch(FILL_SECONDS)

@@ -36,7 +36,7 @@ def check_snapshot(where, job, probe, findings):
 
 
 def pickled(job):
-    """The pickle that vramscope snapshot wrote of our own program."""
+    """The snapshot that vramscope snapshot writes of our own program, read from its pickle."""
     path = os.path.join(job.bench.scratch, f"{job.pid}.pickle")
     run(job.bench.vramscope, "snapshot", str(job.pid), "-o", path)
     with open(path, "rb") as file:
@@ -55,7 +55,7 @@ def mapped(job):
 
 
 def refuses_snapshot(where, job):
-    """An allocator without block information: the snapshot is refused, and no file is left."""
+    """A row: of an allocator without block information a snapshot must be refused, and leave no file."""
     path = os.path.join(job.bench.scratch, f"{job.pid}.pickle")
     try:
         run(job.bench.vramscope, "snapshot", str(job.pid), "-o", path)

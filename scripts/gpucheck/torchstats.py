@@ -23,14 +23,14 @@ def one(probe, kind):
 
 
 def counted(where, what, theirs, ours):
-    """A row of what is not bytes, compared exactly; no verdict if theirs is unknown."""
+    """A row about a value that is not bytes, compared exactly. It has no verdict if theirs is unknown."""
     row = judged(where, what, show(theirs), show(ours), theirs == ours, "exact")
     row.verdict = "–" if theirs is None else row.verdict
     return row
 
 
 def compare_native(where, job, probe, expandable):
-    """The caching allocator. memory_stats counts neither expandable segments nor what is fragmented in them."""
+    """Compares the caching allocator. memory_stats counts neither expandable segments nor fragmented memory in them."""
     stats, blocks, reported = job.ask("stats"), Blocks(job.ask("segments")), native(probe)
     active, reserved = figure(stats, "active_bytes"), figure(stats, "reserved_bytes")
     pairs = [
@@ -63,7 +63,7 @@ def compare_native(where, job, probe, expandable):
 
 
 def compare_parts(where, stats, reported):
-    """The small and the large pool."""
+    """Compares the small and the large pool."""
     rows, pools = [], {pool["name"]: pool for pool in reported.get("pools", ())}
     for name in ("small", "large"):
         for key, ours in (("reserved_bytes", "reserved_bytes"), ("active_bytes", "allocated_bytes")):
@@ -79,7 +79,7 @@ def compare_config(where, reported, set_to):
 
 
 def compare_pool(where, job, probe, set_to):
-    """cudaMallocAsync: the driver's pool, also in PyTorch's statistics."""
+    """Compares the driver's pool under cudaMallocAsync with PyTorch's statistics."""
     reported = one(probe, "cuda_pool")
     return compare_sums(where, job, probe) + [
         counted(where, "basis", "post_flush", reported.get("basis")),
@@ -95,7 +95,7 @@ def compare_sums(where, job, probe):
 
 
 def compare_residue(where, job, probe):
-    """After a flush, what is reserved and not allocated is fragmented."""
+    """A row: after a flush all memory that is reserved and not allocated must be reported as fragmented."""
     stats, reported = job.ask("stats"), one(probe, "cuda_pool")
     left = figure(stats, "reserved_bytes") - figure(stats, "allocated_bytes")
     return [compare_bytes(where, "fragmented, by what a flush left", [left], [reported.get("fragmented_bytes")], 0)]

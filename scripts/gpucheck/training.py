@@ -1,7 +1,7 @@
 """A flush during a training, and during the capture of a CUDA graph.
 
-Step times before, during and after are recorded but not judged. The verdict is on whether the
-training continues, and whether the captured graph gives the right results.
+Step times before, during and after the flush are recorded but not judged. The verdicts are about
+whether the training continues, and whether the captured graph gives the right results.
 """
 
 import statistics
@@ -96,7 +96,7 @@ def check_graph(bench, findings):
 
 
 def harm(where, job):
-    """Whether the graph that was being captured computes the right result."""
+    """A row about whether the graph that was being captured computes the right result."""
     try:
         job.ask("end_capture")
         low, high = job.ask("replay", value=VALUE)

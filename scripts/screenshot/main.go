@@ -66,7 +66,7 @@ func shoot(size string, after time.Duration, keys, out string, light bool, comma
 	return os.WriteFile(out, []byte(picture), 0o644)
 }
 
-// screen is a terminal that remembers what stands on it.
+// screen is a terminal that keeps what is shown on it.
 type screen struct {
 	mu            sync.Mutex
 	emulator      *vt.Emulator

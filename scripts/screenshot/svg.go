@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The size of a cell in the picture, and the margin around them all.
+// The size of a cell in the picture, and the margin around all cells.
 const (
 	cellWidth, cellHeight = 8, 17
 	margin                = 12
@@ -101,7 +101,7 @@ func content(c *uv.Cell) string {
 	return c.Content
 }
 
-// block returns how a block element covers its cell: how many eighths, from below.
+// block returns how a block element covers its cell: its opacity, and how many eighths from below.
 func block(glyph string) (opacity float64, eighths int, ok bool) {
 	switch glyph {
 	case "▓":

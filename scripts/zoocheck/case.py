@@ -1,15 +1,14 @@
-"""What a case is."""
+"""Case, and the list of all cases."""
 
 import dataclasses
 import importlib
 import pkgutil
 import shutil
 
-# If a process ends without Python's atexit, nothing removes the probe's socket. The next probe
-# does.
+# If a process ends without Python's atexit, the probe's socket stays until the next probe removes it.
 ABRUPT = r"^run/vramscope/PID-\d+\.sock$"
 
-# Python 3.12 and newer mention that a program with a probe's thread forks: docs/attach.md.
+# Python 3.12 and newer warn if a program with a probe's thread forks: docs/attach.md.
 FORKS = ((r"^.*DeprecationWarning: This process .* is multi-threaded, use of fork\(\) may lead to deadlocks in the child\.$", "DROP"),
          (r"^  (self\.pid|child|pid|pids\[-1\]) = os\.fork\(\)$", "DROP"))
 
@@ -18,15 +17,15 @@ FORKS = ((r"^.*DeprecationWarning: This process .* is multi-threaded, use of for
 class Case:
     """A program and how it is started.
 
-    By default it is `PYTHON FLAGS programs/SCRIPT ARGUMENTS`. Everything else is the
-    difference from that.
+    By default the command is `PYTHON FLAGS programs/SCRIPT ARGUMENTS`. The other fields say what
+    differs.
     """
 
     name: str
     script: str = "job.py"       # below programs/
     arguments: tuple = ()
     flags: tuple = ()            # of the interpreter
-    command: tuple = ()          # instead of all that; $PYTHON and $PROGRAMS are replaced
+    command: tuple = ()          # replaces the default command; $PYTHON and $PROGRAMS are expanded
     shell: str = ""              # sh runs this first, then becomes the command
     environ: dict = dataclasses.field(default_factory=dict)  # None removes a variable
     stdin: bytes = b""
@@ -35,8 +34,8 @@ class Case:
     embeds: bool = False         # needs the headers and the library of Python
     since: tuple = (3, 8)
     until: tuple = (3, 99)       # the last version
-    exit: int = 0                # as subprocess has it: -N for a signal
-    meetings: int = 1            # how many PID.N there will be
+    exit: int = 0                # as subprocess reports it: -N for a signal
+    meetings: int = 1            # how many PID.N the programs make
     # If vramscope is right to refuse: "run", "attach" or "flush" → a regular expression for its
     # reason, or (expression, first version, last version).
     refused: dict = dataclasses.field(default_factory=dict)

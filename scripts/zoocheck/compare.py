@@ -5,7 +5,7 @@ import re
 
 
 def differences(case, plain, other, sockets_more):
-    """Returns lines that say what differs; no lines are what we want."""
+    """Returns lines that say what differs, none if the runs agree."""
     found = list(other.problems)
     if other.exit != plain.exit:
         found.append("exit code %s, alone %s" % (other.exit, plain.exit))
@@ -27,7 +27,7 @@ def _lines(name, before, after):
 
 
 def _closest(lines, sockets, plain, more):
-    """The differences from that view of the plain run that is most similar to this one."""
+    """The differences between this view and the most similar view of the plain run."""
     best = None
     for before, count in plain:
         found = _lines("seen in /proc", before, lines)

@@ -35,7 +35,7 @@ class Python:
         return os.path.join(cache, "vramscope-zoo", self.name)
 
     def having(self, packages):
-        """The path of an interpreter that has these packages, and why there is none."""
+        """The path of an interpreter that has these packages, and why it lacks some, "" if it has all."""
         if not packages:
             return self.path, ""
         python = os.path.join(self.environment, "bin", "python")
@@ -66,15 +66,15 @@ class Python:
 
 
 def find(wanted):
-    """The interpreters from 3.8, on the PATH and from pyenv, one of each version. wanted are
-    beginnings of versions, "3.9"; if empty, all are returned.
+    """The interpreters from 3.8 on, on the PATH and from pyenv, one of each version. wanted has
+    beginnings of versions, like "3.9"; if it is empty, all are returned.
     """
     names = ["python3"] + ["python3.%d" % minor for minor in range(8, 20)]
     paths = [shutil.which(name, path=directory) for directory in os.get_exec_path() for name in names]
     paths += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3")))
     found = {}
     for path in dict.fromkeys(filter(None, paths)):
-        if "/shims/" in path:  # pyenv's shims, each of which is one of the others
+        if "/shims/" in path:  # each of pyenv's shims is one of the other interpreters
             continue
         done = subprocess.run([path, "-c", PROBE], capture_output=True, text=True)
         if done.returncode == 0:

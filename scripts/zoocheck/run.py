@@ -16,16 +16,16 @@ PROGRAMS = os.path.join(HERE, "programs")
 STAND_IN = os.path.join(os.path.dirname(os.path.dirname(HERE)), "probe", "agent", "testdata", "fake")
 NO_PROBE_SECONDS = 1.5   # a probe that was refused has not come by then
 SETTLE_SECONDS = 10      # until a process looks as it did before
-LOOKS = 5                # at a process without vramscope: it may change all the time
-# From the program's end to the end of the processes that it started. A test in which one never ends
-# waits for less.
+LOOKS = 5                # how often to look at a process without vramscope, which may change all the time
+# From the program's end to the end of the processes that it started. A test in which a process never
+# ends sets ZOO_SECONDS to less.
 ENDING_SECONDS = float(os.environ.get("ZOO_SECONDS", 20))
 INHERITED = "PATH", "LD_LIBRARY_PATH", "VRAMSCOPE_FAKE_STATE", "ZOO_VRAMSCOPE", "ZOO_HARM"
 PLAIN, RUN, ATTACH = "plain", "run", "attach"
 
 
 class Outcome:
-    """What a run showed."""
+    """The results of a run."""
 
     def __init__(self):
         self.output = self.errors = self.exit = None
@@ -76,7 +76,7 @@ class Run:
         return view.SOCKETS + (view.PRELOADED if native else 0)
 
     def go(self):
-        """Runs it. Returns the Outcome."""
+        """Runs the program. Returns the Outcome."""
         outcome = self.outcome
         paths = [os.path.join(self.directory, name) for name in ("stdin", "stdout", "stderr")]
         with open(paths[0], "wb") as file:
@@ -103,7 +103,7 @@ class Run:
         end = time.monotonic() + self.case.seconds
         alone = None  # since when the program itself has ended
         while True:
-            # The wall goes up last: what is met may have ended the process.
+            # Read before the meetings, each of which may end the process.
             ended = process.poll() is not None
             for name in sorted(set(os.listdir(self.meet)) - self.met):
                 if not name.endswith(".go"):
@@ -135,7 +135,7 @@ class Run:
             self.outcome.problems.append(self._same(str(problem)))
 
     def _act(self, pid):
-        """What this way does to a process that waits."""
+        """Waits for the probe of a waiting process, or attaches to it, as this way does, and flushes."""
         expected = self.case.refusal(self.way, self.version)
         if self.way == PLAIN:
             return
@@ -161,7 +161,7 @@ class Run:
             raise Failed("flush: %s; the case expects: %s" % (reason or "done", expected))
 
     def _view(self, pid):
-        """The process as seen from outside, once it looks as in the run without vramscope."""
+        """The process as seen from outside. Waits until it looks as in the run without vramscope, or a while."""
         end = time.monotonic() + SETTLE_SECONDS
         while True:
             lines, sockets = view.of(pid, self._same)
@@ -192,7 +192,7 @@ class Run:
         return [line for line in lines if line != "DROP"]
 
     def _same(self, text):
-        """Without what differs between two runs."""
+        """The text without what differs between two runs: directory, pids, addresses."""
         text = text.replace(self.directory, "DIR")
         for pid in sorted(self.pids, reverse=True):
             text = re.sub(r"\b%d\b" % pid, "PID", text)

@@ -4,7 +4,7 @@ OK, REFUSED, FAILED, ABSENT = "ok", "refused", "FAILED", "–"
 
 
 def write(cases, pythons, ways, results):
-    """One line a case, one column a Python, a cell for each way."""
+    """Prints a line for each case and a column for each Python. A cell has the verdict of each way."""
     cells = {(case.name, p.name): " ".join(results[case.name, p.name, way][0] for way in ways)
              for case in cases for p in pythons}
     for (case, python), text in cells.items():
@@ -19,7 +19,7 @@ def write(cases, pythons, ways, results):
 
 
 def absences(results):
-    """Why something could not be tried."""
+    """Prints what could not be tried, by reason."""
     absent = {}
     for (case, python, _), (verdict, why) in results.items():
         if verdict == ABSENT and not why[0].startswith("not for "):
@@ -29,7 +29,7 @@ def absences(results):
 
 
 def failures(results):
-    """Repeats what failed, and why, below a long table, where users look for it."""
+    """Prints what failed, and why, once more below the table, where users look for it."""
     for (case, python, way), (verdict, why) in results.items():
         if verdict == FAILED:
             print("\n%s, %s, %s:%s" % (case, python, way, "".join("\n    " + line for line in why)))

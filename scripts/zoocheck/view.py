@@ -6,12 +6,12 @@ import re
 
 # The lines of /proc/PID/status that a probe must not change.
 STATUS = ("Name", "Umask", "TracerPid", "Uid", "Gid", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapEff", "NoNewPrivs", "Seccomp")
-SOCKETS = 3   # of a probe: it listens, and a pair wakes its thread
+SOCKETS = 3   # of a probe: one to listen, and a pair to wake its thread
 PRELOADED = 2  # of the preloaded library: a pipe
 
 
 def of(pid, replace):
-    """(what a probe must not change, as lines; number of sockets and pipes) of a living process."""
+    """Returns what a probe must not change in a living process, as lines, and the number of its sockets and pipes."""
     base = "/proc/%d/" % pid
     lines, sockets = [], 0
     with open(base + "status") as file:
@@ -33,8 +33,8 @@ def of(pid, replace):
         if target.startswith(("socket:", "pipe:")):
             sockets += 1
         else:
-            target = re.sub(r"^(DIR/tmp|/dev/shm|/dev/pts)/.*", r"\1/…", replace(target))  # of random names
-            if not re.search(r"^/proc/PID/(task/\d+/)?(stat|status)$", target):  # which a probe keeps open
+            target = re.sub(r"^(DIR/tmp|/dev/shm|/dev/pts)/.*", r"\1/…", replace(target))  # these have random names
+            if not re.search(r"^/proc/PID/(task/\d+/)?(stat|status)$", target):  # a probe keeps these open
                 descriptors.append("descriptor " + target.split(":[")[0])
     return lines + sorted(descriptors), sockets
 

@@ -9,14 +9,14 @@ import time
 from zoocheck.programs.zoo import CACHED
 
 CALL_SECONDS = 180   # a loaded machine may stand still for a minute
-# How long until a probe serves: it looks for a GPU in use every half second. A test in which none
-# ever comes waits for less.
+# How long to wait until a probe serves. It looks for a GPU in use every half second. A test in which no
+# probe ever comes sets ZOO_SECONDS to less.
 SERVE_SECONDS = float(os.environ.get("ZOO_SECONDS", 30))
 ATTACH_TIMEOUT = 1   # the exit code of an attach whose probe does not answer in time
 
 
 class Failed(Exception):
-    """Something that vramscope should have done it has not."""
+    """vramscope has not done something that it should have done."""
 
 
 class Vramscope:
@@ -36,13 +36,13 @@ class Vramscope:
                 return ""
             if code != ATTACH_TIMEOUT:
                 return errors
-        # A loaded machine may need longer than an attach waits; not twice.
+        # On a loaded machine a probe may answer later than an attach waits, but not twice.
         return errors
 
     def flush(self, pid, seconds=0):
         """Flushes the program's cache. Returns "", or the reason why that was refused. In a program
-        that has just started a probe may not serve yet, or the preloaded library may serve until
-        the Python probe takes over: then it is tried again.
+        that has just started the probe may not serve yet, or the preloaded library may serve until
+        the Python probe takes over. Then the flush is tried again.
         """
         end = time.monotonic() + seconds
         while True:

@@ -39,7 +39,7 @@ func zooCommand(t *testing.T, environ []string, vramscope string, arguments ...s
 	return cmd
 }
 
-// TestZooCleansUp: its programs wait for it, so without a cleanup they would stay for ever.
+// TestZooCleansUp: the zoo's programs wait for the runner, so without a cleanup they would stay for ever.
 func TestZooCleansUp(t *testing.T) {
 	needs.Full(t)
 	t.Parallel() // mostly it waits
@@ -59,7 +59,7 @@ func TestZooCleansUp(t *testing.T) {
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // by the signal
+		_ = cmd.Wait() // its error is the signal
 		await(t, "its programs to end, and its files to be removed", func() bool {
 			left, err := os.ReadDir(directory)
 			return err == nil && len(left) == 0 && len(programs(directory)) == 0
@@ -88,8 +88,8 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestZoo tries the quickest of the programs that found something. All of them are
-// for .ci/run --full.
+// TestZoo tries the quickest of the programs that have found faults. .ci/run --full tries
+// all programs.
 func TestZoo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -115,7 +115,7 @@ func TestZoo(t *testing.T) {
 	}
 }
 
-// TestZooSeesHarm runs it with a vramscope that does harm, each time of another kind.
+// TestZooSeesHarm runs the zoo with a vramscope that does harm, each time of another kind.
 func TestZooSeesHarm(t *testing.T) {
 	needs.Full(t)
 	needs.Tool(t, "python3")
@@ -137,7 +137,7 @@ func TestZooSeesHarm(t *testing.T) {
 			t.Parallel() // mostly it waits
 			environ := []string{"ZOO_VRAMSCOPE=" + binary, "ZOO_HARM=" + harm}
 			if harm == "process" || harm == "nothing" {
-				environ = append(environ, "ZOO_SECONDS=3") // what it waits for never happens
+				environ = append(environ, "ZOO_SECONDS=3") // the runner waits for something that never happens
 			}
 			if out, exit := zoo(t, environ, harmful, "--ways", "run", "--only", "^job$"); exit != 1 || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, and not %q in\n%s", exit, want, out)

@@ -1,7 +1,7 @@
 /*
- * The floor of the benchmark: a program that makes the driver calls of a sample of
- * vramscope and nothing else, each second, or once (-once). nvidia-smi is such a
- * program with figures printed.
+ * The floor of the benchmark: a program that does nothing but make the driver calls of
+ * a sample of vramscope, each second, or once (-once). nvidia-smi is such a program that
+ * also prints figures.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void *call(const char *name)
 	return function;
 }
 
-/* A call that fills one number, or three. */
+/* The types of the driver's calls. Those of type get fill one number, or three. */
 typedef int (*get)(device, unsigned long long *);
 typedef int (*get_of)(device, unsigned, unsigned long long *);
 typedef int (*get_two)(device, unsigned *, unsigned *);

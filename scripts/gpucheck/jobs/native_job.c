@@ -4,8 +4,8 @@
  *   begin | take NAME COUNT BYTES | pool NAME COUNT BYTES | give NAME
  *   stats | cost BATCHES PAIRS
  *
- * Built by nvcc it uses NVIDIA's runtime, as most programs do; built by cc it loads
- * libcuda. It answers in JSON; stats prints its own sums.
+ * Built by nvcc the program uses NVIDIA's runtime, as most programs do. Built by cc it
+ * loads libcuda. It answers in JSON. stats prints the program's own sums.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 
     {"step": "take", "name": "a", "sizes": [1024]}  →  {"ok": …} or {"error": "…"}
 
-Its first line is the library's version, or why there is none. What the library
-prints goes to standard error.
+The first line of output is the library's version, or why the library is missing. What
+the library prints goes to standard error.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 
 
 def serve(meet):
-    """meet() imports the library, and returns its version and the steps by name."""
+    """Serves steps until the input ends. meet() imports the library, and returns its version and the steps by name."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -10,7 +10,7 @@ sys.path.pop(0)  # PyTorch must not import our modules
 
 
 class Training:
-    """Training steps on a thread; times has [start, end] of each, of the monotonic clock."""
+    """Training steps on a thread. times has [start, end] of each step, in seconds of the monotonic clock."""
 
     def __init__(self, step):
         self.step, self.times, self.failed = step, [], None
@@ -75,7 +75,7 @@ def meet():
         torch.cuda.synchronize(0)
 
     def give(name, each=1):
-        """Frees the tensors of that name; with each, only every each-th one."""
+        """Frees the tensors of that name; with each, only every each-th tensor."""
         held[name] = [tensor for number, tensor in enumerate(held[name]) if number % each]
         torch.cuda.synchronize(0)
 
@@ -112,12 +112,12 @@ def meet():
         return training[-1].progress()
 
     def occupy():
-        """Has the GPU work for a second or two. (The stand-in, and the fake driver, do nothing.)"""
+        """Keeps the GPU busy for a second or two. (The stand-in and the fake driver do nothing.)"""
         if hasattr(torch.cuda, "_sleep"):
             torch.cuda._sleep(3_000_000_000)
 
     def begin_slowly(size):
-        """Frees and allocates on a thread while the GPU works, which the driver waits for."""
+        """Frees and allocates on a thread while the GPU works. The driver waits for the GPU in both calls."""
         held["slow"] = [torch.empty(size, dtype=torch.uint8, device=0)]
         torch.cuda.synchronize(0)
         slow.update(beat=Beat(), began=time.monotonic())
@@ -139,7 +139,7 @@ def meet():
         return {"seconds": round(slow["seconds"], 3), "longest_ms": slow["beat"].end()}
 
     def pend(size):
-        """Frees a tensor while the GPU works; whether its work was still going on then."""
+        """Frees a tensor while the GPU works. Returns whether the GPU was still working then; None if unknown."""
         tensor = torch.empty(size, dtype=torch.uint8, device=0)
         occupy()
         del tensor

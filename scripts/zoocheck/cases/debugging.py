@@ -2,8 +2,8 @@
 
 from zoocheck.case import Case
 
-# Since Python 3.14 the payload starts on the main thread, which is traced, and an empty script
-# remains if it was not run: docs/attach.md.
+# Since Python 3.14 the payload runs on the main thread, which the program traces. If the payload did not
+# run, an empty script remains: docs/attach.md.
 PAYLOAD = ((r"\['<vramscope attach>'\]$", "[]"),)
 
 CASES = [

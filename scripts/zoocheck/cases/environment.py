@@ -1,4 +1,4 @@
-"""Where a program runs: limits, descriptors, directories, rights."""
+"""Programs in unusual environments: limits, descriptors, directories, rights."""
 
 from zoocheck.case import FORKS, Case
 

@@ -30,8 +30,8 @@ CASES = [
     Case("python -m cProfile", command=("$PYTHON", "-m", "cProfile", "-o", "profile", "$PROGRAMS/job.py")),
     Case("python -m trace", command=("$PYTHON", "-m", "trace", "--count", "--coverdir", ".", "$PROGRAMS/busy.py"), leaves=r"\.cover$"),
     Case("python -m pdb", command=("$PYTHON", "-m", "pdb", "-c", "continue", "$PROGRAMS/job.py"), stdin=b"quit\n"),
-    # Before Python 3.10 an instance of atexit that comes later, here with the prompt, replaces the
-    # probe's, which notices that at its next look: too late for a program that ends at once.
+    # Before Python 3.10 a later instance of atexit, here the prompt's, replaces the probe's. The probe
+    # notices that at its next look, which is too late for a program that ends at once.
     Case("python -i", flags=("-i",), stdin=b"print(6 * 7)\n", leaves=r"run/vramscope/\w+-\d+\.sock$"),
     Case("python -m unittest", command=("$PYTHON", "-m", "unittest", "tested"), normalise=((r"in [0-9.]+s", "in"),)),
     Case("PYTHONMALLOC=debug", environ={"PYTHONMALLOC": "debug"}),

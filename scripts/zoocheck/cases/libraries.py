@@ -3,7 +3,7 @@
 from zoocheck.case import ABRUPT, Case
 
 LOGGED = ((r"\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[ ,0-9+]*\]?", "TIME"), (r"[\[(#]\d+[\])]", "[PID]"), (r"\d+\.\d+s\b", "SECONDS"))
-# uvicorn ends by SIGTERM itself, celery's processes by os._exit.
+# These end without Python's atexit: uvicorn by SIGTERM, celery's processes by os._exit.
 SERVER = {"script": "serve.py", "unordered": True, "normalise": LOGGED, "leaves": ABRUPT}
 WORKER = {"script": "work.py", "unordered": True, "normalise": LOGGED, "leaves": ABRUPT}
 

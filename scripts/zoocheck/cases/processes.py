@@ -1,4 +1,4 @@
-"""Programs that start others, or become others."""
+"""Programs that start other programs, or become other programs."""
 
 from zoocheck.case import ABRUPT, FORKS, Case
 

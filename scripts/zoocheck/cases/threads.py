@@ -2,8 +2,8 @@
 
 from zoocheck.case import ABRUPT, Case
 
-# Fixed in 3.12.3: https://github.com/python/cpython/issues/113964. A probe that gdb has started cannot start another thread.
-# sys.remote_exec needs the main thread.
+# flush: a probe that gdb has started cannot start another thread; fixed in Python 3.12.3,
+# https://github.com/python/cpython/issues/113964. attach: sys.remote_exec needs the main thread.
 MAIN_ENDED = {"flush": ("main thread has ended", (3, 12, 0), (3, 12, 2)), "attach": ("Can't find the main thread", (3, 14, 0), (3, 99))}
 
 CASES = [

@@ -1,4 +1,4 @@
-"""Functions that run at the end use the library, in their order."""
+"""Functions that run at the program's end use the library, and run in their order."""
 
 import atexit
 import threading

@@ -1,4 +1,4 @@
-"""Its own functions run at every fork, in their order."""
+"""The program's own functions run at every fork, in their order."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""All signals that matter are blocked: a debugger unblocks SIGSEGV and SIGTRAP (docs/attach.md)."""
+"""Blocks all signals but SIGSEGV and SIGTRAP, which a debugger unblocks (docs/attach.md)."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""A program that has replaced builtins, as sandboxes do."""
+"""Replaces builtins, as sandboxes do."""
 
 import builtins
 import os

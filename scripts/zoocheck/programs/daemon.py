@@ -1,4 +1,4 @@
-"""A daemon: it forks twice, has a session of its own, and no standard streams."""
+"""A daemon: it forks twice, and has its own session and no standard streams."""
 
 import os
 import sys

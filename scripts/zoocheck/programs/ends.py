@@ -1,4 +1,4 @@
-"""Ends in one of many ways."""
+"""Ends in one of many ways, which its argument names."""
 
 import ctypes
 import os

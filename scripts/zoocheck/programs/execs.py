@@ -1,4 +1,4 @@
-"""Becomes itself twice; each uses the GPU."""
+"""Executes itself twice. Each of the three programs uses the GPU."""
 
 import os
 import sys

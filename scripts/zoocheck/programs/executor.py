@@ -1,4 +1,4 @@
-"""concurrent.futures: two workers use the GPU, the first process does not."""
+"""concurrent.futures: two workers use the GPU. The first process does not."""
 
 import concurrent.futures
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Handlers of faults, beside a thread that blocks all signals and waits, as CUDA's do."""
+"""Handles faults, beside a thread that blocks all signals and waits, as CUDA's threads do."""
 
 import faulthandler
 import signal

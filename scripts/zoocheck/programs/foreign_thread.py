@@ -1,4 +1,4 @@
-"""A thread that C has made calls Python all the time."""
+"""A thread that C code has started calls Python all the time."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""The parent imports the library, the child uses the GPU."""
+"""The parent imports the library, and the child uses the GPU."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Parent and child fork; each process of the four uses the GPU."""
+"""Parent and child fork. Each of the four processes uses the GPU."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Opens the given number of descriptors, or all that it may (0)."""
+"""Opens the given number of descriptors; with 0, as many as the limit permits."""
 
 import os
 import sys

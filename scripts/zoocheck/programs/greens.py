@@ -1,4 +1,4 @@
-"""Greenlets switch all the time, of gevent or eventlet, patched before or after the library is imported."""
+"""Greenlets of gevent or eventlet switch all the time. Patching comes before or after the import of the library."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What its children inherit: descriptors, signals, the environment's names."""
+"""Prints what its children inherit: descriptors, signals, names of environment variables."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A sub-interpreter imports the library and ends; then the first one uses the GPU."""
+"""A sub-interpreter imports the library and ends. Then the main interpreter uses the GPU."""
 
 import _xxsubinterpreters as interpreters
 

@@ -1,4 +1,4 @@
-"""System calls of C that report EINTR, which Python would have hidden."""
+"""Makes system calls through C, which report EINTR where Python would try again."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Starts an IPython kernel and has it run cells."""
+"""Starts an IPython kernel that runs cells."""
 
 from jupyter_client.manager import start_new_kernel
 
@@ -6,7 +6,7 @@ manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--Hi
 
 
 def run(code):
-    """Runs a cell, writes what it prints."""
+    """Runs a cell, and prints what the cell prints."""
     def hook(message):
         if message["msg_type"] == "stream":
             print(message["content"]["text"], end="")

@@ -1,4 +1,4 @@
-"""As PyTorch's DataLoader: workers fill shared memory, a thread fetches, the first process uses the GPU."""
+"""Works like PyTorch's DataLoader: workers fill shared memory, a thread fetches, and the first process uses the GPU."""
 
 import multiprocessing
 import queue

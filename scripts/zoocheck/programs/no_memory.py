@@ -1,4 +1,4 @@
-"""Has no address space left for another thread."""
+"""Leaves no address space for another thread."""
 
 import resource
 

@@ -1,4 +1,4 @@
-"""Becomes another user, as a server that is started by root does."""
+"""Becomes another user, as a server that root has started does."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The first thread ends, and another one continues."""
+"""The main thread ends, and another thread continues."""
 
 import threading
 

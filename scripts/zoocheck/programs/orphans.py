@@ -1,4 +1,4 @@
-"""Its grandchild outlives it, and uses the GPU."""
+"""A grandchild outlives the program, and uses the GPU."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Sets something of the process with prctl(2)."""
+"""Sets an attribute of the process with prctl(2): prctl.py OPTION VALUE."""
 
 import ctypes
 import sys

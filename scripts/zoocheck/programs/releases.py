@@ -1,5 +1,5 @@
-"""C code computes for a long time without the GIL, on a thread beside the first (beside), or on the
-first (alone)."""
+"""C code computes for a long time without the GIL, on a second thread (beside) or on the main thread
+(alone)."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""Starts a server, asks it until the runner is done, ends it: serve.py gunicorn|uvicorn KIND."""
+"""Starts a server, sends requests until the runner is done, and ends the server: serve.py gunicorn|uvicorn KIND."""
 
 import http.client
 import os

@@ -1,4 +1,4 @@
-"""Counts the calls of its own function, in all threads."""
+"""Counts the calls of the program's own function, in all threads."""
 
 import sys
 import threading

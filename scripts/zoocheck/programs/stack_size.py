@@ -1,4 +1,4 @@
-"""Its threads have the smallest stacks that Python allows."""
+"""Makes threads with the smallest stacks that Python allows."""
 
 import sys
 import threading

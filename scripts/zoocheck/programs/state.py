@@ -1,4 +1,4 @@
-"""What a program can ask the interpreter about itself."""
+"""Prints what a program can ask the interpreter about itself."""
 
 import gc
 import locale

@@ -1,4 +1,4 @@
-"""Stops itself; its child has it continue."""
+"""Stops itself, and a child makes it continue."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Its child has a terminal; the parent writes what the child prints."""
+"""A child has a terminal, and the parent prints what the child writes there."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""Iterates over what an import, a thread or an object would change, and sees whether it does."""
+"""Iterates over collections that a new import, thread or object would change, and notices changes."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ def modules():
 
 
 def reloads():
-    """Does every 20 ms what a program that reloads changed files does."""
+    """Looks at all modules' files every 20 ms, as a program that reloads changed files does."""
     for module in sys.modules.values():
         try:
             os.stat(module.__file__)

@@ -1,4 +1,4 @@
-"""Starts a worker of celery, sends it tasks, ends it: work.py POOL."""
+"""Starts a worker of celery, sends tasks to it, and ends it: work.py POOL."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ for name in DIRECTORIES:
 command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-P", pool, "-c", "2", "-l", "ERROR",
            "--without-gossip", "--without-mingle", "--without-heartbeat"]
 process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-# The broker's worker may read a half-written message, so messages are moved to where it looks.
+# The worker may read a half-written message, so messages are moved to its queue when they are complete.
 tasks.app.conf.broker_transport_options["data_folder_out"] = "outgoing"
 
 

@@ -1,4 +1,4 @@
-"""Children that are not waited for until the end."""
+"""Children for which the program waits only at its end."""
 
 import os
 

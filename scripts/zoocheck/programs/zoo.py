@@ -9,7 +9,7 @@ _held = []
 
 
 def use():
-    """Uses a GPU: LIVE stay allocated, CACHED are what a flush frees."""
+    """Uses a GPU: LIVE bytes stay allocated, and a flush frees CACHED bytes."""
     import torch
 
     _held[:] = [torch.empty(64 * MIB) for _ in range(9)]
@@ -17,7 +17,7 @@ def use():
 
 
 def intact():
-    """Whether what stays allocated is what use() allocated."""
+    """Whether exactly the memory that use() keeps is allocated."""
     import torch
 
     return torch.cuda.memory_stats(0)["allocated_bytes.all.current"] == LIVE
@@ -28,7 +28,7 @@ def _place(number):
 
 
 def ready(number=0):
-    """Tells the runner that this process is ready, for the number-th time. It needs no descriptor."""
+    """Tells the runner that this process is ready, for the number-th time, without opening a descriptor."""
     os.mkdir(_place(number))
 
 
@@ -47,7 +47,7 @@ def meet(number=0, sleep=time.sleep):
 
 
 def busy(step, number=0):
-    """Uses a GPU and takes steps, one at least, until the runner is done."""
+    """Uses a GPU and takes steps until the runner is done, at least one."""
     if not _held:
         use()
     ready(number)
@@ -64,5 +64,5 @@ def work(n=200):
 
 
 def end():
-    """The last line of most programs."""
+    """Prints whether the memory is intact. Most programs end with this call."""
     print("intact" if intact() else "broken", flush=True)

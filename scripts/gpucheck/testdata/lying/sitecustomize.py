@@ -1,5 +1,5 @@
-"""Makes the probe report 512 reserved bytes and one live block too many, and with
-LIAR_FREEZES stop all threads at each question, for the test of scripts/gpu-check."""
+"""Makes the probe lie for the test of scripts/gpu-check: it reports 512 reserved bytes and
+one live block too many. With LIAR_FREEZES it also stops all threads at each question."""
 import ctypes
 import os
 
