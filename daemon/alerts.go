@@ -156,8 +156,8 @@ func CheckCommand(command []string) error {
 	return err
 }
 
-// programOf returns the path of a command's program. No other user may be able to write it or its
-// directories, or those of the configuration that names it.
+// programOf returns the path of a command's program. It refuses a program if another user could
+// write the file or a directory above it.
 func programOf(command []string) (string, error) {
 	path, err := exec.LookPath(command[0])
 	if err == nil {

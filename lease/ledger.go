@@ -16,7 +16,7 @@ const (
 	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
 	// was restarted, and its client connects again.
 	awayTime = 30 * time.Second
-	// wantedAfter is how long a claim waits before memory is freed for it. A claim for a sleeping server's room waits for less.
+	// wantedAfter is how long a claim waits before memory is freed for it. Claims for a sleeping server's room give up earlier.
 	wantedAfter = 6 * time.Second
 )
 

@@ -17,7 +17,7 @@ type verdict uint8
 const (
 	right verdict = iota
 	wrong
-	open // the scene ends before it is decided
+	open // the scene ends before the alert is decided
 )
 
 // judge finds out whether an alert was right.

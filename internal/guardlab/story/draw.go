@@ -31,7 +31,7 @@ func (d draw) duration(low, high time.Duration) time.Duration {
 // share returns a share of the GPU's memory.
 func (d draw) share(s float64) quantity.Bytes { return quantity.Bytes(s * float64(d.total)) }
 
-// until calls ok, which draws parameters, until it accepts them.
+// until calls ok, which draws parameters, until ok returns true.
 func until(ok func() bool) {
 	for range 1_000_000 {
 		if ok() {
@@ -41,7 +41,7 @@ func until(ok func() bool) {
 	panic("story: no parameters are as they must be")
 }
 
-// drawn is a duration that is drawn each time.
+// drawn is a duration that is drawn anew each time.
 type drawn struct{ low, high time.Duration }
 
 func (d drawn) draw(j *world.Job) time.Duration {

@@ -14,7 +14,7 @@ import (
 type notebook struct {
 	live    quantity.Bytes
 	scratch quantity.Bytes // the most that a cell needs
-	cell    drawn          // how long one runs
+	cell    drawn          // how long a cell runs
 	pause   drawn          // how long the person pauses between two cells
 }
 
@@ -24,7 +24,7 @@ func (n notebook) run(j *world.Job) error {
 		return err
 	}
 	for first := true; ; first = false {
-		// The first cell is the largest, and again one in three.
+		// The first cell is the largest. Of the later ones, one in three is as large.
 		share := 1.0
 		if !first && j.Random.IntN(3) > 0 {
 			share = .2 + .8*j.Random.Float64()
@@ -62,9 +62,9 @@ func survives(err error) error {
 	return err
 }
 
-// test is a batch test: it uses much for a moment, then little, and ends.
+// test is a batch test: it uses much memory for a moment, then little, and ends.
 type test struct {
-	fixture quantity.Bytes // freed once it is set up
+	fixture quantity.Bytes // freed once the test is set up
 	live    quantity.Bytes
 	setUp   time.Duration
 	length  drawn

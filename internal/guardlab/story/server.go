@@ -14,9 +14,9 @@ import (
 type server struct {
 	weights quantity.Bytes
 	longest quantity.Bytes // what the longest request holds at its end
-	grows   int            // how often it grows
+	grows   int            // how often the cache of the longest request grows
 	request time.Duration  // how long the longest request takes
-	pause   drawn          // between two
+	pause   drawn          // between two requests
 	growth  time.Duration  // until requests of all lengths come
 }
 

@@ -17,11 +17,11 @@ type training struct {
 	step        time.Duration
 	activations quantity.Bytes // the activations of the longest step
 	vary        float64        // how much smaller the batches of a step may be, as a share
-	strands     quantity.Bytes // kept between activations in some steps: fragments segments
+	strands     quantity.Bytes // kept between activations in some steps, which fragments segments
 
-	eval      quantity.Bytes // the largest
-	evalVary  float64        // how much smaller one may be, as a share
-	evalFirst time.Duration  // of work
+	eval      quantity.Bytes // the memory of the largest evaluation
+	evalVary  float64        // how much smaller an evaluation may be, as a share
+	evalFirst time.Duration  // the work before the first evaluation
 	evalEvery time.Duration
 	evalFor   time.Duration
 
@@ -174,7 +174,7 @@ func (h *held) take(j *world.Job, sizes ...quantity.Bytes) error {
 	return nil
 }
 
-// freeOne frees the newest.
+// freeOne frees the newest block.
 func (h *held) freeOne(j *world.Job) {
 	last := len(*h) - 1
 	j.Free((*h)[last])

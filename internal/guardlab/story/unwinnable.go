@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// leak: tensors that a list keeps, until the GPU is full.
+// leak is the story of tensors that a list keeps, until the GPU is full.
 func leak(d draw) []world.Spec {
 	var w, a, w2, a2 float64
 	until(func() bool {
@@ -22,7 +22,7 @@ func leak(d draw) []world.Spec {
 	return []world.Spec{mainJob("leaking", leaking), other("second", 0, d.duration(0, time.Minute), d.trained(d.share(w2), d.share(a2)).run)}
 }
 
-// preallocation: JAX reserves three quarters at the start and frees nothing.
+// preallocation is the story of JAX, which reserves three quarters at the start and frees nothing.
 func preallocation(d draw) []world.Spec {
 	const preallocated = .75
 	jax := d.trained(d.share(d.between(.1, .5)), d.share(d.between(.05, .15)))
@@ -34,7 +34,7 @@ func preallocation(d draw) []world.Spec {
 	return []world.Spec{region, late}
 }
 
-// allAllocated: a server has everything, and all of it is allocated.
+// allAllocated is the story of a server that has all memory, and has all of it allocated.
 func allAllocated(d draw) []world.Spec {
 	has := d.between(.92, .97)
 	late := mainJob("training", d.trained(d.share(d.between(.1, .4)), d.share(d.between(.02, .1))))
@@ -42,7 +42,7 @@ func allAllocated(d draw) []world.Spec {
 	return []world.Spec{other("server", 0, 0, inference{d.share(has)}.run), late}
 }
 
-// tooLarge: the job would not fit on an empty GPU.
+// tooLarge is the story of a job that would not fit on an empty GPU.
 func tooLarge(d draw) []world.Spec {
 	large := mainJob("large", d.trained(d.share(d.between(1.02, 1.6)), d.share(d.between(.05, .2))))
 	large.Restart = d.duration(time.Minute, 5*time.Minute)
@@ -50,8 +50,8 @@ func tooLarge(d draw) []world.Spec {
 	return []world.Spec{large, other("second", 0, 0, second.run)}
 }
 
-// fullAndWell: two trainings that use nearly all, and need it again at each step: all
-// steps are alike.
+// fullAndWell is the story of two trainings that use nearly all memory, and need it again at each
+// step, because all steps are alike.
 func fullAndWell(d draw) []world.Spec {
 	var w, a, w2, a2 float64
 	until(func() bool {

@@ -20,7 +20,7 @@ func (d draw) trained(weights, activations quantity.Bytes) training {
 	}
 }
 
-// evaluates adds evaluations to a training: its peaks.
+// evaluates adds evaluations to a training. They are its peaks.
 func (d draw) evaluates(t training, size quantity.Bytes) training {
 	t.eval, t.evalVary = size, d.between(0, .4)
 	t.evalFirst = d.duration(20*time.Second, 4*time.Minute)
@@ -41,7 +41,7 @@ func mainJob(name string, t training) world.Spec {
 	return world.Spec{Name: name, Importance: 500, Important: true, Program: t.run}
 }
 
-// late starts a job some minutes after the others, mostly.
+// late mostly starts a job some minutes after the others.
 func late(d draw, job world.Spec) world.Spec {
 	if d.IntN(4) > 0 {
 		job.Start = d.duration(4*time.Minute, 12*time.Minute)
@@ -53,7 +53,7 @@ func other(name string, importance int, start time.Duration, program func(*world
 	return world.Spec{Name: name, Importance: importance, Start: start, Program: program}
 }
 
-// evaluationPeaks: the other training evaluates rarely, and keeps that memory.
+// evaluationPeaks is the story of a training beside one that evaluates rarely, and keeps that memory.
 func evaluationPeaks(d draw) []world.Spec {
 	var w, a, e, w2, a2, x float64
 	until(func() bool {
@@ -66,7 +66,7 @@ func evaluationPeaks(d draw) []world.Spec {
 	return []world.Spec{late(d, mainJob("training", first)), other("second", -100, d.duration(0, time.Minute), second.run)}
 }
 
-// meetingPeaks: both trainings evaluate, and both keep what the last step or evaluation needed.
+// meetingPeaks is the story of two trainings that evaluate, and keep what their last step needed.
 func meetingPeaks(d draw) []world.Spec {
 	var w, a, e, w2, a2, e2 float64
 	until(func() bool {
@@ -154,8 +154,8 @@ func batchTests(d draw) []world.Spec {
 	return jobs
 }
 
-// fragmentedJob: batches of all lengths, so that the cache of the one job has a
-// segment for each; tensors that stay lie between.
+// fragmentedJob is the story of batches of all lengths. The second job's cache has a segment for
+// each length, and tensors that stay lie between the segments.
 func fragmentedJob(d draw) []world.Spec {
 	var w, a, e, w2, a2, strands, x float64
 	until(func() bool {
@@ -172,8 +172,8 @@ func fragmentedJob(d draw) []world.Spec {
 	}
 }
 
-// sweep: short jobs of many sizes load with a copy of their weights, and keep it in
-// their cache.
+// sweep is the story of short jobs of many sizes, which load with a copy of their weights, and keep
+// the memory of the copy in their cache.
 func sweep(d draw) []world.Spec {
 	var w, a, e, w2, a2, spike float64
 	n := 0
@@ -202,7 +202,7 @@ func sweep(d draw) []world.Spec {
 	return jobs
 }
 
-// largeStart: a job that takes its memory in seconds, beside notebooks that sleep.
+// largeStart is the story of a job that takes its memory in seconds, beside notebooks that sleep.
 func largeStart(d draw) []world.Spec {
 	var w, a, live, scratch float64
 	n := 0

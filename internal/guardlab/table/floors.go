@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/guardlab/world"
 )
 
-// floor holds the results of one run that concern what a guard costs; or their sum over several
+// floor holds the results of one run that concern what a guard costs, or their sum over several
 // runs.
 type floor struct {
 	hours, flushes          float64

@@ -84,7 +84,7 @@ func replace(document, tables string) (string, error) {
 	return before + begin + tables + end + after, nil
 }
 
-// grid returns a table: words left, figures right.
+// grid returns a table, with words on the left and figures on the right.
 func grid(titles []string, rows [][]string) string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(titles, " | ") + " |\n|---|" + strings.Repeat("---:|", len(titles)-1) + "\n")

@@ -11,10 +11,10 @@ type Result struct {
 	Time        time.Duration
 	OutOfMemory []Failure
 	Flushes     []Flush
-	Allocated   float64 // of the GPU's memory, averaged over time
+	Allocated   float64 // the allocated share of the GPU's memory, averaged over time
 	Work        time.Duration
 	Important   time.Duration // work of the important jobs
-	Stood       time.Duration // how long the others stood still for flushes and memory that they reserved
+	Stood       time.Duration // how long the other jobs stood still for flushes and memory that they reserved
 }
 
 // Failure is an out-of-memory event.
@@ -30,7 +30,7 @@ type Flush struct {
 	At    time.Duration
 	Job   string
 	Freed quantity.Bytes
-	Back  quantity.Bytes // what of it the process reserved again within a minute
+	Back  quantity.Bytes // how much of that the process reserved again within a minute
 }
 
 // account measures a run.
@@ -44,10 +44,10 @@ type account struct {
 
 // openFlush is a flush of the last minute.
 type openFlush struct {
-	index int // in flushes
+	index int // the index in account.flushes
 	job   *Job
 	life  int
-	floor quantity.Bytes // what the process had reserved after it
+	floor quantity.Bytes // what the process had reserved after the flush
 }
 
 const comesBack = time.Minute

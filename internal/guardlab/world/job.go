@@ -40,7 +40,7 @@ type Job struct {
 	identity process.Identity
 	started  time.Duration
 	wake     time.Duration
-	idle     bool // it waits for a person, not for the GPU
+	idle     bool // the job waits for a person, not for the GPU
 
 	// The coroutine.
 	yield func(time.Duration) bool
@@ -50,15 +50,15 @@ type Job struct {
 
 	// Memory.
 	cache    *allocator.Caching
-	context  quantity.Bytes // 0 before it is there
+	context  quantity.Bytes // 0 before the context is there
 	reserved quantity.Bytes
 	given    quantity.Bytes           // freed by flushes in this life, and not reserved again
-	asked    quantity.Bytes           // by the newest allocation
-	failed   []probe.FailedAllocation // the newest
-	refused  int                      // by the driver, in this allocation
+	asked    quantity.Bytes           // what the newest allocation asked for
+	failed   []probe.FailedAllocation // the newest failed allocation
+	refused  int                      // how often the driver refused this allocation
 	owed     time.Duration            // time that memory has cost and that has not passed yet
 
-	// Work, in time that it takes a job that never waits.
+	// Work, as the time that it takes a job that never waits.
 	done, unsaved time.Duration
 	stood         time.Duration // for flushes, and for memory that it reserved
 }

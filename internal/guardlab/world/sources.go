@@ -113,7 +113,7 @@ type record struct {
 // noteFailed keeps the allocation that failed, as the job's probe will report it.
 func (j *Job) noteFailed() {
 	if j.context == 0 {
-		return // it has no probe yet
+		return // the job has no probe yet
 	}
 	free, s := j.world.Capacity()-j.world.used, j.stats()
 	kind := "pytorch"

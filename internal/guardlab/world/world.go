@@ -20,7 +20,7 @@ type Rescuer func(asker *Job, size quantity.Bytes) (waited time.Duration)
 type World struct {
 	Total, Reserved quantity.Bytes // of the GPU; what the driver keeps for itself
 	Cost            Cost
-	Rescue          Rescuer         // nil: an allocation that fails, fails
+	Rescue          Rescuer         // nil: no memory is freed for an allocation that fails
 	Contexts        bool            // a rescue is asked for CUDA contexts, too
 	Grants          func(*Job) bool // whether a job gets memory although it does not fit; nil: none does
 	Jobs            []*Job
