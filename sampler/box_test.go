@@ -22,11 +22,11 @@ import (
 type box struct {
 	mu        sync.Mutex
 	openErr   error
-	openHang  chan struct{} // an Open waits until it is closed
+	openHang  chan struct{} // Open waits until this channel is closed
 	devices   []nvml.Device
 	readings  map[string]nvml.Reading
 	readErr   map[string]error
-	hang      map[string]chan struct{} // a Read of this GPU waits until it is closed
+	hang      map[string]chan struct{} // by UUID: a Read of the GPU waits until its channel is closed
 	processes map[int]process.Info
 	answers   []probe.Answer
 	held      []process.Allocation
@@ -34,7 +34,7 @@ type box struct {
 	opens     int
 	closes    int
 	open      bool
-	version   string // of the driver; "" is 550.163.01
+	version   string // of the driver; "" means 550.163.01
 	now       time.Time
 }
 
@@ -141,7 +141,7 @@ func (b *box) Alive(id process.Identity) bool {
 
 func (b *box) Host(time.Time) process.Host { return process.Host{Name: "h100-03", User: "bob"} }
 
-// use sets the memory that a GPU and its only process use.
+// use sets the memory that a GPU and each of its processes use.
 func (b *box) use(uuid string, bytes quantity.Bytes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +202,7 @@ func bytesOf(t *testing.T, v snapshot.Bytes) quantity.Bytes {
 	return b
 }
 
-// migrate adds a MIG instance to the last GPU, or removes it.
+// migrate turns MIG on for the last GPU, with one instance, or turns it off.
 func (b *box) migrate(enabled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

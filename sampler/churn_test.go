@@ -9,7 +9,7 @@ import (
 )
 
 // TestProcessesThatComeAndGoTakeNoMemory: what is kept of exited processes is limited, however many
-// there were.
+// processes there have been.
 func TestProcessesThatComeAndGoTakeNoMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("50,000 processes")

@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// BenchmarkThousandSeries measures the cost of forecasting 1,000 series at ten samples a second, as
-// a share of a core: thinned to a sample a second as in the monitor, and with every sample.
+// BenchmarkThousandSeries measures the cost of forecasting 1,000 series at ten samples per second,
+// as a share of a core: thinned to one sample per second as in the monitor, and with every sample.
 func BenchmarkThousandSeries(b *testing.B) {
 	const series, rate = 1000, 10
 	for _, kind := range []struct {
@@ -79,8 +79,8 @@ func BenchmarkThousandSeries(b *testing.B) {
 	}
 }
 
-// TestMemoryOfARow limits what a row takes of the heap after three minutes, including snapshot,
-// history and forecasts: a box with 5,000 processes has that many.
+// TestMemoryOfARow limits how much of the heap a row takes after three minutes, including snapshot,
+// history and forecasts. A box with 5,000 processes has as many rows.
 func TestMemoryOfARow(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -28,7 +28,7 @@ func newSimulated(t testing.TB) *simulated {
 	return d
 }
 
-// after lets time pass and samples.
+// after lets time pass and takes a sample.
 func (d *simulated) after(step time.Duration) *snapshot.Snapshot {
 	d.now = d.now.Add(step)
 	return d.sampler.Tick(d.now)
@@ -89,7 +89,7 @@ func TestSimulatedSnapshotsAddUp(t *testing.T) {
 	}
 }
 
-// Eight hours at one sample a second, and then eight more: the second half adds
+// TestMemoryIsFlatOverEightHours samples for eight hours, and for eight more. The second half adds
 // at most what the store's budgets allow.
 func TestMemoryIsFlatOverEightHours(t *testing.T) {
 	if testing.Short() {
@@ -113,18 +113,18 @@ func TestMemoryIsFlatOverEightHours(t *testing.T) {
 	}
 }
 
-// ending compares the predictions of an out-of-memory of the demo with it.
+// ending compares the predictions of an out-of-memory error of the demo with the time of the error.
 type ending struct {
-	warning time.Duration // from the first "full in"
+	warning time.Duration // time from the first "full in" to the error
 	error   float64       // of the first prediction, relative to the time left
-	late    float64       // the largest error until a minute is left
+	late    float64       // the largest error of the predictions made at least a minute before
 }
 
 func (e ending) String() string {
 	return fmt.Sprintf("predicted %v before, error %+.1f %%, later up to %.1f %%", e.warning, e.error*100, e.late*100)
 }
 
-// prediction is an end that was predicted at a time.
+// prediction is the end that was predicted at a moment.
 type prediction struct{ at, end time.Time }
 
 // endingOf compares predictions with the actual end.
@@ -142,9 +142,9 @@ func endingOf(since []prediction, end time.Time) (e ending) {
 	return e
 }
 
-// endings runs the demo as the monitor does: twelve minutes of the past in steps
-// of five seconds, then a sample a second. It returns the predictions of the leak
-// on GPU 3 up to each time at which memory ran out.
+// endings runs the demo as the monitor does: twelve minutes of the past in steps of five seconds,
+// then one sample per second. It returns how well the leak on GPU 3 was predicted each time that
+// memory ran out.
 func endings(t *testing.T, seed uint64, how int) []ending {
 	t.Helper()
 	const past = 12 * time.Minute
@@ -158,13 +158,13 @@ func endings(t *testing.T, seed uint64, how int) []ending {
 	var out []ending
 	var since []prediction
 	failed := false // the running job is out of memory
-	gone := 0       // ticks without the alert: an allocator frees its cache a moment before it fails
+	gone := 0       // ticks without the alert: an allocator frees its cache just before it fails
 	for len(out) < how {
 		snap := s.Tick(now)
 		switch failures := failuresOn(snap, 3); {
 		case failed:
 			if failed = failures > 0; !failed {
-				since = nil // another job
+				since = nil // another job follows
 			}
 		case failures > 0:
 			failed = true
@@ -203,8 +203,8 @@ func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 	return count
 }
 
-// TestDemoPredictsTheEndOfItsLeak at least four minutes before, with an error of
-// less than 5 %. docs/forecast.md has what it logs.
+// TestDemoPredictsTheEndOfItsLeak: it does so at least four minutes before, with an error of less
+// than 5 %. docs/forecast.md has what the test logs.
 func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
@@ -220,8 +220,8 @@ func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 		}
 		later = append(later, all[1:]...)
 	}
-	// The job starts again and leaks again, beside an evaluation that starts and
-	// ends: those steps cannot be foreseen.
+	// The job starts again and leaks again, beside an evaluation that starts and ends. Those steps
+	// cannot be foreseen.
 	var list strings.Builder
 	slices.SortFunc(later, func(a, b ending) int { return int(a.warning - b.warning) })
 	for _, e := range later {
@@ -233,7 +233,7 @@ func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	}
 }
 
-// Twenty minutes of the demo, in which a GPU runs out of memory and its alerts come and go.
+// In twenty minutes of the demo a GPU runs out of memory, and its alerts come and go.
 func TestForecastsAgreeWithAlertsAndCapacity(t *testing.T) {
 	d := newSimulated(t)
 	alerts, doubts := 0, make(map[snapshot.Doubt]int)

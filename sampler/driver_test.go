@@ -311,7 +311,7 @@ func TestSuspendDuringASlowTick(t *testing.T) {
 	b.mu.Lock()
 	b.hang["GPU-0"] = gate
 	b.mu.Unlock()
-	time.Sleep(2 * MinInterval) // a tick waits at the gate now
+	time.Sleep(2 * MinInterval) // now a tick waits at the gate
 	s.Suspend()
 	b.mu.Lock()
 	delete(b.hang, "GPU-0")

@@ -35,7 +35,7 @@ func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
 	}
 }
 
-// TestNoStartEventsForTheFirstProcessList of a driver that is slow to wake.
+// TestNoStartEventsForTheFirstProcessList: there are none even if the driver is slow to wake up.
 func TestNoStartEventsForTheFirstProcessList(t *testing.T) {
 	b := newBox(2)
 	b.openHang = make(chan struct{})
@@ -58,7 +58,7 @@ func TestNoStartEventsForTheFirstProcessList(t *testing.T) {
 	expectLog(t, s, "started started")
 }
 
-// remembering is a /proc with cached processes that have exited since.
+// remembering is a /proc that still returns processes that have exited.
 type remembering struct{ *box }
 
 func (remembering) Alive(process.Identity) bool { return false }
@@ -111,11 +111,11 @@ func TestZombieOnALostGPUHasExited(t *testing.T) {
 }
 
 func TestSlowGPUIsNoEvent(t *testing.T) {
-	b := newBox(1) // with two GPUs, a busy machine might make another one late, too
+	b := newBox(1) // with two GPUs, a busy machine might make the other one late too
 	s := b.sampler(func(o *Options) { o.Deadline = 2 * hangTime })
 	untilItAnswers := func() {
 		for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
-			// The clock stands still until the answer is there.
+			// The test's clock stands still until the answer is there.
 			if gpus := s.Tick(b.now).GPUs; len(gpus) > 0 && gpus[0].State == snapshot.GPUOK {
 				return
 			}
@@ -175,7 +175,7 @@ func TestXidsAreLogged(t *testing.T) {
 	expectLog(t, s, "xid Xid 13", "xid Xid 31", "xid Xid 79", "gpu_lost lost: GPU_IS_LOST, had 10.0G")
 }
 
-// TestLastReportOfAnExitedProcessMakesNoRow where another process has its pid.
+// TestLastReportOfAnExitedProcessMakesNoRow: by now another process may have the pid.
 func TestLastReportOfAnExitedProcessMakesNoRow(t *testing.T) {
 	b := newBox(1)
 	r := b.readings["GPU-0"]
@@ -249,7 +249,7 @@ func TestClearedAlertNamesItsEndedProcess(t *testing.T) {
 	}
 }
 
-// TestRulesAreAppliedOnceASecond makes a GPU report another critical error ten times a second.
+// TestRulesAreAppliedOnceASecond makes a GPU report a new critical error ten times a second.
 func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
@@ -273,8 +273,8 @@ func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	}
 }
 
-// A leak continues while the time to full is shown instead of it: no event says that it has ended,
-// or that it has begun again.
+// A leak continues while the time to full is shown instead of it. No event says that the leak has
+// ended, or that it has begun again.
 func TestSupersededAlertHasNotEnded(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -289,13 +289,13 @@ func TestSupersededAlertHasNotEnded(t *testing.T) {
 	grow(600, 0)
 	grow(2700, 16*mib)
 	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in")
-	used = 35 * gib // it frees what it leaked
+	used = 35 * gib // the process frees what it leaked
 	grow(1800, 0)
 	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in", "alarm_cleared no longer filling up", "alarm_cleared no longer leaking")
 }
 
-// The alert of a GPU continues when the process that it names becomes known: no event says that it
-// has ended or begun again.
+// The alert of a GPU continues when the process that it names becomes known. No event says that the
+// alert has ended or begun again.
 func TestAlertGoesOnWhenItsProcessBecomesKnown(t *testing.T) {
 	s := &Sampler{history: history.New(), alerts: alert.New(-1, history.New())}
 	full := snapshot.FullIn{Median: 3 * time.Minute, Earliest: 2 * time.Minute, Latest: 4 * time.Minute}

@@ -20,11 +20,10 @@ func (e exits) Exit(id process.Identity) (syscall.WaitStatus, bool) {
 	return status, known
 }
 
-// HostMemoryEnded: of 105 how it ended is not known.
+// HostMemoryEnded is true for the processes from 105 on. How 105 ended is unknown.
 func (e exits) HostMemoryEnded(id process.Identity) bool { return id.PID >= 105 }
 
-// TestKilledProcessIsAnIncident: a process that was asked to end, or that vramscope signalled, is
-// not an incident.
+// TestKilledProcessIsAnIncident, unless the process was asked to end, or vramscope sent the signal.
 func TestKilledProcessIsAnIncident(t *testing.T) {
 	b := newBox(8)
 	s := b.sampler()

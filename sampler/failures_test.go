@@ -28,8 +28,8 @@ func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation 
 	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, Free: reported(free), Allocator: "pytorch", API: api}
 }
 
-// TestLimitsOfMPSClients: a limit in the environment applies only to a client of MPS, and its
-// errors report it.
+// TestLimitsOfMPSClients: a limit in the environment applies only to a client of MPS, whose errors
+// report the limit.
 func TestLimitsOfMPSClients(t *testing.T) {
 	b := newBox(2)
 	for pid := range b.processes {
@@ -55,7 +55,7 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
-// TestNumberedLimit: it is unknown which of two GPUs CUDA calls 0, even if --gpu leaves one out.
+// TestNumberedLimit: with two GPUs it is unknown which one CUDA calls 0, even if --gpu leaves one out.
 func TestNumberedLimit(t *testing.T) {
 	for _, c := range []struct {
 		gpus int
@@ -81,7 +81,7 @@ func TestReportedFailuresAreEvents(t *testing.T) {
 		Allocators: []snapshot.Allocator{{Kind: "pytorch", Config: "expandable_segments:True"}},
 	}
 	d := &probe.Device{UUID: "GPU-1", OutOfMemory: []probe.FailedAllocation{
-		failedAt(began.Add(-time.Second), 9*quantity.GiB, ""), // before this monitor
+		failedAt(began.Add(-time.Second), 9*quantity.GiB, ""), // before this monitor started
 		failedAt(began.Add(time.Second), 4*quantity.GiB, "cuMemAlloc"),
 		failedAt(began.Add(2*time.Second), 4*quantity.GiB, ""),
 	}}
@@ -101,7 +101,7 @@ func TestReportedFailuresAreEvents(t *testing.T) {
 	if n := len(oomEvents(s)); n != 1 {
 		t.Errorf("%d events for one error", n)
 	}
-	s.noteRise(now, p, 2) // of which only the refused call was reported
+	s.noteRise(now, p, 2) // a second error, of which only the refused call was reported
 	if events = oomEvents(s); len(events) != 2 || events[0].OutOfMemory == nil || events[0].OutOfMemory.API != "cuMemAlloc" {
 		t.Errorf("events %+v", events)
 	}
@@ -132,8 +132,8 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	}
 }
 
-// The row of a program that exits with an out-of-memory error says so, even if no tick has shown
-// the count of the program's last report.
+// The row of a program that exits with an out-of-memory error has that error, even if no tick has
+// shown the count in the program's last report.
 func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

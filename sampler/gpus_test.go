@@ -56,8 +56,8 @@ func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
 	}
 }
 
-// TestNoGPUByAProbeBesideTheDrivers: if the driver lists GPUs, a probe on another one adds neither
-// a GPU nor a row, and no columns of parts.
+// TestNoGPUByAProbeBesideTheDrivers: if the driver lists GPUs, a probe on a GPU that it does not
+// list adds no GPU and no row, and the columns of parts do not appear.
 func TestNoGPUByAProbeBesideTheDrivers(t *testing.T) {
 	b := newBox(2)
 	b.report(31, "GPU-x", 80*gib)
@@ -147,7 +147,7 @@ func TestProbeWithoutAnAnswerIsSilent(t *testing.T) {
 	if snap.Rows[1].Probe != nil {
 		t.Error("another process has got a probe")
 	}
-	b.answers[0].Err = nil // just found
+	b.answers[0].Err = nil // the probe has just been found
 	if p := b.tick(s).Rows[0]; p.Probe != nil {
 		t.Errorf("a probe that has not been asked yet is %+v", p.Probe)
 	}
@@ -165,8 +165,8 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name        string
-		listed, not quantity.Bytes // what a process of 10 GiB reports as cached, and one that the driver does not list
-		returnable  quantity.Bytes // of the GPU, of which 16 GiB are used
+		listed, not quantity.Bytes // cached memory that is reported by a listed process of 10 GiB, and by an unlisted one
+		returnable  quantity.Bytes // of the GPU, which uses 16 GiB
 	}{
 		{"honest", 8 * gib, 5 * gib, 13 * gib},
 		{"more than the process uses", 60 * gib, 5 * gib, 5 * gib},

@@ -12,8 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The history has every figure of every tick, while processes start and end and
-// probes fall silent.
+// The history has every figure of every tick, even while processes start and end and probes fall silent.
 func TestHistoryHasWhatWasPublished(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()
@@ -133,7 +132,7 @@ func fullBox(gpus, processes int) *box {
 	return b
 }
 
-// TestHistoryHasTheGPUsOfEachMoment: the box has a second probe-only GPU for a while.
+// TestHistoryHasTheGPUsOfEachMoment: for a while, the box has a second GPU that only a probe names.
 func TestHistoryHasTheGPUsOfEachMoment(t *testing.T) {
 	b := withoutDriver()
 	b.report(31, "GPU-x", 80*gib)
@@ -187,7 +186,7 @@ func TestHistoryRoundsHostMemoryAndCPUAlone(t *testing.T) {
 	}
 }
 
-// The past has the sensors that the table records or calls constant.
+// The past has the sensors that the table calls recorded or constant.
 func TestHistoryKeepsTheSensorsOfTheTable(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)

@@ -39,7 +39,7 @@ func TestHoldersOfUnattributedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &heldBox{box: newBox(2)}
 		for i := range b.devices {
-			b.devices[i].Minor = quantity.From(1-i, quantity.Driver) // not the index
+			b.devices[i].Minor = quantity.From(1-i, quantity.Driver) // differs from the index
 		}
 		for _, pid := range []int{200, 201, 202} {
 			b.processes[pid] = info(pid, 1000)

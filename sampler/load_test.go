@@ -19,8 +19,8 @@ type idler struct {
 	s        *Sampler
 	used     quantity.Bytes
 	alarmed  int // snapshots with the alert full in
-	loading  int // snapshots in which the GPU's forecast is withheld for a load
-	unsteady int // and in which its process is not expected to rise so far
+	loading  int // snapshots in which the GPU's forecast is withheld because of a load
+	unsteady int // snapshots in which the process is not expected to rise far enough to fill the GPU
 	lastFull *snapshot.FullIn
 }
 
@@ -31,7 +31,7 @@ func newIdler(used quantity.Bytes) *idler {
 	return i
 }
 
-// move changes the used memory at a rate a second.
+// move changes the used memory by rate bytes per second.
 func (i *idler) move(rate quantity.Bytes, seconds int) {
 	i.alarmed, i.loading, i.unsteady = 0, 0, 0
 	for range seconds {
@@ -54,8 +54,8 @@ func (i *idler) move(rate quantity.Bytes, seconds int) {
 	}
 }
 
-// A notebook that was idle for minutes loads weights: that fills no GPU, however old the
-// process is, and again after it has freed them.
+// A notebook that was idle for minutes loads weights. That does not fill the GPU, however old the
+// process is. The same holds for a second load, after the notebook has freed the first.
 func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
 	i := newIdler(gib)
 	for n := range 2 {
@@ -68,7 +68,7 @@ func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
 			t.Errorf("after the load %d alarmed, %d loading of 300 s", i.alarmed, i.loading)
 		}
 		wide := i.s.Latest().GPUs[0].Predicted[5]
-		if n == 0 && wide.Upper80-wide.Lower80 > 2*gib { // what it freed then is no load
+		if n == 0 && wide.Upper80-wide.Lower80 > 2*gib { // in the second round, the memory that was freed is in the interval
 			t.Errorf("what was forecast while it loaded makes the interval at 10 min %v wide", wide.Upper80-wide.Lower80)
 		}
 		i.used = gib
@@ -76,8 +76,8 @@ func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
 	}
 }
 
-// A process that has memory already takes more: that counts as a load for a minute at most the
-// first time, and later for as long as similar rises took.
+// A process that already has memory takes more. The first time, that counts as a load for at most a
+// minute; later, for as long as similar rises took.
 func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	i := newIdler(10 * gib)
 	i.move(200*mib, 60)
@@ -88,7 +88,7 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	if i.alarmed < 15 || i.lastFull == nil {
 		t.Errorf("a rise that goes on: %d of 80 s alarmed, full in %v", i.alarmed, i.lastFull)
 	}
-	i.move(0, 600) // it lasted 140 s
+	i.move(0, 600) // the rise lasted 140 s
 	i.used = 10 * gib
 	i.move(0, 600)
 	i.move(200*mib, 110)
@@ -101,11 +101,11 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	}
 }
 
-// If less than a minute is left, the end of a load is not waited for, except below a level that was
-// reached before.
+// If less than a minute is left, a rise is believed even during a load, except below a level that
+// was reached before.
 func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	i := newIdler(40 * gib)
-	i.move(500*mib, 40) // 20 GiB of 39 are left: 40 s
+	i.move(500*mib, 40) // 20 of 39 GiB are left, enough for 40 s
 	if i.alarmed == 0 {
 		t.Error("40 s before it is full there is no alert")
 	}
@@ -120,8 +120,8 @@ func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	}
 }
 
-// A process that rose and freed its memory rises again: it is expected to rise as far as before,
-// and not to fill the GPU, until it has risen further. How far its rises differ counts, too.
+// A process that has risen and freed its memory rises again. It is expected to rise as far as
+// before, and not to fill the GPU, until it has risen further. How much its rises differ counts too.
 func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	i := newIdler(gib)
 	i.move(60*mib, 700) // to 42 GiB
@@ -179,7 +179,7 @@ func TestNewSamplerKnowsEarlierLoads(t *testing.T) {
 		recorded := func(rate quantity.Bytes, seconds int) {
 			for range seconds {
 				i.move(rate, 1)
-				for until := time.Now().Add(testTimeout); writer.Append(i.s.Latest(), nil) != nil && time.Now().Before(until); { // the writer is behind
+				for until := time.Now().Add(testTimeout); writer.Append(i.s.Latest(), nil) != nil && time.Now().Before(until); { // while the writer is behind
 					time.Sleep(time.Millisecond)
 				}
 			}
@@ -216,8 +216,7 @@ func TestNewSamplerKnowsEarlierLoads(t *testing.T) {
 	}
 }
 
-// After an out-of-memory error nothing is forecast until memory is steady; a leak after
-// that is.
+// After an out-of-memory error nothing is forecast until memory is steady. A leak after that is forecast.
 func TestRebuildingIsNotForecast(t *testing.T) {
 	i := newIdler(30 * gib)
 	i.answer(100, "GPU-0", 20*gib, gib, 0, 0)
@@ -244,8 +243,8 @@ func TestRebuildingIsNotForecast(t *testing.T) {
 	}
 }
 
-// A notebook that has caught its error and keeps little memory is steady after a while; neither it
-// nor its GPU stays without a forecast for ever.
+// A notebook that has caught its error and keeps little memory is steady after a while. Then the
+// notebook and its GPU have forecasts again.
 func TestRebuildingEndsWithLittleMemory(t *testing.T) {
 	i := newIdler(30 * gib)
 	i.answer(100, "GPU-0", gib, 0, 0, 0)
@@ -267,7 +266,7 @@ func TestRebuildingEndsWithLittleMemory(t *testing.T) {
 	}
 }
 
-// The errors that a small process reports hide no forecast of its GPU.
+// The errors that a small process reports do not hide the forecast of its GPU.
 func TestSmallProcessHidesNoForecast(t *testing.T) {
 	i := newIdler(2 * gib)
 	i.answer(100, "GPU-0", gib, 0, 0, 0)
@@ -281,7 +280,7 @@ func TestSmallProcessHidesNoForecast(t *testing.T) {
 	}
 }
 
-// A program that makes training steps has loaded: memory that grows meanwhile fills the GPU.
+// A program that makes training steps has finished loading. If its memory grows then, it fills the GPU.
 func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 	for steps, want := range map[int64]bool{0: false, 3: true} {
 		i := newIdler(gib)
@@ -299,8 +298,8 @@ func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 	}
 }
 
-// Little memory is free because a server has taken it: that is no alert, unless memory continues to
-// grow.
+// If little memory is free because a server has taken it, there is no alert unless memory continues
+// to grow.
 func TestFullServerIsNotLowOnMemory(t *testing.T) {
 	const seconds = 1800
 	for name, history := range map[string]func(*rand.Rand) func(second int) quantity.Bytes{

@@ -30,7 +30,7 @@ func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick fu
 	}
 }
 
-// warmed calls Warm, and lets it act as Run does.
+// warmed calls Warm, and runs what Warm hands to the ticking goroutine, as Run does.
 func warmed(t *testing.T, s *Sampler, before snapshot.History) {
 	t.Helper()
 	done := make(chan struct{})
@@ -131,10 +131,10 @@ func TestWarmKnowsWhatEndedProcessesHeld(t *testing.T) {
 
 func TestWarmWithoutATick(t *testing.T) {
 	late, early, _ := lateSampler(t, time.Second)
-	late.Warm(early.History()) // nothing to warm, and nothing ticks
+	late.Warm(early.History()) // there is nothing to warm, and no tick follows
 }
 
-// BenchmarkWarm reads an hour of the simulated box and feeds its forecasters.
+// BenchmarkWarm reads an hour of the simulated box and feeds it to forecasters.
 func BenchmarkWarm(b *testing.B) {
 	late, early, tick := lateSampler(b, 61*time.Minute)
 	tick()
@@ -215,7 +215,7 @@ func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 		left := time.Duration((39*gib-leaked-eval)/(32*mib)) * time.Second
 		fullIn(t, snap.GPUs[0].FullIn, left, left/20)
 	}
-	// It ends, and there is more time.
+	// The evaluation ends, and more time is left.
 	delete(b.processes, 200)
 	eval = 0
 	for range 4 {
@@ -226,13 +226,13 @@ func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 	}
 }
 
-// A load is what comes before the first plateau, and nothing after it.
+// A load lasts until the first plateau. A later rise is not part of it.
 func TestLoadIsUpToFirstPlateau(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rate func(second int) quantity.Bytes
-		over int // second; 0: never
-		grew int // windows in which it grew
+		over int // second in which the load is over; 0: never
+		grew int // windows in which memory grew
 	}{
 		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 150, 6},
 		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 90, 0},

@@ -88,7 +88,7 @@ func TestMIGInstanceIsForecast(t *testing.T) {
 	}
 }
 
-// A process doubts its MIG instance only.
+// A process causes doubt only about its own MIG instance.
 func TestMIGInstanceIsDoubted(t *testing.T) {
 	b := newBox(1)
 	b.migrate(true)
@@ -157,7 +157,7 @@ func TestCrashClearsFullInAtOnce(t *testing.T) {
 	}
 }
 
-// Memory continues growing while vramscope is suspended.
+// Memory continues to grow while vramscope is suspended.
 func TestForecastsSurviveAPause(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -173,12 +173,11 @@ func TestForecastsSurviveAPause(t *testing.T) {
 	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
 }
 
-// A cache that grows is no leak; a leak that fills a cache is one, although used memory does not
-// grow.
+// A cache that grows is not a leak. A leak that fills a cache is one, although used memory does not grow.
 func TestLeakIsOfAllocatedMemory(t *testing.T) {
 	for _, c := range []struct {
 		name            string
-		used, allocated quantity.Bytes // a second
+		used, allocated quantity.Bytes // growth per second
 		want            snapshot.Trend
 	}{
 		{"cache that grows", 16 * mib, 0, snapshot.TrendGrowing},
@@ -229,8 +228,8 @@ func TestStaleProbesAreNotForecast(t *testing.T) {
 	}
 }
 
-// A series that has not moved has no forecaster and is expected to stay. When it
-// moves, its forecaster knows for how long it did not.
+// A series that has not moved has no forecaster and is expected to stay. When it moves, its new
+// forecaster knows how long it stood still.
 func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
 	for _, seconds := range []int{5, 25, 400, 7200} {
 		var lazy outlook
@@ -262,8 +261,8 @@ func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
 	}
 }
 
-// While a GPU does not answer, no forecaster is made for its processes: making a thousand at a time
-// takes half a second.
+// While a GPU does not answer, no forecaster is made for its processes, because making a thousand
+// at once takes half a second.
 func TestGapsMakeNoForecaster(t *testing.T) {
 	var lazy outlook
 	every := forecast.New()

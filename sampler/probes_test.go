@@ -58,7 +58,7 @@ func TestAllocatorKeepsAllStats(t *testing.T) {
 	}
 }
 
-// whole finds fields that are zero.
+// whole fails for each field that is zero.
 func whole(t *testing.T, what string, v reflect.Value) {
 	t.Helper()
 	for i := range v.NumField() {
@@ -88,7 +88,7 @@ func TestProbeKeepsItsOriginAndCapabilities(t *testing.T) {
 	t.Error("no row has a probe")
 }
 
-// TestProbeWithoutAllocators of a Python program that uses no known library.
+// TestProbeWithoutAllocators: a Python program that uses no known library has such a probe.
 func TestProbeWithoutAllocators(t *testing.T) {
 	b := newBox(1)
 	b.report(100, "GPU-0", 80*gib)
@@ -108,7 +108,7 @@ func TestProbeWithoutAllocators(t *testing.T) {
 	t.Error("the process has no row")
 }
 
-// answeringLater is a box one of whose probes answers between any two questions.
+// answeringLater is a box in which one more probe answers after every question.
 type answeringLater struct {
 	*box
 	later []probe.Answer
@@ -140,8 +140,7 @@ func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestMismatchCountsReports: it counts reports, not ticks. Several ticks may come before the next
-// report.
+// TestMismatchCountsReports, and not ticks: several ticks may come before the next report.
 func TestMismatchCountsReports(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -151,7 +150,7 @@ func TestMismatchCountsReports(t *testing.T) {
 	for i := range 3 * confirmed {
 		if i%confirmed == 0 {
 			b.answers[0].At = b.now.Add(time.Second)
-		} else { // the report of the tick before
+		} else { // the same report as in the last tick
 			b.now = b.now.Add(50*time.Millisecond - time.Second)
 		}
 		if p := b.tick(s).Rows[0]; p.Probe.Mismatch != (i/confirmed >= confirmed-1) {
@@ -160,8 +159,8 @@ func TestMismatchCountsReports(t *testing.T) {
 	}
 }
 
-// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow reports the allocated memory,
-// and may have cached any part of the rest.
+// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow reports only the allocated
+// memory, and may have cached any part of the rest.
 func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	b := newBox(1)
 	b.use("GPU-0", 10*gib)
@@ -178,11 +177,11 @@ func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 
 // TestRelayedReportsAreHeldAgainstTheDriver: a report that a daemon passes on is checked like a
 // probe's own report, and counts only for the process with that identity. The user of this monitor
-// may not read the pid namespaces of others.
+// may not read the pid namespaces of other users' processes.
 func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	for _, c := range []struct {
 		name, device string
-		identity     func(*process.Identity) // as the daemon has it
+		identity     func(*process.Identity) // the identity that the daemon sends
 		rejected     string
 		shown        bool
 	}{
@@ -221,9 +220,9 @@ func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedReportsAreBelievedAgain: without knowing about it, sleeping memory looks like a
-// lie. If the driver does not confirm a report, none of it counts, and the next one that agrees is
-// shown at once, whatever its peaks.
+// TestUnconfirmedReportsAreBelievedAgain: a report that counts sleeping memory looks like a lie. If
+// the driver does not confirm a report, none of it counts. The next report that agrees with the
+// driver is shown at once, whatever its peaks.
 func TestUnconfirmedReportsAreBelievedAgain(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

@@ -23,7 +23,7 @@ func FuzzReports(f *testing.F) {
 			return int64(binary.LittleEndian.Uint32(word[:]))
 		}
 		b := newBox(1)
-		for pid := 101; pid < 103; pid++ { // the driver does not list them
+		for pid := 101; pid < 103; pid++ { // processes that the driver does not list
 			b.processes[pid] = info(pid, 1000)
 		}
 		s := b.sampler(noDeadline)
@@ -67,7 +67,7 @@ func hostileAllocator(next func() int64) probe.Allocator {
 	} {
 		*part = sizeOf(next())
 	}
-	if left, known := a.Reserved.Value(); known { // else the probe package refuses it
+	if left, known := a.Reserved.Value(); known { // package probe refuses parts that exceed the reserved memory
 		for _, part := range []*snapshot.Bytes{&a.Allocated, &a.Cached, &a.Fragmented} {
 			if v, known := part.Value(); known {
 				*part = reported(min(v, left))
@@ -114,7 +114,7 @@ func checkAgainstDriver(t *testing.T, snap *snapshot.Snapshot, most, used quanti
 }
 
 // TestReportsFromBeforeTheDriversReadingsAreNotRejected: a process has emptied its cache after its
-// probe read it, but before a command that samples once was started.
+// probe read it, but before a command that samples once has started.
 func TestReportsFromBeforeTheDriversReadingsAreNotRejected(t *testing.T) {
 	r, now := &reports{}, time.Now()
 	old := report{device: &probe.Device{}, at: now.Add(-time.Second), held: 14 * gib}

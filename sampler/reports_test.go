@@ -30,7 +30,7 @@ func (b *box) says(t *testing.T, pid int, device string) *probe.Answer {
 	return &b.answers[len(b.answers)-1]
 }
 
-// judge ticks until no report is doubted; each probe reports the same again.
+// judge ticks until no report is doubted. In each tick, each probe repeats its report.
 func (b *box) judge(s *Sampler) *snapshot.Snapshot {
 	for snap := b.tick(s); ; snap = b.tick(s) {
 		if !slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }) {
@@ -42,7 +42,7 @@ func (b *box) judge(s *Sampler) *snapshot.Snapshot {
 	}
 }
 
-// checkUnknown checks that nothing that a rejected probe has reported is in the snapshot.
+// checkUnknown checks that the snapshot has nothing that a rejected probe has reported.
 func checkUnknown(t *testing.T, snap *snapshot.Snapshot, p *snapshot.Process) {
 	t.Helper()
 	for name, part := range map[string]snapshot.Bytes{
@@ -62,7 +62,7 @@ func checkUnknown(t *testing.T, snap *snapshot.Snapshot, p *snapshot.Process) {
 
 // TestImpossibleReportsAreRejected: GPU 0 has 80 GiB, of which process 100 uses 10 GiB.
 func TestImpossibleReportsAreRejected(t *testing.T) {
-	const tib = `562949953421312` // 512 TiB
+	const tib = `562949953421312` // 512 TiB in bytes
 	hidden := func(b *box) {      // a driver that does not report processes' memory
 		b.readings["GPU-0"].Processes[0].Used = quantity.Optional[quantity.Bytes]{}
 	}
@@ -73,8 +73,8 @@ func TestImpossibleReportsAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		driver func(*box)
-		device string // without uuid
-		want   string // the reason; "" is accepted
+		device string // the report's JSON without uuid
+		want   string // the reason; "" if the report is accepted
 	}{
 		{"reserved", nil, `"allocators":[{"kind":"x","reserved_bytes":` + tib + `}]`, "reports 512T, the GPU has 80.0G"},
 		{"allocated alone", nil, `"allocators":[{"kind":"x","allocated_bytes":21474836480}]`, "reports 20.0G, the driver 10.0G"},
@@ -99,7 +99,7 @@ func TestImpossibleReportsAreRejected(t *testing.T) {
 			b := newBox(1)
 			s := b.sampler()
 			if c.name != "no driver" && c.name != "no driver, no size" {
-				b.tick(s) // so that a lost GPU has been seen
+				b.tick(s) // the GPU has to be seen before it is lost
 			}
 			if c.driver != nil {
 				c.driver(b)
@@ -123,18 +123,18 @@ func TestImpossibleReportsAreRejected(t *testing.T) {
 	}
 }
 
-// step is one tick: the driver's figure for used memory, read at the tick, and the probe's report,
-// read lag before the tick (after it, if negative).
+// step is one tick. used is the driver's figure, read at the tick. held is the probe's figure, read
+// lag before the tick, or after the tick if lag is negative.
 type step struct {
 	used, held quantity.Bytes
 	lag        time.Duration
-	shown      quantity.Bytes // the expected allocated memory; or doubted, unknown
+	shown      quantity.Bytes // the expected allocated memory, or doubted or unknown
 }
 
 const doubted = unknown - 1
 
 // TestSkewedReportsAreShown: a process that grows or shrinks between the driver's reading and the
-// probe's keeps its figures; a probe that lies gets none.
+// probe's keeps its figures. A probe that lies gets none.
 func TestSkewedReportsAreShown(t *testing.T) {
 	const early, late = 900 * time.Millisecond, -10 * time.Millisecond
 	for name, steps := range map[string][]step{
@@ -176,8 +176,8 @@ func TestSkewedReportsAreShown(t *testing.T) {
 	}
 }
 
-// TestHonestReportsAreNotRejected: a process takes and returns half a GPU's memory between any two
-// readings.
+// TestHonestReportsAreNotRejected: between any two readings, a process takes and frees up to half
+// of a GPU's memory.
 func TestHonestReportsAreNotRejected(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, interval := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, time.Minute} {
@@ -200,8 +200,7 @@ func TestHonestReportsAreNotRejected(t *testing.T) {
 	}
 }
 
-// TestReturnableIsBoundedByUsed also while the report is older than a drop that
-// the driver shows.
+// TestReturnableIsBoundedByUsed: it is, even while the report is older than a drop that the driver shows.
 func TestReturnableIsBoundedByUsed(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -227,7 +226,7 @@ func TestReturnableIsBoundedByUsed(t *testing.T) {
 }
 
 // TestProcessesOfUnknownUseShareWhatIsLeft: if the driver does not report what processes use, their
-// probes together cannot report more than is used on the GPU. The process that was there first
+// probes together cannot report more than the GPU's used memory. The process that was there first
 // keeps its figures.
 func TestProcessesOfUnknownUseShareWhatIsLeft(t *testing.T) {
 	b := newBox(1)
@@ -241,7 +240,7 @@ func TestProcessesOfUnknownUseShareWhatIsLeft(t *testing.T) {
 	claim(31, "21474836480") // 20 GiB
 	b.tick(s)
 	b.answers = nil
-	claim(20, "16106127360") // 15 GiB of the 10 that are left
+	claim(20, "16106127360") // 15 GiB, while 10 are left
 	claim(31, "21474836480")
 	snap := b.judge(s)
 	rejected := map[int]string{}
@@ -278,15 +277,15 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// TestSizesOfCachesAreBounded: the limits are the memory that their process uses, and that it has
-// allocated, on all GPUs.
+// TestSizesOfCachesAreBounded: the limits are the memory that their process uses, and the memory
+// that its allocators have allocated, on all GPUs.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes
 		known bool
 	}{{gib / 4, true}, {gib, false}, {9 * gib, false}, {quantity.PiB, false}} {
 		b := newBox(1)
-		b.report(100, "GPU-0", 80*gib) // it has allocated 1 GiB
+		b.report(100, "GPU-0", 80*gib) // the process has allocated 1 GiB
 		b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: reported(c.size)}, {Name: "loader", Bytes: reported(gib / 8)}, {Name: "kv2", Bytes: reported(c.size)}}
 		p := b.tick(b.sampler()).Rows[0]
 		if len(p.Evictable) != 3 || p.Evictable[0].Bytes.Known() != c.known {
@@ -295,15 +294,15 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCachesAreBoundInTheFirstTick: they are, even if another probe has just added a row that the
-// driver does not list.
+// TestCachesAreBoundInTheFirstTick: the sizes of caches are bounded even if another probe has just
+// added a row that the driver does not list.
 func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	b := newBox(1)
 	b.processes[99] = info(99, 900)
 	b.answer(99, "GPU-0", gib, 0, 0, 0)
 	other := b.answers[0]
 	b.answer(100, "GPU-0", gib, gib, 0, gib)
-	claim := 5 * quantity.GiB // of 1 GiB allocated, 10 GiB used
+	claim := 5 * quantity.GiB // more than the 1 GiB allocated, of 10 GiB used
 	b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: reported(claim)}}
 	b.answers = append([]probe.Answer{other}, b.answers...)
 	snap := b.tick(b.sampler())

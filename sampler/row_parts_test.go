@@ -8,8 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// reading is one tick: the driver's reading at second, and the probe's, taken
-// lag seconds before.
+// reading is one tick: the driver's reading at a second, and the probe's, taken lag seconds earlier.
 type reading struct {
 	second     float64
 	used, held quantity.Bytes
@@ -86,7 +85,7 @@ func TestReadingsThatMayOverlapAChangeAreSkewed(t *testing.T) {
 		usedAt, heldAt span
 		other          quantity.Bytes
 	}{
-		// 18 GiB come at 1.1: after the probe's reading, before the driver's, which both took a while.
+		// At 1.1, 18 GiB are taken: after the probe's reading and before the driver's. Both took a while.
 		{20 * gib, gib, at(1, 1.2), at(1.05, 1.3), unknown},
 		{20 * gib, gib, at(2, 2.1), at(1.05, 1.3), unknown},
 		{20 * gib, 19 * gib, at(3, 3.1), at(2.9, 3.2), unknown},
@@ -101,7 +100,7 @@ func TestReadingsThatMayOverlapAChangeAreSkewed(t *testing.T) {
 // late makes the probe answer half a second before the next tick.
 func (b *box) late(allocated, cached quantity.Bytes) {
 	b.answer(100, "GPU-0", allocated, cached, 0, cached)
-	b.answers[0].At = b.now.Add(500 * time.Millisecond) // the tick comes in a second
+	b.answers[0].At = b.now.Add(500 * time.Millisecond) // the next tick comes half a second later
 }
 
 func TestFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {

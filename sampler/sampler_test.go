@@ -117,15 +117,15 @@ func TestSilentProbeHasNoFigures(t *testing.T) {
 	}
 }
 
-// TestSingleHasWhatATickHas: a single tick looks up processes twice, and loses nothing of the first
-// look-up.
+// TestSingleHasWhatATickHas: a single tick looks up processes twice, and loses nothing that the
+// first look-up has found.
 func TestSingleHasWhatATickHas(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		b := newBox(2)
 		p := b.processes[100]
 		p.Memory = quantity.From(3*quantity.GiB, quantity.System)
 		b.processes[100] = p
-		b.answer(100, "GPU-1", gib, gib, 0, gib) // the driver lists it only on GPU 0
+		b.answer(100, "GPU-1", gib, gib, 0, gib) // the driver lists the process only on GPU 0
 		snap := b.tick(b.sampler(func(o *Options) { o.Single = single }))
 		if got := snap.Rows[0].Host; got.Or(0) != 3*quantity.GiB {
 			t.Errorf("single %v: memory of the host %v", single, got)
@@ -216,7 +216,7 @@ func TestPublishedSnapshotsNeverChange(t *testing.T) {
 	}
 }
 
-// deepCopy copies a snapshot with everything its slices hold.
+// deepCopy copies a snapshot, including what its slices hold.
 func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 	c := *s
 	c.GPUs = append([]snapshot.GPU(nil), s.GPUs...)
@@ -296,8 +296,8 @@ func TestPanicOfASourceIsAnError(t *testing.T) {
 	}
 }
 
-// The driver is closed after the panic of one GPU; the panic of another must not end the program
-// meanwhile.
+// The driver is closed after the panic of one GPU. Meanwhile, the panic of another must not end the
+// program.
 func TestPanicsOfTwoGPUsAreOneError(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler(func(o *Options) { o.Devices = panicking{b} })

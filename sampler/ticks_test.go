@@ -69,7 +69,7 @@ func TestRefreshSamplesAtOnce(t *testing.T) {
 	}
 }
 
-// lateNames is a /proc whose command lines come with the second call.
+// lateNames is a /proc whose command lines are there only from the second call on.
 type lateNames struct {
 	*box
 	looks int
@@ -114,7 +114,7 @@ func TestAlignedTicks(t *testing.T) {
 	for _, c := range []struct{ interval, beside, next, want time.Duration }{
 		{time.Second, 300 * time.Millisecond, 2000 * time.Millisecond, 1300 * time.Millisecond},
 		{time.Second, 300 * time.Millisecond, 2300 * time.Millisecond, 2300 * time.Millisecond},
-		{time.Second, 5300 * time.Millisecond, 2000 * time.Millisecond, 1300 * time.Millisecond}, // it began later
+		{time.Second, 5300 * time.Millisecond, 2000 * time.Millisecond, 1300 * time.Millisecond}, // the other clock began later
 		{5 * time.Second, 300 * time.Millisecond, 5000 * time.Millisecond, 4300 * time.Millisecond},
 		{250 * time.Millisecond, 300 * time.Millisecond, 2000 * time.Millisecond, 1800 * time.Millisecond},
 	} {
@@ -129,7 +129,7 @@ func TestAlignedTicks(t *testing.T) {
 	}
 }
 
-// Ticks keep their interval, also one that is no whole number of seconds.
+// Ticks keep their interval, even one that is not a whole number of seconds.
 func TestAlignedTicksKeepTheirInterval(t *testing.T) {
 	for _, interval := range []time.Duration{100, 300, 700, 1000, 1500, 2000, 2500, 10_000, 15_250} {
 		interval *= time.Millisecond

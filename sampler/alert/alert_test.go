@@ -274,8 +274,8 @@ func TestFullInHysteresis(t *testing.T) {
 	s.calm(t, "20 samples without")
 }
 
-// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory ends, the other
-// processes' memory varies a little.
+// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory exits, the memory
+// of the other processes varies a little. That raises no full-in alert beside the low-memory alert.
 func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)
@@ -303,7 +303,7 @@ func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	}
 }
 
-// Still memory is forecast every 2.7 s: three snapshots may have one forecast.
+// While memory is still, a forecast is made every 2.7 s, so three snapshots may have the same one.
 func TestFullInCountsForecasts(t *testing.T) {
 	s := newScene()
 	s.stands = true
@@ -363,7 +363,7 @@ func TestFullInClearsAtOnceWhenMemoryIsFreed(t *testing.T) {
 		if s.has(snapshot.AlertFullIn) == c.ends {
 			t.Errorf("%s: %+v", name, s.standing)
 		}
-		// Then it is raised as any other.
+		// Then it is raised like any other alert.
 		s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
 		s.ticks(2)
 		if s.has(snapshot.AlertFullIn) == c.ends {

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// nonsense makes snapshots of fuzzed bytes: impossible figures, GPUs and rows
-// that are missing or listed twice, clocks that jump.
+// nonsense makes snapshots from fuzzed bytes: with impossible figures, with GPUs and rows that are
+// missing or listed twice, and with clocks that jump.
 type nonsense struct{ data []byte }
 
 func (n *nonsense) next() byte {
@@ -165,7 +165,7 @@ func evaluateNonsense(data []byte) [][]snapshot.Alert {
 	return all
 }
 
-// BenchmarkEvaluate measures the largest box: 16 GPUs with 64 processes each.
+// BenchmarkEvaluate measures a large box: 16 GPUs with 64 processes each.
 func BenchmarkEvaluate(b *testing.B) {
 	s := newScene()
 	gpu, row := *s.gpu(0), *s.row(0)

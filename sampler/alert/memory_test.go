@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-const nearlyFull = 73 * quantity.GiB // of 79, so 6 GiB or 7.6 % are free
+const nearlyFull = 73 * quantity.GiB // of 79 GiB: 6 GiB or 7.6 % are free
 
 func TestLowMemoryWithALeak(t *testing.T) {
 	s := newScene()
@@ -34,7 +34,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 	s.calm(t, "a minute after it has stopped growing")
 }
 
-// Growth while a process loads is no reason, nor is a process that shrinks.
+// Neither the growth of a process that loads nor a process that shrinks is a reason for an alert.
 func TestLowMemoryWithoutGrowth(t *testing.T) {
 	for name, change := range map[string]func(p *snapshot.Process){
 		"just started": func(p *snapshot.Process) { p.Started, p.GrowthPerSecond = noon, bytes(quantity.GiB) },
@@ -201,7 +201,7 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 	}
 }
 
-// TestAlertsOfAnExitedProcessClearAtOnce: the memory that it used is free now.
+// TestAlertsOfAnExitedProcessClearAtOnce, because the memory that the process used is free now.
 func TestAlertsOfAnExitedProcessClearAtOnce(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// peaks is a history in which each process had this much allocated all the time.
+// peaks is a history in which each process has had a constant amount of allocated memory.
 type peaks struct {
 	snapshot.History
 	of map[int]quantity.Bytes
@@ -23,8 +23,8 @@ func (h peaks) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) [
 	return points
 }
 
-// TestAdviceIsWhatStaysFree: of two processes it names the one whose flush keeps more free, and
-// neither if their peaks take again what a flush frees.
+// TestAdviceIsWhatStaysFree: of two processes, the advice names the one whose flush keeps more
+// memory free. It names neither if their peaks take back what a flush frees.
 func TestAdviceIsWhatStaysFree(t *testing.T) {
 	s := newScene()
 	s.row(1).ID.GPUUUID = "GPU-0"

@@ -18,7 +18,7 @@ type scene struct {
 	now       time.Time
 	snap      snapshot.Snapshot
 	standing  []snapshot.Alert
-	stands    bool // forecasts stand: no new one is made
+	stands    bool // forecasts stay as they are: no new one is made
 }
 
 // newScene makes a scene of two idle GPUs of 79 GiB capacity with one old process each: PID 100 of
@@ -93,8 +93,8 @@ func (s *scene) tick() []snapshot.Alert {
 	return s.standing
 }
 
-// made returns a forecast, made now. If the scene's forecasts stand, one keeps the moment at which
-// it was first made.
+// made returns a forecast with the time at which it was made: now or, if the scene's forecasts
+// stand, the time at which made first saw it.
 func (s *scene) made(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || s.stands && !full.Made.IsZero() {
 		return full
@@ -114,8 +114,8 @@ func (s *scene) ticks(n int) {
 	}
 }
 
-// until ticks while step changes the scene, and returns the second in which an
-// alert of the kind first stood; −1 when it did not.
+// until ticks while step changes the scene. It returns the second in which an alert of the kind
+// first stood, or −1 if none did.
 func (s *scene) until(kind snapshot.AlertKind, seconds int, step func(second int)) int {
 	for i := range seconds {
 		if step != nil {

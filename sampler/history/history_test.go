@@ -11,7 +11,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// A probe can invent GPUs: present GPUs are kept, and of those that have gone only the newest.
+// A probe can invent GPUs. All present GPUs are kept, and the newest of those that are gone.
 func TestGPUsThatAreGoneAreForgotten(t *testing.T) {
 	h := New()
 	now := start
@@ -52,7 +52,7 @@ func TestLogKeepsTheNewestEvents(t *testing.T) {
 	}
 }
 
-// Readers are other goroutines than the one that records: the race detector looks at this.
+// The readers run on other goroutines than the recorder, for the race detector.
 func TestHistoryIsReadWhileItIsWritten(t *testing.T) {
 	h := New()
 	id := snapshot.RowID{GPUUUID: "GPU-0"}

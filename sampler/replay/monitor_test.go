@@ -9,7 +9,7 @@ import (
 
 const gib = 1 << 30
 
-// everySecond returns a series of used bytes, of a GPU of 80 GiB.
+// everySecond returns a series with a sample of used bytes per second, of a GPU of 80 GiB.
 func everySecond(used []float64) *backtest.Series {
 	s := &backtest.Series{ID: "a"}
 	for i, v := range used {
@@ -27,8 +27,8 @@ func leaking() *backtest.Series {
 	return everySecond(used)
 }
 
-// The monitor forecasts an old process as the bare forecaster does, and raises its
-// own alarm, earlier than the bare one's five minutes.
+// The monitor forecasts an old process as the bare forecaster does. It raises its own alarm, which
+// is earlier than the bare forecaster's five minutes.
 func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
 	series := leaking()
 	m, f := New(series), forecast.New()
@@ -37,14 +37,14 @@ func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
 		f.Observe(m.machine.now, s.Used)
 		want := f.Forecasts(nil)
 		if s.Used == s.Total {
-			return // still memory is given to the forecaster less often
+			return // the forecaster gets still memory less often
 		}
 		if len(answer.Forecasts) != len(want) {
 			t.Fatalf("at %v s %d forecasts, want %d", s.Seconds, len(answer.Forecasts), len(want))
 		}
 		for k, got := range answer.Forecasts {
 			want[k].Upper80, want[k].Upper95 = min(want[k].Upper80, s.Total), min(want[k].Upper95, s.Total)
-			if got != want[k] && want[k].Median < s.Total { // beyond that only a time to full is believed
+			if got != want[k] && want[k].Median < s.Total { // beyond the capacity only a time to full is believed
 				t.Fatalf("at %v s: %+v, want %+v", s.Seconds, got, want[k])
 			}
 		}
@@ -57,7 +57,7 @@ func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
 	}
 }
 
-// A process that the monitor saw start is young, and its load is no ramp.
+// A process whose start the monitor saw is young, and its load raises no alarm.
 func TestMonitorSeesProcessStart(t *testing.T) {
 	used := make([]float64, 300)
 	for i := range used {

@@ -21,8 +21,8 @@ func (m moment) encode(t *testing.T) string {
 	return string(out)
 }
 
-// Calls must not change the story: one box is sampled twice a second, the other
-// only for the comparison.
+// Calls must not change the story: one box is sampled twice a second, the other only when they are
+// compared.
 func TestSameSeedGivesTheSameStory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

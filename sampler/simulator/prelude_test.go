@@ -11,7 +11,7 @@ import (
 
 const tenMinutes = 10 * time.Minute
 
-// everyPrelude opens boxes with preludes of these lengths.
+// everyPrelude opens boxes with a prelude of this length, for several seeds.
 func everyPrelude(t *testing.T, long time.Duration, check func(t *testing.T, b *box)) {
 	t.Helper()
 	for seed := range uint64(seeds) {
@@ -33,7 +33,7 @@ func TestPreludeEndsWhereTheStoryBegins(t *testing.T) {
 				}
 			}
 			for gpu := range direct.Readings {
-				// Where an epoch begins and which cell a notebook runs differs.
+				// The start of an epoch, and the cell that a notebook runs, may differ.
 				const alike = 2 * quantity.GiB
 				got, want := lived.Readings[gpu].Memory.Used.Or(0), direct.Readings[gpu].Memory.Used.Or(0)
 				if got < want-alike || got > want+alike {

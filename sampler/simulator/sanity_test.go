@@ -164,8 +164,8 @@ func checkAnswer(t *testing.T, m moment, a probe.Answer) {
 	checkOther(t, m, a)
 }
 
-// checkOther finds the process's row, as the sampler does, and compares the
-// two sides' figures if they are of the same moment.
+// checkOther finds the process's row as the sampler does. If the figures of the driver and the
+// probe are of the same moment, it compares them.
 func checkOther(t *testing.T, m moment, a probe.Answer) {
 	t.Helper()
 	device := a.Report.Devices[0]

@@ -9,7 +9,7 @@ import (
 )
 
 // TestShortage: the training fails and ends, unless it tries again after the notebook has freed its
-// cache. If it tries again without that it waits, and a second failure is final.
+// cache. If it tries again without that, it waits, and a second failure is final.
 func TestShortage(t *testing.T) {
 	for name, rescue := range map[string]func(*Box, process.Identity) bool{
 		"none":     nil,

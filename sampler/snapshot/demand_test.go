@@ -8,7 +8,7 @@ import (
 	"vramscope/metric"
 )
 
-// watched returns a process's demand after a number of seconds with those figures.
+// watched returns the demand of a process that had these figures for a number of seconds.
 func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predicted ...Prediction) Demand {
 	var k Peaks
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -22,7 +22,7 @@ func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predi
 	return k.Demand(now, &p)
 }
 
-// The forecast of a program that loads reaches the end of the GPU, so only its peaks count.
+// The forecast of a program that loads reaches the capacity of the GPU, so only its peaks count.
 func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 	var k Peaks
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -42,8 +42,8 @@ func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	const gib = quantity.GiB
 	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
-	// from returns more for ten seconds, which begin the given time before the end of the ten
-	// minutes.
+	// from returns more for ten seconds. They begin the given number of seconds before the end of the
+	// ten minutes.
 	from := func(before int, more quantity.Bytes) func(int) quantity.Bytes {
 		return func(i int) quantity.Bytes {
 			if i >= 600-before && i < 610-before {
@@ -90,7 +90,7 @@ func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	}
 }
 
-// onePeak is a history in which a process had 5 GiB five minutes before a time.
+// onePeak is a history in which a process had 1 GiB, and 5 GiB once, half-way through.
 type onePeak struct {
 	History
 	now time.Time
@@ -117,8 +117,8 @@ func TestDemandOfThePast(t *testing.T) {
 	}
 }
 
-// A server frees its cache, and its requests fill it again beyond any peak, some after
-// the first minute: a flush is no remedy, until one stays.
+// A server frees its cache, and its requests fill it again beyond any peak, some of them after the
+// first minute. A flush is no remedy until the memory of one stays free.
 func TestWhatWasTakenAgainIsNotPromised(t *testing.T) {
 	const gib = quantity.GiB
 	var k Peaks

@@ -14,7 +14,7 @@ const (
 	leaking  = 2963112 // carol's PyTorch
 	unprobed = 3011876 // bob's
 	inJAX    = 2955020 // erin's
-	foreign  = 184     // of another container
+	foreign  = 184     // a process of another container
 )
 
 func rowFor(pid int) Process {
@@ -49,7 +49,7 @@ func TestFlushRefusal(t *testing.T) {
 		pid    int
 		viewer string
 		change func(*Process)
-		want   string // a part of it
+		want   string // a part of the refusal
 	}{
 		{"a probe and a cache", leaking, "carol", nil, ""},
 		{"root may", leaking, "root", nil, ""},

@@ -23,7 +23,7 @@ func TestFullInWords(t *testing.T) {
 		{9*m + 59*time.Second, 9 * m, 99 * m, "full in 9m59s (9m–99m)"},
 		{5 * time.Hour, 2 * time.Hour, 9 * time.Hour, "full in 5h00m (99m+)"},
 		{30 * time.Hour, 20 * time.Hour, 0, "full in 1d06h (99m+)"},
-		{2 * m, 5 * m, m, "full in 2m00s (2m–2m)"}, // bounds that are none
+		{2 * m, 5 * m, m, "full in 2m00s (2m–2m)"}, // bounds on the wrong sides of the median
 	} {
 		f := FullIn{Median: tc.median, Earliest: tc.earliest, Latest: tc.latest}
 		if got := f.Words("–"); got != tc.want {

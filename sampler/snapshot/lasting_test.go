@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// allocations is a history of allocated memory, in GiB by the time before now.
+// allocations is a history of allocated memory, in GiB, by its age.
 type allocations func(age time.Duration) (least, most float64)
 
 func (allocations) At(time.Time) (*Snapshot, bool)   { return nil, false }
@@ -24,8 +24,8 @@ func (a allocations) Series(_ SeriesKey, from, to time.Time, buckets int) []Poin
 	return points
 }
 
-// TestLastingOf: a flush keeps free what the highest peak leaves. If a program frees and allocates
-// by turns, its allocator takes more than the peak.
+// TestLastingOf: a flush keeps free the memory that the highest peak leaves. If a program frees and
+// allocates by turns, its allocator takes more than the peak.
 func TestLastingOf(t *testing.T) {
 	gib := func(v float64) Bytes { return quantity.From(quantity.Bytes(v*float64(quantity.GiB)), quantity.Probe) }
 	for name, c := range map[string]struct {

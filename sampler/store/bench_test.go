@@ -41,16 +41,16 @@ func constant(random *rand.Rand) source {
 	return func() int64 { return v }
 }
 
-// rounded keeps a number of binary digits, as the sampler does with noisy metrics: 9 of host
-// memory, 6 of a process's CPU and utilisation.
+// rounded keeps a number of significant bits, as the sampler does with noisy metrics: 9 for host
+// memory, 6 for a process's CPU and utilisation.
 func rounded(v int64, digits int) int64 {
 	drop := max(bits.Len64(uint64(v))-digits, 0)
 	return (v + 1<<drop>>1) >> drop << drop
 }
 
-// mixed returns one of the eight series of a row on a usual box, as the sampler keeps them: used,
-// allocated, cached, fragmented and returnable change in steps, host memory creeps, and in one
-// process of two the CPU and the utilisation are noise.
+// mixed returns one of the eight series of a row on a usual box, as the sampler keeps them. Used,
+// allocated, cached, fragmented and returnable memory change in steps, host memory creeps, and in
+// every second process the CPU and the utilisation are noise.
 func mixed(random *rand.Rand, i int) source {
 	busy := i/8%2 == 0
 	switch i % 8 {
@@ -95,7 +95,7 @@ func newBox(n int, sources func(*rand.Rand, int) source) *box {
 	return b
 }
 
-// think makes the next values, outside of the measured time.
+// think makes the next values, outside the measured time.
 func (b *box) think() {
 	for i, next := range b.sources {
 		b.values[i] = next()
@@ -122,7 +122,7 @@ func only(s func(*rand.Rand) source) func(*rand.Rand, int) source {
 	return func(random *rand.Rand, _ int) source { return s(random) }
 }
 
-// BenchmarkAppend appends, seals, folds and forgets a sample.
+// BenchmarkAppend measures a sample's share of appending, sealing, folding and forgetting.
 func BenchmarkAppend(b *testing.B) {
 	for _, tc := range []struct {
 		name   string
@@ -143,7 +143,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkTick8500 measures one tick of the largest box, and the slowest of all.
+// BenchmarkTick8500 measures the ticks of a box with 8,500 series, and the slowest of them.
 func BenchmarkTick8500(b *testing.B) {
 	box := newBox(8500, mixed)
 	box.run(4200)
@@ -213,7 +213,7 @@ func BenchmarkMemory(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "heap-B/series")
-			b.ReportMetric(0, "ns/op") // no time is measured: it runs once for any b.N
+			b.ReportMetric(0, "ns/op") // no time is reported, because it runs only once for any b.N
 			runtime.KeepAlive(box)
 		})
 	}

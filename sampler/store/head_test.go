@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeadKeepsEveryValue: a head returns exactly what was set, in any order of equal values,
-// changes and gaps.
+// TestHeadKeepsEveryValue: a head returns exactly the values that were set, in any sequence of
+// equal values, changes and gaps.
 func TestHeadKeepsEveryValue(t *testing.T) {
 	for name, values := range map[string]func(i int) (v int64, known bool){
 		"equal":    func(int) (int64, bool) { return 7, true },
@@ -21,7 +21,7 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 		for i := range blockPlaces {
 			if v, known := values(i); known {
 				if i%5 == 0 {
-					h.set(i, v+1) // replaced
+					h.set(i, v+1) // replaced by the next
 				}
 				h.set(i, v)
 			}
@@ -36,8 +36,8 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 	}
 }
 
-// TestMemoryOfASeries limits what a series takes after 20 minutes, in the heap: a monitor has four
-// to eight of them for each process.
+// TestMemoryOfASeries limits how much of the heap a series takes after 20 minutes. A monitor has
+// four to eight series for each process.
 func TestMemoryOfASeries(t *testing.T) {
 	for _, tc := range []struct {
 		name string

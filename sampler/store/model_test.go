@@ -32,8 +32,8 @@ type model struct {
 	series []*modelSeries
 }
 
-// cursor returns the ordinal from which the series is kept in full: it advances by whole blocks,
-// when the series begins one.
+// cursor returns the ordinal from which the series is kept in full. It advances by whole blocks,
+// when the series begins a block.
 func (m *model) cursor(s *modelSeries) int64 {
 	newest := int64(len(m.ticks) - 1)
 	return newest - (newest-s.turn+blockPlaces)%blockPlaces - m.store.full
@@ -43,7 +43,7 @@ func (m *model) bucketBegin(tick int64) int64 {
 	return floor(m.ticks[tick].UnixNano(), m.store.width)
 }
 
-// coarse returns the buckets of a series within the span, by their beginning.
+// coarse returns the buckets of a series within the span, by the times at which they begin.
 func (m *model) coarse(s *modelSeries) (begins []int64, values map[int64]extent) {
 	values = make(map[int64]extent)
 	cursor := m.cursor(s)
@@ -179,7 +179,7 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 }
 
 func (m *model) open(random *rand.Rand) {
-	m.store.opened += random.IntN(blockPlaces) // any turn
+	m.store.opened += random.IntN(blockPlaces) // the next series begins at any tick of a block
 	turn := int64(m.store.opened % blockPlaces)
 	m.series = append(m.series, &modelSeries{series: m.store.Open(), turn: turn})
 }

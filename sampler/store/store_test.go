@@ -177,7 +177,7 @@ func TestCoarseSpanReachesADay(t *testing.T) {
 	}
 }
 
-// A tick of a large box seals and folds few blocks.
+// In one tick of a large box only few blocks are sealed and folded.
 func TestSeriesBeginBlocksByTurns(t *testing.T) {
 	s := newStore(256, 15*time.Second, time.Hour)
 	series := make([]*Series, 4*blockPlaces)

@@ -44,7 +44,7 @@ func TestSegmentSizesAreThoseOfPyTorch(t *testing.T) {
 		{mib + 1, mib + 512, 20 * mib},
 		{10*mib - 512, 10*mib - 512, 20 * mib},
 		{10 * mib, 10 * mib, 10 * mib},
-		{11 * mib, 12 * mib, 12 * mib},       // the rest of 1 MiB is not worth splitting off
+		{11 * mib, 12 * mib, 12 * mib},       // the rest of 1 MiB is too small to be split off
 		{12*mib + 1, 12*mib + 512, 14 * mib}, // the rest is more than 1 MiB
 		{701*mib + 512*kib, 702 * mib, 702 * mib},
 	} {
@@ -78,7 +78,7 @@ func TestFlushFreesTheWholeFreeSegments(t *testing.T) {
 	c := NewCaching(device)
 	kept, freed := allocate(t, c, 100*mib), allocate(t, c, 200*mib)
 	c.Free(freed)
-	beside := allocate(t, c, 40*mib) // in the 200 MiB segment
+	beside := allocate(t, c, 40*mib) // goes into the 200 MiB segment
 	whole := allocate(t, c, 300*mib)
 	c.Free(whole)
 	want := c.Stats().Returnable

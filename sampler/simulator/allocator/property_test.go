@@ -71,8 +71,7 @@ func isFree(b probe.Block) bool {
 	return b.State == probe.BlockCached || b.State == probe.BlockFragmented
 }
 
-// play runs a script of four-byte operations: what to do, and a size or a
-// block to do it with.
+// play runs a script of four-byte operations. Each names an action, and the size or the block for it.
 func play(t *testing.T, a *Caching, device *card, script []byte) {
 	held := map[*Block]struct{}{}
 	var order []*Block
@@ -80,7 +79,7 @@ func play(t *testing.T, a *Caching, device *card, script []byte) {
 		what, number := script[0], int(script[1])|int(binary.LittleEndian.Uint16(script[2:]))<<8
 		switch {
 		case what < 130:
-			size := quantity.Bytes(number) << 9 >> (what % 24) // from 8 GiB down, large and small alike
+			size := quantity.Bytes(number) << 9 >> (what % 24) // up to 8 GiB, large and small sizes alike
 			b, err := a.Allocate(size)
 			if err != nil {
 				if s := a.Stats(); s.Returnable != 0 {
