@@ -20,8 +20,8 @@ func TestExportedNamesAreInBaseUnits(t *testing.T) {
 		}
 		seen[exported] = true
 	}
-	// A scrape of 16 GPUs has 300 kB: the exporter leaves out figures that never change, or are
-	// sets of bits, if no alert needs them.
+	// A scrape of 16 GPUs has 300 kB. To limit that, the exporter leaves out figures that never
+	// change, or that are sets of bits, if no alert needs them.
 	left := []ID{SMClockMax, MemoryClockMax, ClockReasons, ComputeMode}
 	for id := range Count {
 		m := &Table[id]

@@ -15,8 +15,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// aloneVariable names, in the environment of a test's own process, the test
-// that it is for; libraryVariable the library that it is to load.
+// These variables are in the environment of a test's own process. aloneVariable names the test,
+// libraryVariable the library to load, and stateVariable the state file of the fake driver.
 const (
 	aloneVariable   = "VRAMSCOPE_NVML_ALONE"
 	libraryVariable = "VRAMSCOPE_NVML_LIBRARY"
@@ -39,7 +39,7 @@ func (b *box) later(library *Library) {
 	}
 }
 
-// now returns the time, and what has been added to it.
+// now returns the time plus the time that the test has let pass.
 func (b *box) now() time.Time { return time.Now().Add(time.Duration(b.passed.Load())) }
 
 // alone runs the calling test again in a process of its own, because a process can load only one
@@ -71,7 +71,7 @@ func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *bo
 	return nil
 }
 
-// write makes the box's state the driver's.
+// write makes the fake driver use the box's state.
 func (b *box) write() {
 	b.Helper()
 	b.MustWrite(b, b.path)

@@ -48,8 +48,7 @@ func TestHangingCallBlocksItsGPUOnly(t *testing.T) {
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 }
 
-// Readings of all GPUs run at once; while the library is opened again each is
-// complete or fails.
+// Readings of all GPUs run at once. While the library is opened again, each reading is complete or fails.
 func TestConcurrentReadings(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(8, 8))
 	if b == nil {
@@ -101,7 +100,7 @@ func TestReadRejectsNonsense(t *testing.T) {
 		choices := []uint64{0, 1, random.Uint64N(1 << 37), random.Uint64(), 1 << 63, 1<<32 - 1, 1<<31 + 7, fakedriver.Unavailable, fakedriver.Absent}
 		return choices[random.IntN(len(choices))]
 	}
-	present := func() uint64 { // for keys that must not be absent
+	present := func() uint64 { // for keys that must be present
 		for {
 			if v := figure(); v != fakedriver.Absent {
 				return v

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// expectMemory compares with the state file, to the byte.
+// expectMemory compares a memory with the state file, to the byte.
 func (b *box) expectMemory(got Memory, gpu *fakedriver.GPU, source quantity.Source) {
 	b.Helper()
 	from := func(v uint64) quantity.Optional[quantity.Bytes] {
@@ -27,7 +27,7 @@ func (b *box) expectMemory(got Memory, gpu *fakedriver.GPU, source quantity.Sour
 	}
 }
 
-// expectProcesses compares with the state file, to the byte.
+// expectProcesses compares the processes with the state file, to the byte.
 func (b *box) expectProcesses(reading Reading, gpu *fakedriver.GPU) {
 	b.Helper()
 	if reading.ProcessesError != nil {
@@ -103,7 +103,7 @@ func TestReadReturnsTheDriversFigures(t *testing.T) {
 		t.Errorf("reading %+v", reading)
 	}
 
-	// Changes are seen without a new Open.
+	// Changes are seen without another Open.
 	gpu.Resize(gpu.Processes[2].PID, 5<<30)
 	gpu.PowerLimit = 400_000
 	b.write()
@@ -130,7 +130,7 @@ func TestReadReturnsTheDriversFigures(t *testing.T) {
 	b.expectMemory(b.read(library, devices[2]).Memory, &b.GPUs[2], quantity.Driver)
 }
 
-// Old drivers lack calls; calling one of them would end the process.
+// Old drivers lack some calls. To call a missing one would end the process.
 func TestOldDrivers(t *testing.T) {
 	t.Run("R470", testR470)
 	t.Run("V1Only", testV1Only)
@@ -166,7 +166,7 @@ func testOldDriver(t *testing.T, variant fakedriver.Variant) {
 	}
 }
 
-// Drivers differ in the version field that they take.
+// Drivers differ in the version field that they accept.
 func TestMemoryVersions(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -213,7 +213,7 @@ func TestSMUtilization(t *testing.T) {
 	gpu.Processes[2].SM = fakedriver.Absent
 	b.write()
 	library, devices := b.open()
-	for range 3 { // even if nothing is newer than the samples already seen
+	for range 3 { // stays known even if no sample is newer than the last
 		reading := b.read(library, devices[0])
 		known(b, "first", reading.Processes[0].SMUtilization, 90)
 		known(b, "second", reading.Processes[1].SMUtilization, 45)
@@ -259,7 +259,7 @@ func TestUnifiedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	known(b, "total", b.read(library, devices[0]).Memory.Total, 127600748*quantity.KiB)
-	// Nor does it get the host's memory without permission to read its own.
+	// Without permission to read its own memory, it does not get the host's memory either.
 	spark.Fail("nvmlDeviceGetMemoryInfo*", fakedriver.NoPermission)
 	b.write()
 	if reading := b.read(library, devices[0]); reading.Memory != (Memory{}) {
@@ -275,7 +275,7 @@ func TestXIDs(t *testing.T) {
 	b.GPUs[1].Fail("nvmlDeviceGetSupportedEventTypes", fakedriver.NotSupported)
 	b.write()
 	library, devices := b.open()
-	for range 2 { // the queue begins with the second reading
+	for range 2 { // the event queue begins with the second reading
 		for _, device := range devices {
 			b.read(library, device)
 		}

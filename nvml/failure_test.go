@@ -16,20 +16,20 @@ import (
 	"vramscope/metric"
 )
 
-// One refused field is unknown; every other figure stays.
+// If the driver refuses one field, that field is unknown and every other figure stays.
 func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
 		return
 	}
-	b.GPUs[0].NVLinks = 0 // their throughput never has the same value twice
+	b.GPUs[0].NVLinks = 0 // the throughput of links never has the same value twice
 	b.write()
 	library, devices := b.open()
 	whole := b.read(library, devices[0])
 	unknown := quantity.Unknown[int]()
 	fields := []struct {
 		call  string
-		clear func(*Reading) // clears what only this call reports
+		clear func(*Reading) // clears the figures that only this call reports
 	}{
 		{"nvmlDeviceGetUtilizationRates", func(r *Reading) {
 			r.Utilization, r.MemoryUtilization = quantity.Unknown[int](), quantity.Unknown[int]()
@@ -61,7 +61,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 		{"nvmlDeviceGetTotalEccErrors", func(r *Reading) {
 			r.ECC.Corrected, r.ECC.Uncorrected = quantity.Unknown[uint64](), quantity.Unknown[uint64]()
 		}},
-		{"nvmlDeviceGetEnforcedPowerLimit", func(*Reading) {}}, // the limit read by Open stays
+		{"nvmlDeviceGetEnforcedPowerLimit", func(*Reading) {}}, // the limit that Open has read stays
 		{"nvmlDeviceGetMigMode", func(*Reading) {}},
 		{"nvmlDeviceGetGraphicsRunningProcesses*", func(*Reading) {}},
 		{"nvmlDeviceGetMPSComputeRunningProcesses*", func(*Reading) {}},
@@ -71,7 +71,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	for _, field := range fields {
 		for _, answer := range []fakedriver.Return{fakedriver.NotSupported, fakedriver.NoPermission, fakedriver.Unknown} {
 			if answer == fakedriver.Unknown && strings.Contains(field.call, "MemoryInfo") {
-				continue // not a refusal: it ends the reading
+				continue // such an answer is not a refusal and ends the reading
 			}
 			b.GPUs[0].Fail(field.call, answer)
 			b.write()
@@ -213,7 +213,7 @@ func TestNoLibrary(t *testing.T) {
 	if _, _, err = library.Open(); !errors.Is(err, ErrLibraryNotFound) || strings.Contains(err.Error(), "No such file") {
 		t.Errorf("no library: %v", err)
 	}
-	// The file is a library, but not NVIDIA's: calling into it would end the process.
+	// The file is a library, but not NVIDIA's. To call into it would end the process.
 	if _, _, err = New(Options{LibraryPath: "libc.so.6"}).Open(); !errors.Is(err, ErrLibraryNotFound) {
 		t.Errorf("another library: %v", err)
 	}
@@ -242,8 +242,8 @@ func TestDriverReload(t *testing.T) {
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 }
 
-// After a driver upgrade the loaded library cannot work again: a restart helps,
-// once the new library is there.
+// After a driver upgrade the loaded library cannot work again. A restart helps as soon as the new
+// library is installed.
 func TestNeedsRestart(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -295,7 +295,7 @@ func TestWrongListSizes(t *testing.T) {
 	}
 	library, devices := b.open()
 	gpu := &b.GPUs[0]
-	b.expectProcesses(b.read(library, devices[0]), gpu) // more than fit at first
+	b.expectProcesses(b.read(library, devices[0]), gpu) // more processes than fit at first
 	lists := "nvmlDeviceGet*"
 
 	_, devices, err := library.Open()
@@ -364,7 +364,7 @@ func TestMIG(t *testing.T) {
 	if other := b.read(library, devices[1]); other.MIGEnabled || other.Instances != nil || other.Processes[0].Instance != (InstanceID{}) {
 		t.Errorf("the GPU without MIG: %+v", other)
 	}
-	// Without privileges the GPU's own handle lists nothing; its instances do.
+	// To unprivileged users, the GPU's own handle lists nothing, but the handles of its instances do.
 	unprivileged := func() {
 		t.Helper()
 		pointer := library.gpus[devices[0].UUID].pointer

@@ -35,7 +35,7 @@ func driverList(size, capacity int, entries ...entry) []byte {
 	return buffer
 }
 
-// The size is determined from the structs written, whatever the call's version promises.
+// The size follows from the structs written, whatever size the call's version promises.
 func TestStrideIsTheSizeWritten(t *testing.T) {
 	entries := []entry{{pid: 100, used: gib, gpu: noInstance, compute: noInstance}, {pid: 4194303, used: 70 * gib, gpu: 2, compute: 0},
 		{pid: 7, used: valueNotAvailable, gpu: noInstance, compute: noInstance}}
@@ -130,12 +130,12 @@ func TestMergeProcesses(t *testing.T) {
 
 func TestNextCapacity(t *testing.T) {
 	tests := []struct{ capacity, asked, want int }{
-		{64, 65, 128},                   // twice as much is more than what was asked for
-		{64, 400, 508},                  // some slack above what was asked for
-		{64, 0, 128},                    // the driver asks for no number
-		{64, -1, 128},                   // a count above 2³¹ on its way through int
+		{64, 65, 128},                   // twice the capacity is more than was asked for
+		{64, 400, 508},                  // some slack on top of what was asked for
+		{64, 0, 128},                    // the driver asks for no size
+		{64, -1, 128},                   // a count above 2³¹ that was converted to int
 		{64, 1 << 31, maxProcesses},     // nonsense is limited
-		{maxProcesses, maxProcesses, 0}, // at the limit it ends
+		{maxProcesses, maxProcesses, 0}, // at the limit there is no further try
 	}
 	for _, test := range tests {
 		got, more := nextCapacity(test.capacity, test.asked)

@@ -26,8 +26,8 @@ func (b *box) calls() int {
 	return int(binary.NativeEndian.Uint64(raw))
 }
 
-// A monitor of eight GPUs with eight processes each asks at most 85 times a second, and
-// more only if details are wanted.
+// A monitor of eight GPUs with eight processes each makes at most 85 calls per second, and more
+// only if details are wanted.
 func TestCallsOfAMonitor(t *testing.T) {
 	t.Setenv(countVariable, filepath.Join(t.TempDir(), "calls")) // for the test's own process
 	b := alone(t, fakedriver.Current, fakedriver.Box(8, 8))
@@ -48,7 +48,7 @@ func TestCallsOfAMonitor(t *testing.T) {
 		b.passed.Add(int64(time.Second))
 	}
 	for n := range 3 {
-		second(n) // the first readings subscribe to events
+		second(n) // the first readings subscribe to events, which the test does not count
 	}
 	const seconds = 30
 	before := b.calls()
@@ -71,7 +71,8 @@ func TestCallsOfAMonitor(t *testing.T) {
 	}
 }
 
-// A figure that only a page shows is unknown until the page wants it, and unknown again afterwards.
+// A figure that only a page about one GPU shows is unknown until that page wants it, and again
+// afterwards.
 func TestDetailsAreReadWhenWanted(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
@@ -136,7 +137,7 @@ func TestNVLinks(t *testing.T) {
 	if !first.Active || last.Active || last.Sent.Known() || last.Replays.Known() {
 		t.Errorf("the first is up and the last is down: %+v, %+v", first, last)
 	}
-	// With MIG, without the call, and without links, no links are reported.
+	// With MIG, without the call, and without links, the reading has no links.
 	for _, fail := range []func(){
 		func() { gpu.Fail("nvmlDeviceGetNvLinkState", fakedriver.NotSupported) },
 		func() { gpu.MIGMode = 1 },
@@ -153,8 +154,8 @@ func TestNVLinks(t *testing.T) {
 	}
 }
 
-// A process that is only in the graphics list is seen at once, although that list was empty: its
-// memory shows that it is there.
+// A process that is only in the graphics list is seen at once, although that list was empty: used
+// memory shows that the process is there.
 func TestGraphicsProcessIsSeenAtOnce(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 2))
 	if b == nil {
@@ -169,7 +170,7 @@ func TestGraphicsProcessIsSeenAtOnce(t *testing.T) {
 	b.GPUs[0].Start(process)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), &b.GPUs[0])
-	client := fakedriver.NewProcess(78, 1<<30) // the compute list has it, too, and so explains its memory
+	client := fakedriver.NewProcess(78, 1<<30) // the compute list has this one too, so its memory is explained
 	client.Lists = "M+C"
 	b.GPUs[0].Start(client)
 	b.write()

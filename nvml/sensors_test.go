@@ -13,7 +13,7 @@ import (
 	"vramscope/metric"
 )
 
-// What the driver keeps as facts of the Device.
+// The sensors that are fields of Device.
 var facts = map[metric.ID]bool{metric.TemperatureSlowdown: true, metric.PowerLimit: true}
 
 func TestReadFillsEverySensor(t *testing.T) {
@@ -23,7 +23,7 @@ func TestReadFillsEverySensor(t *testing.T) {
 	}
 	library, devices := b.open()
 	b.read(library, devices[0])
-	time.Sleep(10 * time.Millisecond) // NVLink's throughput is between two readings
+	time.Sleep(10 * time.Millisecond) // the throughput of NVLink needs two readings
 	reading := b.read(library, devices[0])
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if reading.Value(id).Known() == facts[id] {
@@ -52,9 +52,9 @@ func TestReadFillsEverySensor(t *testing.T) {
 	if got := reading.Energy.Or(-1); got != float64(gpu.Energy)/1000 {
 		t.Errorf("%v J, want %d mJ", got, gpu.Energy)
 	}
-	b.GPUs[0].Energy = 1 << 63 // a driver that reports nonsense
+	b.GPUs[0].Energy = 1 << 63 // an impossible value
 	b.write()
-	library, devices = b.open() // reads what another reads every ten seconds
+	library, devices = b.open() // a new Open also reads what is otherwise read every ten seconds
 	if reading = b.read(library, devices[0]); reading.Energy.Known() {
 		t.Errorf("2^63 mJ are %v J", reading.Energy)
 	}
@@ -66,8 +66,7 @@ func TestReadFillsEverySensor(t *testing.T) {
 	}
 }
 
-// A command that reads once waits for the throughput, but not for a call that
-// hangs.
+// A command that reads once waits for the throughput, but not for a call that hangs.
 func TestCompleteReadingEndsUnderAHangingThroughput(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -103,7 +102,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// until reads until a reading has the throughput in KB/s, -1: none.
+	// until repeats Read until the throughput is the given KB/s; -1 means unknown.
 	until := func(received int) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -117,7 +116,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	}
 	until(int(b.GPUs[0].PCIeRX))
 
-	// A measurement that hangs holds no reading up, and its last result expires.
+	// A measurement that hangs does not delay a reading, and its last result expires.
 	b.GPUs[0].Hang("nvmlDeviceGetPcieThroughput", time.Hour)
 	b.write()
 	passed.Add(int64(throughputInterval))
@@ -152,7 +151,7 @@ func TestReadingPanicsWithTheStackOfTheMeasurement(t *testing.T) {
 	r.lib.symbols[symPCIeThroughput] = true
 	r.gate.open = true
 	r.started = time.Now()
-	r.readThroughput() // measures on another goroutine, without a handle
+	r.readThroughput() // starts a measurement, which panics because there is no handle
 	defer func() {
 		if value := fmt.Sprint(recover()); !strings.Contains(value, "(*throughput).measure") {
 			t.Errorf("the next reading panics with %s, want the stack of the measurement", value)

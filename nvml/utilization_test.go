@@ -57,8 +57,8 @@ func TestUtilizationKeepsTheNewestSample(t *testing.T) {
 	}
 }
 
-// The driver samples a process seconds apart. Its last sample stays valid in
-// between; after that the process was idle or is unknown.
+// The driver samples a process at intervals of seconds. In between, its last sample stays valid.
+// After that, the process was idle or its utilisation is unknown.
 func TestUtilizationExpires(t *testing.T) {
 	var u utilization
 	busy := quantity.From(80, quantity.Driver)
@@ -83,7 +83,7 @@ func TestUtilizationDropsNonsense(t *testing.T) {
 	}
 }
 
-// Samples of a driver that counts from the boot are timed by their arrival.
+// If a driver counts from the boot, a sample's time is that of its arrival.
 func TestUtilizationOfADriverThatCountsFromTheBoot(t *testing.T) {
 	var u utilization
 	u.add(driverSamples([3]uint64{10, 5_000_000, 30}), 1, noon)

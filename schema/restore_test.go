@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestDocumentIsReadBack: a document that is read back makes the same document again.
+// TestDocumentIsReadBack: a document that is read and written again does not change.
 func TestDocumentIsReadBack(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "crowded": snapshottest.Crowded(16, 64),
@@ -40,7 +40,7 @@ func TestDocumentIsReadBack(t *testing.T) {
 			}
 		}
 		for i := range restored.GPUs {
-			// The drawn figures are rounded; those without a driver are not drawn.
+			// The drawn figures are rounded. The GPUs without a driver have no drawn parts.
 			got, want := restored.GPUs[i].Parts, snap.GPU(restored.GPUs[i].UUID).Parts
 			if off := got.Unknown.Or(0) - want.Unknown.Or(0); want.Unknown.Known() && (off < -1 || off > 1 || got.Allocated.Or(0) != want.Allocated.Or(0)) {
 				t.Errorf("%s: GPU %d: parts %+v, want %+v", name, i, got, want)

@@ -59,7 +59,7 @@ func (f files) resolve(t *testing.T, file string, o *object) (string, *object) {
 	return file, o
 }
 
-// compare checks an object of a schema file against the fields of a type.
+// compare checks an object of a schema file against the fields of a Go type.
 func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Type) {
 	t.Helper()
 	for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
@@ -78,10 +78,10 @@ func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Ty
 		t.Errorf("%s: %s describes no object", file, path)
 		return
 	}
-	fields := map[string]bool{} // and whether they are always there
+	fields := map[string]bool{} // the JSON names, and whether the field is always present
 	for _, field := range reflect.VisibleFields(in) {
 		if outer := in.Field(field.Index[0]); len(field.Index) > 1 && outer.Type != reflect.TypeFor[schema.Head]() || field.Type == reflect.TypeFor[schema.Head]() {
-			continue // the fields of a head are the document's
+			continue // the fields of Head are fields of the document
 		}
 		if field.Type == reflect.TypeFor[metric.Sensors]() {
 			if o.Ref != "sensors.schema.json" {
@@ -126,8 +126,8 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	f.compare(t, "lease.schema.json", "listed", leases["listed"], reflect.TypeFor[schema.LeasesDocument]())
 }
 
-// The schema of the sensors and their rows in docs/json.md follow from
-// metric.Table; UPDATE_GOLDEN=1 rewrites both.
+// The schema of the sensors, and their rows in docs/json.md, follow from metric.Table.
+// UPDATE_GOLDEN=1 rewrites both.
 func TestSensorsAreDocumentedAsInTheTable(t *testing.T) {
 	var names, properties []string
 	var rows strings.Builder
@@ -171,7 +171,7 @@ func TestSensorsAreDocumentedAsInTheTable(t *testing.T) {
 	})
 }
 
-// update compares a file with what a function makes of it, or rewrites it.
+// update compares a file with the result of change, or rewrites it.
 func update(t *testing.T, path string, change func(string) string) {
 	t.Helper()
 	content, err := os.ReadFile(path)

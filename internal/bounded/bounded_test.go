@@ -24,14 +24,14 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// trickling returns a byte at a time.
+// trickling returns one byte at a time.
 type trickling struct{ endless }
 
 func (t *trickling) Read(p []byte) (int, error) { return t.endless.Read(p[:min(len(p), 1)]) }
 
 const limit = 1000
 
-// TestSourcesAreBounded: from every source, no more bytes are kept and read than the limit says.
+// TestSourcesAreBounded: no source makes its reader keep or read more bytes than the limit says.
 func TestSourcesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		source io.Reader
@@ -101,7 +101,7 @@ func TestCommandsAreBounded(t *testing.T) {
 		var output []byte
 		var err error
 		took := time.Duration(0)
-		// A loaded machine may not come as far as its first line.
+		// On a loaded machine, a script may not get as far as its first line.
 		for limitTime := 300 * time.Millisecond; len(output) == 0 && limitTime < time.Minute; limitTime *= 2 {
 			command := Command{Path: "/bin/sh", Arguments: []string{"-c", c.script}, Environ: os.Environ(), Input: []byte("begun\n"), Time: limitTime, Limit: limit}
 			if c.err != "it did not end in" {

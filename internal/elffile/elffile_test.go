@@ -18,8 +18,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// file returns an ELF file with a loader, one dynamic symbol table of n symbols whose
-// name is at the start of names, and a library.
+// file returns an ELF file with a loader, a library, and a dynamic symbol table of n symbols, all
+// with the name at the start of names.
 func file(n int, names string) []byte {
 	const headers, segments, sections = 64, 3, 4
 	machine := elf.EM_X86_64
@@ -68,7 +68,7 @@ func file(n int, names string) []byte {
 	return b.Bytes()
 }
 
-// counted counts the bytes that are read from a file, which seems never to end.
+// counted counts the bytes that are read from a file that seems never to end.
 type counted struct {
 	content []byte
 	read    int
@@ -85,7 +85,7 @@ func (c *counted) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// plain returns what debug/elf reads from a file, false if it cannot.
+// plain returns what debug/elf reads from a file, or false if it cannot read the file.
 func plain(content []byte, wanted []string) (found map[string]Symbol, needed []string, progs []*elf.Prog, ok bool) {
 	f, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
@@ -106,8 +106,8 @@ func plain(content []byte, wanted []string) (found map[string]Symbol, needed []s
 	return found, needed, f.Progs, err == nil
 }
 
-// FuzzELF compares with debug/elf, where both accept a file; At with the file
-// itself.
+// FuzzELF compares the results with those of debug/elf if both accept a file, and At with the
+// content of the file.
 func FuzzELF(f *testing.F) {
 	small := file(3, "mmap")
 	f.Add(small, uint64(0x400000))
@@ -136,7 +136,7 @@ func FuzzELF(f *testing.F) {
 			}
 		}
 		if symbolsErr != nil || neededErr != nil || len(content) > maxName {
-			return // a longer file could take debug/elf too much memory
+			return // for a longer file debug/elf could take too much memory
 		}
 		found, needed, progs, ok := plain(content, wanted)
 		if !ok {

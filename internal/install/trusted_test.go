@@ -70,7 +70,7 @@ func TestAnotherUsersPathIsRefused(t *testing.T) {
 	base := t.TempDir()
 	other := uint32(12345)
 	if os.Geteuid() != 0 {
-		other = uint32(os.Geteuid()) + 1 // who looks; the files are ours
+		other = uint32(os.Geteuid()) + 1 // the user who looks; the files are ours
 	} else if err := os.Chown(base, 12345, 12345); err != nil {
 		t.Fatal(err)
 	} else {
@@ -115,7 +115,7 @@ func TestPrivateGroupMayWrite(t *testing.T) {
 	}
 }
 
-// TestTrustedBelow: links lead to another place in the same root directory.
+// TestTrustedBelow: links are followed within the same root directory.
 func TestTrustedBelow(t *testing.T) {
 	root := t.TempDir()
 	if err := errors.Join(os.MkdirAll(root+"/var/tmp", 0o700), os.Symlink("/../var", root+"/absolute"), os.Symlink("../../var/tmp", root+"/tmp")); err != nil {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message returns an encoded message of strings and messages, by their numbers.
+// message returns an encoded message. fields are pairs of a number and a string or message.
 func message(fields ...any) string {
 	var b []byte
 	for i := 0; i < len(fields); i += 2 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ended notes how a test ended.
+// ended is a TB that notes how a test ended.
 type ended struct{ skipped, failed string }
 
 func (*ended) Helper()                          {}

@@ -11,7 +11,7 @@ func fall() (c *Caught) {
 }
 
 func TestPanicKeepsItsFirstStack(t *testing.T) {
-	Catch(nil).Again() // no panic
+	Catch(nil).Again() // nil: does not panic
 	first := fall()
 	again := func() (c *Caught) {
 		defer func() { c = Catch(recover()) }()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAllocationsAreOfRootsDirectories: a job is asked for once, and again after its cgroup has
-// disappeared and returned, but never for a directory that a user has made.
+// TestAllocationsAreOfRootsDirectories: scontrol is asked about a job once, and again after its
+// cgroup has disappeared and returned, but never about a directory that a user has made.
 func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()
@@ -47,7 +47,7 @@ func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	add("system.slice/node7_slurmstepd.scope/sEKNKTV3WPV500", 0)
 	add("devices/slurm_node7/uid_1000/job_2", 0)
 	add("system.slice/slurmstepd.scope/job_3", 0)
-	add("system.slice/slurmstepd.scope/job_4", 1000) // a user's
+	add("system.slice/slurmstepd.scope/job_4", 1000) // a directory that a user has made
 	add("system.slice/slurmstepd.scope/system", 0)
 	add("user.slice/slurmstepd.scope/job_5", 0)
 	if got, want := held(0), []string{"slurm 1", "slurm 2", "slurm 88123"}; !slices.Equal(got, want) || len(asked) != 4 {
@@ -67,7 +67,7 @@ func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	if got := held(60); len(got) != 3 || !slices.Equal(asked[4:], []string{"1"}) {
 		t.Errorf("it is back: %q after %q", got, asked)
 	}
-	if held(1000); !slices.Equal(asked[5:], []string{"3"}) { // which was unknown
+	if held(1000); !slices.Equal(asked[5:], []string{"3"}) { // job 3, which scontrol did not know
 		t.Errorf("asked %q", asked[5:])
 	}
 }
@@ -77,13 +77,13 @@ func TestGRES(t *testing.T) {
 		"gpu:h100:2(IDX:0-1)":                {0, 1},
 		"gpu:3(IDX:1,4-5)":                   {1, 4, 5},
 		"gpu:h100:2(IDX:0-1),gpu:a:1(IDX:2)": {0, 1, 2},
-		"gpu:h100:2(IDX:0)":                  nil, // not as many GPUs as it states
+		"gpu:h100:2(IDX:0)":                  nil, // fewer GPUs than it states
 		"gpu:0(IDX:)":                        nil,
 		"gpu:2(IDX:1-0)":                     nil,
 		"gpu:h100:1":                         nil,
 		"gpu:h100:1(IDX:0":                   nil,
 		"gpu:1(IDX:0),shard:2(0/2)":          nil,
-		"gpu:p100:1(IDX:3),lscratch(CNT:50)": {3}, // a site's own
+		"gpu:p100:1(IDX:3),lscratch(CNT:50)": {3}, // lscratch is a resource of the site
 		"lscratch(CNT:50),nic:2(IDX:0-1),gpu:2(IDX:0-1),craynetwork(CNT:1)": {0, 1},
 		"lscratch(CNT:50)":                 nil,
 		"gpu:1(IDX:0),mps:50(IDX:1)":       nil,
@@ -98,7 +98,7 @@ func TestGRES(t *testing.T) {
 	}
 }
 
-// TestLookAtAProcessOfSlurm: a look uses a table of its own, which knows Slurm's jobs, too.
+// TestLookAtAProcessOfSlurm: Look uses a table of its own, which also knows Slurm's jobs.
 func TestLookAtAProcessOfSlurm(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "train", 1000)
@@ -108,7 +108,7 @@ func TestLookAtAProcessOfSlurm(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfPods: only root's kubelet is believed.
+// TestAllocationsOfPods: only a kubelet whose socket is root's is believed.
 func TestAllocationsOfPods(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

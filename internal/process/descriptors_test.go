@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestProcessesStayWithoutADescriptor: if too many files are open, the processes that are known
-// already stay known.
+// TestProcessesStayWithoutADescriptor: if too many files are open, the table keeps the processes
+// that it knows.
 func TestProcessesStayWithoutADescriptor(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExit: these processes are children of the table's program, but the status of others would be
-// known as well. A process that still runs, or was looked up only once, has no status.
+// TestExit: the processes here are children of the test, but the status of other processes would be
+// known as well. A process that still runs, or that was looked up only once, has no status.
 func TestExit(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{
 		"read _; exit 3":     3 << 8,
@@ -48,7 +48,7 @@ func TestExit(t *testing.T) {
 		if !known || status != want {
 			t.Errorf("%s: status %d, known %v, want %d", script, status, known, want)
 		}
-		look() // and it is gone
+		look() // now the process is gone
 		if again, known := table.Exit(id); !known || again != want {
 			t.Errorf("%s: after it is gone status %d, known %v, want %d", script, again, known, want)
 		}
@@ -59,7 +59,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// tellsExits reports whether the kernel knows how a process ended that is not there any more.
+// tellsExits reports whether the kernel tells how a process ended after its parent has waited for it.
 func tellsExits() bool {
 	command := exec.Command("true")
 	if command.Start() != nil {

@@ -31,7 +31,7 @@ func TestEffectiveUser(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	take := func(uid uintptr) {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uid, ^uintptr(0)); errno != 0 {
-			t.Fatal(errno) // of this thread alone
+			t.Fatal(errno) // the call above concerned this thread alone
 		}
 	}
 	dumpable := func(yes uintptr) {
@@ -50,8 +50,8 @@ func TestEffectiveUser(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsWantedIsRead: for hints the names of all threads are read, and the environments of
-// other users' processes.
+// TestOnlyWhatIsWantedIsRead: the names of all threads, and the environments of other users'
+// processes, are read only if Hints is set.
 func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", os.Geteuid()+1)
@@ -80,8 +80,8 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	}
 }
 
-// TestUnreadFactsAreMarked: if a job or a user's name could not be read, that does not mean that
-// there is none.
+// TestUnreadFactsAreMarked: a job or a user's name that could not be read is marked as unread,
+// because that does not mean that there is none.
 func TestUnreadFactsAreMarked(t *testing.T) {
 	for _, tc := range []struct {
 		name, cgroup      string

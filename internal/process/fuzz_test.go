@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// seeds adds the contents of those files that can be read on this machine.
+// seeds adds the contents of the files, if they can be read on this machine.
 func seeds(f *testing.F, paths ...string) {
 	f.Helper()
 	for _, path := range paths {
@@ -23,8 +23,8 @@ func seeds(f *testing.F, paths ...string) {
 
 var secret = regexp.MustCompile(`(?i)key|token|secret|passw(or)?d|credential`)
 
-// FuzzEnvironment: every variable that is kept is one of the content, in order of
-// its name, and none may be a secret.
+// FuzzEnvironment: every variable that is kept is in the content, they are sorted by name, and none
+// may be a secret.
 func FuzzEnvironment(f *testing.F) {
 	seeds(f, "/proc/self/environ")
 	f.Add("CUDA_VISIBLE_DEVICES=0\x00CUDA_VISIBLE_DEVICES=1\x00VLLM_api_key=x\x00RANK\x00=RANK=1\x00TF_=")
@@ -49,7 +49,7 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// FuzzCommand: the arguments are the line, and the short form is not longer.
+// FuzzCommand: the arguments joined are the line, and the short form is not longer.
 func FuzzCommand(f *testing.F) {
 	seeds(f, "/proc/self/cmdline", "/proc/1/cmdline")
 	f.Add("/usr/bin/python3\x00-u\x00-X\x00dev\x00/home/a/train.py\x00--cfg=/data/llama.yaml\x00/a:/b\x00")
@@ -69,7 +69,7 @@ func FuzzCommand(f *testing.F) {
 
 var passwdLine = regexp.MustCompile(`^([^:]+):[^:]*:0*([0-9]{1,10}):`)
 
-// TestLongPasswdLine: the users after a long line keep their names.
+// TestLongPasswdLine: users that follow a long line keep their names.
 func TestLongPasswdLine(t *testing.T) {
 	names := map[uint32]string{}
 	parsePasswd(strings.Repeat("x", 70000)+":x:1:\nlate:x:2:\n", names)
@@ -78,7 +78,7 @@ func TestLongPasswdLine(t *testing.T) {
 	}
 }
 
-// FuzzPasswd compares with a regular expression.
+// FuzzPasswd compares parsePasswd with a regular expression.
 func FuzzPasswd(f *testing.F) {
 	seeds(f, "/etc/passwd")
 	f.Add("root:x:0:0::/:/bin/sh\n+::::::\nroot2:x:00:0\n:x:5:5\na:b:4294967296:\nb:\x00:4294967295:\r\n\xff:x:7:\x1b")
@@ -121,8 +121,8 @@ var jobEnvironment = regexp.MustCompile(`^(slurm [0-9]+|apptainer [^\x00]+)$`)
 
 var jobDetail = regexp.MustCompile(`^[0-9a-z+]+$`)
 
-// FuzzJob: a job's ID has its kind's form and occurs in the path, and a directory that is not a
-// job's changes nothing.
+// FuzzJob: a job's ID has the form that its kind requires and occurs in the path. A directory below
+// that is not a job's changes nothing.
 func FuzzJob(f *testing.F) {
 	recorded, err := filepath.Glob("testdata/cgroup/*")
 	if err != nil {
@@ -136,7 +136,7 @@ func FuzzJob(f *testing.F) {
 	f.Add("/lxc.payload.team_train/x")
 	f.Fuzz(func(t *testing.T, path string) {
 		if strings.HasSuffix(path, "/lxc") || strings.HasSuffix(path, "/lxc.payload") {
-			return // anything in it is a container
+			return // any directory in it is a container
 		}
 		job := jobOfPath(path)
 		form, known := jobIDs[job.Kind]
@@ -170,7 +170,7 @@ func FuzzJob(f *testing.F) {
 	})
 }
 
-// FuzzNames: the names in links and files are what they are compared with.
+// FuzzNames: a parsed namespace or host name occurs in the content that it was parsed from.
 func FuzzNames(f *testing.F) {
 	seeds(f, "/etc/hostname")
 	f.Add("pid:[4026531836]")
@@ -184,7 +184,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzHost: memory and load are figures that a screen and JSON can show.
+// FuzzHost: memory and load can be shown on a screen and in JSON.
 func FuzzHost(f *testing.F) {
 	memory, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

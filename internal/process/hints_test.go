@@ -32,7 +32,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestRankAndLimits: the rank from a job's own launcher is more reliable than the scheduler's.
+// TestRankAndLimits: the rank that a job's own launcher sets is more reliable than the scheduler's.
 func TestRankAndLimits(t *testing.T) {
 	w := hintsIn([]byte("RANK=5\x00SLURM_PROCID=1\x00PMI_RANK=-1\x00CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2G\x00CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30.5\x00"))
 	if w.Rank.Or(-1) != 5 || w.MPSMemory != "0=2G" || w.MPSThreads.Or(0) != 30.5 {
@@ -44,7 +44,7 @@ func TestRankAndLimits(t *testing.T) {
 	}
 }
 
-// TestMPSLimit: a number is CUDA's, and limits a GPU only if it certainly means that GPU.
+// TestMPSLimit: a number in the limits is CUDA's. It limits a GPU only if it certainly means that GPU.
 func TestMPSLimit(t *testing.T) {
 	const gib = quantity.GiB
 	const uuid, other = "GPU-8f1c2d3e-0000", "GPU-77777777-0000"
@@ -90,7 +90,7 @@ func TestMPSLimit(t *testing.T) {
 	}
 }
 
-// TestLimitThatWasCut: "GPU-…=10" may be the beginning of "GPU-…=10240M".
+// TestLimitThatWasCut: "GPU-…=10" may be the start of "GPU-…=10240M".
 func TestLimitThatWasCut(t *testing.T) {
 	limits := "GPU-8f1c2d3e=10240M"
 	long := strings.Repeat("GPU-77777777=1G,", 63) + limits

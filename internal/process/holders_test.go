@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// byName takes the name of a link for the device that it is.
+// byName stands in for deviceOf. It takes the device from the name of the link.
 func byName(_, link string) (minor int, shared, ok bool) {
 	minor, err := strconv.Atoi(strings.TrimPrefix(link, "/dev/nvidia"))
 	return minor, err != nil, true
@@ -40,7 +40,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestHoldersNeedTheDevice: in a process's own mount namespace, any file may have that name.
+// TestHoldersNeedTheDevice: in a mount namespace of its own, a process can give any file that name.
 func TestHoldersNeedTheDevice(t *testing.T) {
 	for _, path := range []string{"/dev/null", t.TempDir(), "/nowhere"} {
 		if minor, shared, ok := deviceOf(path, "/dev/nvidia0"); ok {

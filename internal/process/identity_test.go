@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestHiddenProcess: hidepid hides other users' processes, which are not another
-// container's.
+// TestHiddenProcess: hidepid hides the processes of other users. They are not those of another container.
 func TestHiddenProcess(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Their sources: sluid.c, cgroup_v2.c and cgroup.conf(5) of Slurm; OAR's configuration;
-// client/lib/cgroupslib of Nomad; excerpts of OpenPBS's tests, HTCondor's manual and the ECS
-// agent. Those of LSF, PBS below pbs_jobs.service and OAR's slices are from others' code.
+// Sources of the paths: sluid.c, cgroup_v2.c and cgroup.conf(5) of Slurm; OAR's configuration;
+// client/lib/cgroupslib of Nomad; excerpts of OpenPBS's tests, HTCondor's manual and the ECS agent.
+// The paths of LSF, of PBS below pbs_jobs.service and of OAR's slices are from other projects' code.
 func TestJobOfDocumentedPaths(t *testing.T) {
 	const (
 		container = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -104,7 +104,7 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{"/gpu-jobs/" + container, "containerd 0123456789ab"}, // docker run --cgroup-parent gpu-jobs, cgroupfs
 		{"/default/" + container, "containerd 0123456789ab"},  // nerdctl, cgroupfs
 		{"/k8s.io/" + container, "containerd 0123456789ab"},   // crictl run
-		{"/../" + container, "containerd 0123456789ab"},       // a neighbour, seen from a container
+		{"/../" + container, "containerd 0123456789ab"},       // a neighbour, as seen from a container
 		{"/../docker-" + container + ".scope", "docker 0123456789ab"},
 		{"/../../pod" + uid + "/" + container, "pod " + uid + ", container 0123456789ab"},
 		{"/batch.slice/docker-" + container + ".scope", "docker 0123456789ab"},
@@ -122,33 +122,33 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{user + "/user.slice/apptainer-4711.scope", ""},
 		{"/system.slice/apptainer-4711.scope", ""},
 		{"/apptainer/4711", ""},
-		{"/singularity/4711", ""},                                // by APPTAINER_NAME
+		{"/singularity/4711", ""},                                // known only by APPTAINER_NAME
 		{user + "/app.slice/run-u17.service", "service run-u17"}, // systemd-run --user
 		{user + "/app.slice/run-r0123456789abcdef0123456789abcdef.scope", ""},
 		{"/system.slice/run-p812-i4711.service", "service run-p812-i4711"},
 		{"/system.slice/system-vllm.slice/vllm@0.service", "service vllm@0"},
 		{"/system.slice/jupyter-alice-singleuser.service", "service jupyter-alice-singleuser"},
-		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // @b has such a service, too
+		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // another nspawn container may have a service of the same name
 		{"/user.slice/user-989.slice/user@989.service/app.slice/imp-shell-0-f2Bc.service", "service imp-shell-0-f2Bc"},
 		{"/ai.slice/slurmstepd.scope/job_88123/step_0/user/task_0", "slurm 88123, step 0"},
-		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slinky
-		{"/lsf/cluster1/job.513.4382.1459455623/" + container, "lsf 513"}, // LSF's Docker
+		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slurm in a pod
+		{"/lsf/cluster1/job.513.4382.1459455623/" + container, "lsf 513"}, // a container that LSF runs with Docker
 		{"/pbs_jobs.service/jobid/12.server/" + container, "pbs 12"},
 		{"/system.slice/condor.service/condor_var_lib_condor_execute_slot1_1@node7/docker-" + container + ".scope", "htcondor slot1_1"},
 		{"/lxc.payload.train/docker/" + container, "lxc train"},
 		{"/docker/" + container + "/docker/" + strings.Repeat("f", 64), "docker 0123456789ab"},
 
-		// Made by a user.
+		// Paths that a user has made.
 		{user + "/app.slice/slurmstepd.scope/job_1/step_0", ""},
 		{user + "/app.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0", ""},
 		{user + "/app.slice/pbs_jobs.service/jobid/12.server", "service pbs_jobs"},
 		{user + "/app.slice/lsf/cluster1/job.513.4382.1", ""},
 		{user + "/app.slice/oar/alice_12345", ""},
 		{user + "/app.slice/htcondor/condor_x_slot1", ""},
-		{user + "/app.slice/k3s-rootless.service/kubepods/pod" + uid + "/" + container, "containerd 0123456789ab"}, // no pod
+		{user + "/app.slice/k3s-rootless.service/kubepods/pod" + uid + "/" + container, "containerd 0123456789ab"}, // not a pod
 		{user + "/app.slice/ecs/" + task + "/" + container, "containerd 0123456789ab"},
 		{user + "/app.slice/nomad/" + uid + ".train", ""},
-		// Like a scheduler's, and not of its form.
+		// Paths that resemble a scheduler's but do not have its form.
 		{"/system.slice/slurmstepd.scope/sEKNKTV3WPV50/step_0", ""},
 		{"/system.slice/slurmstepd.scope/sEKNKTV3WPV50I/step_0", ""},
 		{"/system.slice/slurmstepd.scope/x/sEKNKTV3WPV500/step_0", ""},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestJobOfRecordedCgroups reads the files of testdata/cgroup, each recorded under the scheduler or
-// runtime that it is named for.
+// TestJobOfRecordedCgroups reads the files of testdata/cgroup. Each was recorded under the
+// scheduler or runtime after which it is named.
 func TestJobOfRecordedCgroups(t *testing.T) {
 	for name, want := range map[string]string{
 		"slurm_v1":              "slurm 88123, step 0",
@@ -58,8 +58,8 @@ func TestJobOfRecordedCgroups(t *testing.T) {
 	}
 }
 
-// TestJobOfEnvironment: what cgroups do not show is read from the environment, but only of this
-// user's own processes: another user's may claim anything.
+// TestJobOfEnvironment: facts that cgroups do not show are read from the environment, but only for
+// this user's own processes: another user's process may claim anything.
 func TestJobOfEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		uid                       int

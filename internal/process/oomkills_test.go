@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOOMKills: the count is that of the cgroup that accounts for the process's memory, and of its
-// pod or job, whose cgroups still exist when the process has ended.
+// TestOOMKills: the count is that of the cgroup that accounts for the process's memory or, in a pod
+// or a Slurm job, that of the pod or job, whose cgroup still exists when the process has ended.
 func TestOOMKills(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, content string) {
@@ -26,7 +26,7 @@ func TestOOMKills(t *testing.T) {
 	write("odd/memory.events", "oom_kill many\n")
 	for _, c := range []struct {
 		kind, cgroups string
-		want          int64 // -1: not known
+		want          int64 // -1: unknown
 	}{
 		{"", "0::/user.slice/a.scope\n", 2},
 		{"", "4:cpu,memory:/lxc/7\n1:name=systemd:/x\n0::/user.slice/a.scope\n", 4},
@@ -52,7 +52,7 @@ func TestOOMKills(t *testing.T) {
 	if !table.HostMemoryEnded(e.info.Identity) {
 		t.Error("a kill was not seen")
 	}
-	if took(); !table.HostMemoryEnded(e.info.Identity) { // the facts were read while it ended
+	if took(); !table.HostMemoryEnded(e.info.Identity) { // the facts were read while the process ended
 		t.Error("a kill of a moment ago is forgotten")
 	}
 	if took(); table.HostMemoryEnded(e.info.Identity) {

@@ -10,11 +10,11 @@ func TestSeccompFiltersAreCounted(t *testing.T) {
 		"Name:\tpython3\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\nSpeculation_Store_Bypass:\tvulnerable\n": 3,
 		"Name:\tSeccomp\nSeccomp:\t0\nSeccomp_filters:\t0\n":                                                        0,
 		"Name:\tx\nSeccomp:\t0\nCpus_allowed:\t3\n":                                                                 0, // before Linux 5.9
-		"Name:\tx\nSeccomp:\t2\nCpus_allowed:\t3\n":                                                                 1, // likewise
-		"Name:\tx\nSeccomp:\t1\n":                                                                                   1, // strict
+		"Name:\tx\nSeccomp:\t2\nCpus_allowed:\t3\n":                                                                 1, // before Linux 5.9
+		"Name:\tx\nSeccomp:\t1\n":                                                                                   1, // strict mode
 		"Name:\tx\nCpus_allowed:\t3\n":                                                                              -1,
 		"Name:\tx\nSeccomp:\tmany\n":                                                                                -1,
-		"Name:\tx\nSeccomp:\t2":                                                                                     -1, // cut
+		"Name:\tx\nSeccomp:\t2":                                                                                     -1, // cut off
 		"":                                                                                                          -1,
 	} {
 		got, err := ParseSeccompFilters([]byte(status))

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSlurmJobByItsStepd: if a job's cgroup has its SLUID, root's slurmstepd says its number;
-// nothing that a user can write counts.
+// TestSlurmJobByItsStepd: if a job's cgroup is named by its SLUID, root's slurmstepd tells the
+// job's number. Nothing that a user can write counts.
 func TestSlurmJobByItsStepd(t *testing.T) {
 	const sluid, title = "sEKNKTV3WPV500", "slurmstepd: [88123.0]"
 	job := "/system.slice/slurmstepd.scope/" + sluid
@@ -59,7 +59,7 @@ func TestSlurmJobByItsStepd(t *testing.T) {
 			if got := infos(table, at(0), []int{500})[500].Job.String(); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			// The number is remembered when the step has ended.
+			// The number is still known when the step has ended.
 			tree.remove(400, "cmdline")
 			tree.add(501, "eval", 1000)
 			tree.write(501, "cgroup", "0::"+job+"/step_1/user/task_0\n")
@@ -70,7 +70,7 @@ func TestSlurmJobByItsStepd(t *testing.T) {
 	}
 }
 
-// TestSlurmJobMadeByAUser: a numbered directory that is not root's is not a job.
+// TestSlurmJobMadeByAUser: a directory with a job's name that is not root's is not a job.
 func TestSlurmJobMadeByAUser(t *testing.T) {
 	for owner, want := range map[int]string{0: "slurm 1", 1000: ""} {
 		tree := newTree(t)
@@ -115,7 +115,7 @@ func TestScontrolIsAskedOnce(t *testing.T) {
 	if first := <-asked; first != "sEKNKTV3WPV500" {
 		t.Errorf("asked for %q", first)
 	}
-	// Its account is asked for by its number, when it is wanted again.
+	// scontrol is asked for the account, by the job's number, when the account is wanted again.
 	jobOfNew(5001)
 	jobOfNew(5002)
 	answer <- slurmAnswer{number: "88123", account: "physics"}
@@ -135,7 +135,7 @@ func TestScontrolIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestSlurmsAnswer: a user's words are not taken for Slurm's.
+// TestSlurmsAnswer: text that a user wrote is not taken for Slurm's.
 func TestSlurmsAnswer(t *testing.T) {
 	const array = `{"jobs": [{"job_id": 88122, "account": "other"}, {"job_id": 88123, "name": "x\", \"account\": \"root\" Account=root", "account": "physics", "comment": "\n   Account=root"}]}`
 	for _, c := range []struct {
@@ -143,8 +143,8 @@ func TestSlurmsAnswer(t *testing.T) {
 		want       slurmAnswer
 	}{
 		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7", uid: 1000, gpus: []int{0, 1}}},
-		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this node's are one of the two
-		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // whose?
+		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this node may have either of the two
+		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // whose job it is is unknown
 		{array, "88123", slurmAnswer{number: "88123", account: "physics"}},
 		{array, "88122", slurmAnswer{number: "88122", account: "other"}},
 		{array, "1", slurmAnswer{}},
@@ -160,9 +160,9 @@ func TestSlurmsAnswer(t *testing.T) {
 	}
 }
 
-// TestSlurmsRecordedAnswer: Debian's Slurm 24.11.5 (data_parser/v0.0.42) about a job with GPUs and a
-// GRES of the site, which its user named x", "account": "root. v0.0.46, of Slurm 26.05, has
-// the same types: src/plugins/data_parser/v0.0.46/parsers.c, JOB_INFO.
+// TestSlurmsRecordedAnswer reads the answer of Debian's Slurm 24.11.5 (data_parser/v0.0.42) about a
+// job with GPUs and a GRES of the site, which its user named x", "account": "root. The parser
+// v0.0.46, of Slurm 26.05, has the same types: src/plugins/data_parser/v0.0.46/parsers.c, JOB_INFO.
 func TestSlurmsRecordedAnswer(t *testing.T) {
 	output, err := os.ReadFile("testdata/slurm/24.11.5.json")
 	if err != nil {
@@ -175,7 +175,7 @@ func TestSlurmsRecordedAnswer(t *testing.T) {
 	}
 }
 
-// TestScontrolIsAsked by a stand-in for it.
+// TestScontrolIsAsked replaces scontrol by a script.
 func TestScontrolIsAsked(t *testing.T) {
 	directory := t.TempDir()
 	script := "#!/bin/sh\n[ \"$*\" = '--json show job 88123' ] && echo '{\"jobs\": [{\"job_id\": 88123, \"account\": \"physics\"}]}'\n"

@@ -123,7 +123,7 @@ func hasCommand(script string) func(Info) bool {
 	return func(i Info) bool { return len(i.Command) > 1 && i.Command[1] == script }
 }
 
-// eventually calls the table until the process is as it should be.
+// eventually calls the table until is returns true for the process.
 func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info) bool) Info {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -145,7 +145,7 @@ func (t *Table) reading(pid int) bool {
 	return pending != nil && len(pending) == 0
 }
 
-// TestMissingFiles removes each file in turn: the other facts stay.
+// TestMissingFiles removes each file in turn. The other facts stay.
 func TestMissingFiles(t *testing.T) {
 	for _, name := range []string{"cmdline", "cgroup", "ns"} {
 		tree := newTree(t)
@@ -317,7 +317,7 @@ func TestFailedDirectoryIsAskedAgain(t *testing.T) {
 	eventually(t, table, at(60), 500, func(i Info) bool { return i.User == "frank" })
 }
 
-// panicOf returns the value with which act panics, as text; "" if it does not panic.
+// panicOf returns the value of act's panic as text, or "" if act does not panic.
 func panicOf(act func()) (text string) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -16,7 +16,7 @@ import (
 type tree struct {
 	t    testing.TB
 	root string
-	uids sync.Map // of directories
+	uids sync.Map // owners of directories
 }
 
 func newTree(t testing.TB) *tree {
@@ -27,8 +27,8 @@ func newTree(t testing.TB) *tree {
 	return tr
 }
 
-// table returns a table of the tree. The machine booted at second 0, is called
-// this-machine, and its directory service has no names.
+// table returns a table of the tree. In the tree the machine booted at second 0 and is called
+// this-machine, and the directory service knows no names.
 func (tr *tree) table() *Table {
 	table := NewTable(tr.root)
 	table.hostname = "this-machine"
@@ -46,7 +46,7 @@ func (tr *tree) table() *Table {
 	return table
 }
 
-// add makes a process that started at second pid of the machine's life.
+// add makes a process that started pid seconds after the machine booted.
 func (tr *tree) add(pid int, name string, uid int) {
 	tr.stat(pid, name, uint64(pid)*ticksPerSecond, 0)
 	tr.uids.Store(filepath.Join(tr.root, strconv.Itoa(pid)), uint32(uid))
@@ -97,7 +97,7 @@ func (tr *tree) remove(pid int, name string) {
 	}
 }
 
-// at returns a moment, the given seconds after an hour after the machine's boot.
+// at returns a moment: one hour after the machine booted, and the given seconds later.
 func at(seconds float64) time.Time {
 	return time.Unix(3600, 0).Add(time.Duration(seconds * float64(time.Second)))
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzParseBytes compares with exact arithmetic. A float64 holds 53 bits, so the last bits of a
-// fraction may differ.
+// FuzzParseBytes compares the result with exact arithmetic. A float64 has 53 bits, so the last bits
+// of a fraction may differ.
 func FuzzParseBytes(f *testing.F) {
 	for _, text := range []string{"4GiB", "4G", "1.5g", "512MiB", "4GB", "9223372036854775807", "9223372036854775808", "8388608T", "-0", "-1", "+5 kb", "1e9", "0x1p5", "1_0", "inf", "nan", ".5k", "5.", "", "G", " 1", "1b"} {
 		f.Add(text)

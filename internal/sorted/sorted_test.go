@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Elements that compare equal keep their order, at each length around the blocks that the library
-// sorts.
+// Elements that compare equal keep their order, at each length around the size of the blocks that
+// the library sorts.
 func TestStableSortsAsSlicesDoes(t *testing.T) {
 	type pair struct {
 		key   int

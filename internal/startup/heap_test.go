@@ -24,8 +24,8 @@ func TestThreadsShareAHeap(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			together.Done()
-			together.Wait()                               // each on a thread of its own
-			if _, err := user.LookupId("0"); err != nil { // C, which allocates
+			together.Wait()                               // so that each runs on a thread of its own
+			if _, err := user.LookupId("0"); err != nil { // runs C code, which allocates
 				t.Log(err)
 			}
 		})
@@ -36,7 +36,7 @@ func TestThreadsShareAHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = maps.Close() }()
-	own := uintptr(unsafe.Pointer(new([4096]byte))) / size // Go's heap has the same form
+	own := uintptr(unsafe.Pointer(new([4096]byte))) / size // Go's heap is aligned in the same way
 	var before, start, end uintptr
 	var access string
 	for lines := bufio.NewScanner(maps); lines.Scan(); {

@@ -76,8 +76,8 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// forbidden is written apart from Printable: controls, escapes, formats (the
-// direction marks and joiners among them), marks and separators but the space.
+// forbidden is defined independently of Printable: controls, escapes, formats (including direction
+// marks and joiners), marks, and all separators except the space.
 func forbidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Co, unicode.Cn, unicode.Mn, unicode.Me, unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Join_Control, unicode.Variation_Selector) ||
 		r == unicode.ReplacementChar

@@ -23,8 +23,7 @@ func TestEscapeJSON(t *testing.T) {
 	}
 }
 
-// FuzzEscapeJSON: nothing that Clean replaces is written raw, and a reader gets
-// the text as it was.
+// FuzzEscapeJSON: nothing that Clean replaces is written unescaped, and a reader gets the original text.
 func FuzzEscapeJSON(f *testing.F) {
 	for _, s := range append(hostile(), invisible) {
 		f.Add(s)

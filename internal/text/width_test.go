@@ -64,8 +64,8 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// TestOneCell checks the runes that OneCell accepts, without a table, against the table of
-// ansi.StringWidth.
+// TestOneCell checks the runes that OneCell accepts against the table of ansi.StringWidth, which
+// OneCell does not use.
 func TestOneCell(t *testing.T) {
 	for r := range rune(0x3000) {
 		if s := "a" + string(r) + "b"; OneCell(r) && ansi.StringWidth(s) != 3 {
