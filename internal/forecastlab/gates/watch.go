@@ -35,8 +35,8 @@ type watched struct {
 // scene is what happens on a GPU, sample by sample: the processes, and what was refused.
 type scene = iter.Seq2[[]regime.Process, *regime.Refusal]
 
-// alone returns a scene of one process, which is old. It runs out of memory when the series reaches
-// the capacity.
+// alone returns a scene of one old process, which runs out of memory when the series reaches the
+// capacity.
 func alone(bytes []float64) scene {
 	return func(yield func([]regime.Process, *regime.Refusal) bool) {
 		for _, used := range bytes {

@@ -24,13 +24,13 @@ var kinds = []kind{
 	{"batch", 0.08, []string{"python batch.py", "python encode.py"}, batch},
 }
 
-// loading returns how weights are read: evenly, or in shards.
+// loading returns the part that loads weights: evenly, or in shards.
 func loading(r *rand.Rand, from, lasts, size float64) part {
 	shards := max(math.Round(between(r, -16, 24)), 0)
 	return func(t float64) float64 { return size * sharded(climbs(t, from, lasts), shards) }
 }
 
-// training loads, takes the rest with its first step, evaluates and saves.
+// training returns a job that loads, takes the rest with its first step, evaluates and saves.
 func training(r *rand.Rand) work {
 	top, lasts, peak := between(r, 5, 32)*GiB, logarithmic(r, 3, 90), max(between(r, -3, 8), 0)*GiB
 	load, moves := loading(r, between(r, 2, 20), lasts, 0.7*top), tremble(r)
@@ -80,7 +80,7 @@ func rampingJob(r *rand.Rand) work {
 	return growing(r, max(r.IntN(6)-2, 0), logarithmic(r, 300, 3600), logarithmic(r, 50, 300)*MiB)
 }
 
-// idleNotebook is idle for minutes, loads weights, and frees them, again and again.
+// idleNotebook returns a job that is idle for minutes, loads weights, and frees them, again and again.
 func idleNotebook(r *rand.Rand) work {
 	largest, shortest := between(r, 4, 40)*GiB, logarithmic(r, 60, 600)
 	idle := func() float64 { return logarithmic(r, shortest, 20*shortest) }
@@ -89,7 +89,7 @@ func idleNotebook(r *rand.Rand) work {
 		if t >= next {
 			kept, from = kept+load(t-from), t
 			if kept > 0.5*largest || kept > 0 && r.Float64() < 0.5 {
-				kept = 0 // del model
+				kept = 0 // as "del model" does
 			}
 			size := between(r, 0.1, 1) * (largest - kept)
 			lasts := size / (logarithmic(r, 0.15, 4) * GiB)
@@ -99,7 +99,7 @@ func idleNotebook(r *rand.Rand) work {
 	}}
 }
 
-// servingSaturates loads and takes a cache that grows ever more slowly.
+// servingSaturates returns a server that loads, and takes a cache that grows ever more slowly.
 func servingSaturates(r *rand.Rand) work {
 	base, grows, fade, lasts := between(r, 5, 20)*GiB, between(r, 4, 28)*GiB, logarithmic(r, 100, 1200), logarithmic(r, 5, 90)
 	load, cache, moves := loading(r, 5, lasts, base), saturation(lasts+logarithmic(r, 15, 900), grows, fade), tremble(r)
@@ -128,7 +128,7 @@ func sleeper(r *rand.Rand) work {
 	}}
 }
 
-// batch works through tasks. Each takes memory in steps and frees it at its end.
+// batch returns a job that works through tasks. Each takes memory in steps and frees it at its end.
 func batch(r *rand.Rand) work {
 	size, steps, every := between(r, 3, 25)*GiB, math.Round(between(r, 5, 60)), math.Round(logarithmic(r, 2, 30))
 	tasks, uneven := cycling(r, (steps+between(r, 2, 20))*every, 0.15), between(r, 0, 0.5)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// steps returns constant between jumps, with noise or without.
+// steps returns a series that is constant between jumps, with noise or without.
 func steps(r *rand.Rand) []float64 {
 	now, every := between(r, 10, 50)*GiB, between(r, 180, 1200)
 	return series(7200, noise(r, max(between(r, -0.4, 0.6), 0)*GiB), func(float64) float64 {
@@ -17,7 +17,7 @@ func steps(r *rand.Rand) []float64 {
 	})
 }
 
-// Noise wanders around a mean, and returns to it within a second or two minutes.
+// Noise returns a series that wanders around a mean. It returns to the mean within 0.3 to 120 seconds.
 func Noise(r *rand.Rand) []float64 {
 	return series(5400, level(between(r, 20, 65)*GiB), wandering(r, between(r, 0.1, 2)*GiB, math.Exp(-1/logarithmic(r, 0.3, 120))))
 }
@@ -37,7 +37,7 @@ func BoundedWalk(r *rand.Rand) []float64 {
 	})
 }
 
-// warmUp grows ever more slowly up to a level, within minutes or an hour.
+// warmUp returns a series that grows ever more slowly up to a level, within minutes or an hour.
 func warmUp(r *rand.Rand) []float64 {
 	base := between(r, 2, 30)
 	return series(7200, level(base*GiB), saturation(0, between(r, 10, 0.9*(80-base))*GiB, logarithmic(r, 40, 1800)), noise(r, between(r, 2, 80)*MiB))
@@ -46,7 +46,7 @@ func warmUp(r *rand.Rand) []float64 {
 // DaySineStep is the seconds between the samples of a sine of a day.
 const DaySineStep = 5
 
-// DaySine goes up and down once a day.
+// DaySine returns a series that goes up and down once a day.
 func DaySine(r *rand.Rand) []float64 {
 	const day = 86_400
 	height, begins := between(r, 1, 18)*GiB, between(r, 0, day)
@@ -55,7 +55,7 @@ func DaySine(r *rand.Rand) []float64 {
 	})
 }
 
-// Sawtooth rises and falls back, in cycles of nearly the same length.
+// Sawtooth returns a series that rises and falls back, in cycles of nearly the same length.
 func Sawtooth(r *rand.Rand) []float64 {
 	return series(3600, level(between(r, 20, 71)*GiB), sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1), noise(r, between(r, 5, 50)*MiB))
 }
@@ -74,18 +74,18 @@ func LongFirstEpoch(r *rand.Rand) []float64 {
 	})
 }
 
-// page is what drivers allocate at least.
+// page is the least that drivers allocate.
 const page = 2 * MiB
 
-// recorded returns memory as recordings have it: constant nearly all the time, with steps of
-// whole pages whose sizes and distances cover orders of magnitude, often short.
+// recorded returns memory as recordings have it: often short, and constant nearly all the time,
+// with steps of whole pages whose sizes and distances cover orders of magnitude.
 func recorded(r *rand.Rand, p part) []float64 {
 	return series(int(logarithmic(r, 120, 3600)), func(t float64) float64 {
 		return page * math.Round(min(p(t), 0.98*Capacity)/page)
 	})
 }
 
-// pauses returns true at the end of a pause. The lengths of pauses have a heavy tail (Pareto's).
+// pauses returns a function that returns true at the end of a pause. Lengths have a heavy tail (Pareto's).
 func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	next := 0.0
 	return func(t float64) bool {
@@ -113,7 +113,7 @@ func served(r *rand.Rand) []float64 {
 	})
 }
 
-// notebook allocates as cells are run, and at times frees what one took.
+// notebook returns a series that grows as cells are run, and at times loses what one cell took.
 func notebook(r *rand.Rand) []float64 {
 	runs, largest := pauses(r, logarithmic(r, 5, 120)), between(r, 0.2, 12)*GiB
 	kept := []float64{between(r, 0.3, 10) * GiB}
@@ -133,7 +133,7 @@ func notebook(r *rand.Rand) []float64 {
 	})
 }
 
-// Leak grows at a rate until the GPU is full.
+// Leak returns a series that grows at a rate until the GPU is full.
 func Leak(r *rand.Rand) []float64 {
 	return series(7200, level(between(r, 5, 50)*GiB), line(0, between(r, 15, 60)*MiB), noise(r, between(r, 5, 100)*MiB))
 }
@@ -156,7 +156,7 @@ func leakUnderLongSawtooth(r *rand.Rand) []float64 {
 	return series(20_000, level(base), line(0, rate), sawing(r, height, period, between(r, 0, 0.15)), tremble(r))
 }
 
-// alternationOverLeak goes back and forth between two levels that leak.
+// alternationOverLeak returns a series that goes back and forth between two levels that leak.
 func alternationOverLeak(r *rand.Rand) []float64 {
 	up := alternating(r, between(r, 4, 12)*GiB, between(r, 60, 240), 0.4, 0.6)
 	return series(7200, level(between(r, 5, 25)*GiB), line(0, between(r, 10, 40)*MiB), up)
@@ -236,8 +236,8 @@ func LateLeak(r *rand.Rand) (y []float64, begins float64) {
 	return series(int(begins+lasts)+300, level(base), moves, line(begins, (Capacity-base-height)/lasts)), begins
 }
 
-// Saturating returns a cache that grows ever more slowly, after a while at a level, and never
-// fills the GPU.
+// Saturating returns a series that never fills the GPU: after a while at a level, a cache grows
+// ever more slowly.
 func Saturating(r *rand.Rand) []float64 {
 	base, top, fade, begins := between(r, 5, 30)*GiB, between(r, 35, 68)*GiB, logarithmic(r, 60, 900), logarithmic(r, 120, 1800)
 	return series(int(begins+6*fade)+600, level(base), saturation(begins, top-base, fade), tremble(r))

@@ -9,7 +9,7 @@ import (
 // ascending times.
 type part func(t float64) float64
 
-// At is called before each sample of a series; false ends it. Nil outside of an oracle's play.
+// At is called before each sample of a series; false ends the series. It is nil unless an oracle plays.
 var At func(i int) bool
 
 // series samples the sum of parts until it is full or n seconds have gone.
@@ -39,10 +39,10 @@ func logarithmic(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(between(r, math.Log(low), math.Log(high)))
 }
 
-// level stays where it is.
+// level returns a part that stays where it is.
 func level(bytes float64) part { return func(float64) float64 { return bytes } }
 
-// line grows after a time, by rate bytes a second.
+// line returns a part that grows by rate bytes a second after a time.
 func line(from, rate float64) part { return func(t float64) float64 { return rate * max(t-from, 0) } }
 
 // noise returns Gaussian noise of the given size, in bytes.
@@ -55,13 +55,13 @@ func tremble(r *rand.Rand) part {
 	return noise(r, max(math.Exp(between(r, math.Log(0.5), math.Log(60)))-3, 0)*MiB)
 }
 
-// saturation grows ever more slowly.
+// saturation returns a part that grows ever more slowly.
 func saturation(from, size, fade float64) part {
 	return func(t float64) float64 { return -size * math.Expm1(-max(t-from, 0)/fade) }
 }
 
-// climbs returns the share that is reached of a rise that starts at from and lasts a number of
-// seconds.
+// climbs returns how much of a rise is reached at t, from 0 to 1. The rise starts at from and lasts
+// a number of seconds.
 func climbs(t, from, lasts float64) float64 {
 	if t < from {
 		return 0
@@ -69,7 +69,7 @@ func climbs(t, from, lasts float64) float64 {
 	return min((t-from)/max(lasts, 1e-9), 1)
 }
 
-// sharded returns a share that rises in shards steps; 0: evenly.
+// sharded makes a share rise in a number of steps; 0: evenly.
 func sharded(share, shards float64) float64 {
 	if shards == 0 {
 		return share
@@ -80,11 +80,11 @@ func sharded(share, shards float64) float64 {
 // cycle says where a time lies in a series of cycles, the first of which is number 0.
 type cycle struct {
 	number        int
-	since, length float64 // seconds since it began, and until it ends
-	drawn         float64 // 0…1, another number for each
+	since, length float64 // seconds since the cycle began, and its whole length in seconds
+	drawn         float64 // 0…1, another number for each cycle
 }
 
-// left returns the seconds until it ends.
+// left returns the seconds until the cycle ends.
 func (c *cycle) left() float64 { return c.length - c.since }
 
 // cycling divides time into cycles whose lengths vary by a share of the period.
@@ -104,13 +104,13 @@ func cycling(r *rand.Rand, period, uneven float64) func(t float64) cycle {
 	}
 }
 
-// sawing rises and falls back at once, in cycles of nearly the same length.
+// sawing returns a part that rises and falls back at once, in cycles of nearly the same length.
 func sawing(r *rand.Rand, height, period, uneven float64) part {
 	at := cycling(r, period, uneven)
 	return func(t float64) float64 { c := at(t); return height * c.since / c.length }
 }
 
-// alternating goes up and down, in phases that last a random share of the period.
+// alternating returns a part that goes up and down, in phases that last a random share of the period.
 func alternating(r *rand.Rand, height, period, shortest, longest float64) part {
 	until, up := 0.0, false
 	return func(t float64) float64 {
@@ -124,7 +124,7 @@ func alternating(r *rand.Rand, height, period, shortest, longest float64) part {
 	}
 }
 
-// wandering tends to 0: from one second to the next it keeps a share of its offset.
+// wandering returns a part that tends to 0. Each second it keeps a share of its offset.
 func wandering(r *rand.Rand, size, keep float64) part {
 	off := size * r.NormFloat64()
 	return func(float64) float64 {

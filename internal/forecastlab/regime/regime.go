@@ -15,7 +15,7 @@ const (
 // Regime is one kind of series. Those that fill the GPU end there.
 type Regime struct {
 	Name  string
-	Fills bool                         // the GPU
+	Fills bool                         // the series fills the GPU
 	Make  func(r *rand.Rand) []float64 // bytes
 	Step  float64                      // seconds between samples; 0: one second
 }

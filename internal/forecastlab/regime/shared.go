@@ -19,7 +19,7 @@ type Process struct {
 type Shared struct {
 	r     *rand.Rand
 	now   float64
-	comes float64 // when the next job does
+	comes float64 // when the next job comes
 	pids  int
 	jobs  []*job
 }
@@ -30,7 +30,7 @@ type Refusal struct {
 	Grew float64 // seconds since a slow leak or ramp began; 0: the process was neither
 }
 
-// job is one job. Its processes do the same again after one has run out of memory.
+// job is one job. After one of its processes has run out of memory, the next does the same again.
 type job struct {
 	Process
 	kind  *kind
@@ -42,7 +42,7 @@ type job struct {
 
 // work is what a process does.
 type work struct {
-	level   part    // at an age of its process
+	level   part    // the memory at an age of its process
 	lasts   float64 // seconds
 	expects float64 // the most that its user expects it to use, bytes
 	starts  float64 // its age when it begins to grow without end; 0: it does not
@@ -51,7 +51,7 @@ type work struct {
 // NewShared returns an empty GPU.
 func NewShared(r *rand.Rand) *Shared { return &Shared{r: r} }
 
-// Next returns the next second: the processes, and what was refused in it, nil mostly.
+// Next returns the processes of the next second, and the allocation refused in it, usually nil.
 func (s *Shared) Next() ([]Process, *Refusal) {
 	for s.now >= s.comes {
 		s.comes += 3000 * s.r.ExpFloat64()
@@ -99,8 +99,8 @@ func (s *Shared) Next() ([]Process, *Refusal) {
 // contextSize is what a process uses before it has allocated anything.
 const contextSize = 0.45 * GiB
 
-// admit draws a job. Its user takes this GPU where there is room for what the job is
-// expected to use, and once in forty times without looking.
+// admit draws a job. Its user takes this GPU if there is room for what the job is expected to use,
+// and once in forty times without looking.
 func (s *Shared) admit() {
 	draw := s.r.Float64()
 	i := slices.IndexFunc(kinds, func(k kind) bool { draw -= k.share; return draw < 0 })
