@@ -20,7 +20,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// attachBox is a Python that runs, and vramscope beside it.
+// attachBox is a running Python process, and vramscope beside it.
 type attachBox struct {
 	*testing.T
 	python *exec.Cmd

@@ -89,7 +89,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	}
 
 	w := recording.Start(filepath.Join(directory, "recordings"), recording.Options{})
-	for i := range 90 { // one after the other: what waits for the disk is bounded
+	for i := range 90 { // one at a time, because the queue for the disk is bounded
 		next := *snap
 		next.Time = snap.Time.Add(time.Duration(i) * time.Second)
 		var events []snapshot.Event

@@ -23,7 +23,7 @@ type runningDaemon struct {
 	*testing.T
 	cmd     *exec.Cmd
 	home    string // runtime, configuration and state
-	config  string // the file
+	config  string // the path of the configuration file
 	environ []string
 
 	mu      sync.Mutex

@@ -101,7 +101,7 @@ func TestFlushKeyFreesMemory(t *testing.T) {
 	s.press("jF")
 	s.until("Flush: free cached memory", "PID "+strconv.Itoa(pid), "frees about", "about ")
 	before, _ := b.used(pid)
-	s.press("\r\r") // is no answer
+	s.press("\r\r") // Enter is no answer
 	time.Sleep(question)
 	s.press("y")
 	s.until("flushed "+strconv.Itoa(pid)+": ", "freed ", "driver says -", "  ok")
@@ -196,12 +196,12 @@ func TestProcessThatEndsDuringTheQuestionIsNotFlushed(t *testing.T) {
 	time.Sleep(question)
 	s.press("y")
 	s.press("\x1b")
-	s.until("? help") // a key that follows at once would be Alt and that key
+	s.until("? help") // with a key right after it, Esc would be Alt and that key
 	s.press("q")
 	s.ended()
 }
 
-// TestFlushAsksOnATerminal: it asks, and accepts only a yes.
+// TestFlushAsksOnATerminal: flush asks, and accepts only a yes.
 func TestFlushAsksOnATerminal(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

@@ -154,7 +154,7 @@ type tenant struct {
 	in                io.Writer
 	gpu               int
 	allocated, cached int64
-	caches            atomic.Int64 // now
+	caches            atomic.Int64 // the bytes that it caches now
 	answers           chan string
 	flushed           chan time.Time
 }

@@ -43,7 +43,7 @@ func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (d
 		for _, more := range own {
 			fresh = append(fresh, more(snap)...)
 		}
-		for w.Append(snap, fresh) != nil { // the queue is full: it is written faster than lived
+		for w.Append(snap, fresh) != nil { // the queue is full, because the snapshots come faster than in a real box
 			time.Sleep(time.Millisecond)
 		}
 		now = now.Add(time.Second)

@@ -135,8 +135,8 @@ func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
 	}
 }
 
-// The sums of processes cover five minutes: from the first and the last of them the report takes
-// the part that lies in the period.
+// The sums of processes cover five minutes. Of the first and of the last of these sums the report
+// takes the part that lies in the period.
 func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
 	where := demoRecording(t, 100*time.Second)
 	for _, period := range [][]string{

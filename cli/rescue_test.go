@@ -15,13 +15,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// guardOf is a daemon's guard in a state of the test's.
+// guardOf is a daemon's guard whose state a test sets.
 type guardOf struct{ state *snapshot.Guard }
 
 func (g guardOf) State() *snapshot.Guard          { return g.state }
 func (g guardOf) Pause(time.Time) *snapshot.Guard { return g.state }
 
-// TestRunSaysWhetherThereIsARescue: run says it, and starts the command in every case.
+// TestRunSaysWhetherThereIsARescue: run names what prevents a rescue, and always starts the command.
 func TestRunSaysWhetherThereIsARescue(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestRunSaysWhetherThereIsARescue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			directory, err := os.MkdirTemp("", "vs") // the path of a socket is short
+			directory, err := os.MkdirTemp("", "vs") // the path of a socket must be short
 			if err != nil {
 				t.Fatal(err)
 			}

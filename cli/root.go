@@ -103,7 +103,7 @@ prints one table, as vramscope once does, and ends.`,
 	return root
 }
 
-// helpBelow adds --help to the commands below cmd, and completes no files where nothing is completed.
+// helpBelow adds --help to the commands below cmd, and offers no files where nothing is completed.
 func helpBelow(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
@@ -181,7 +181,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return f.Then(text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")...)
 }
 
-// exitCodes is the section of help and man page.
+// exitCodes is the section about exit codes in help and in the man page.
 const exitCodes = `  0  all went well
   1  something failed: the error says what
   2  the command line or the configuration file is not valid

@@ -208,8 +208,8 @@ type jobRow struct {
 	Probe      json.RawMessage `json:"probe"`
 }
 
-// awaitRow waits until vramscope shows a process with a probe that answers in
-// time. On a loaded machine a probe does not always.
+// awaitRow waits until vramscope shows a process with a probe that answers in time. On a loaded
+// machine a probe is sometimes late.
 func awaitRow(t *testing.T, b *probeBox, pid int) jobRow {
 	t.Helper()
 	var out []byte

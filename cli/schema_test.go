@@ -99,7 +99,7 @@ func TestTheFakeDriverConformsToTheSchema(t *testing.T) {
 	state.MustWrite(t, path)
 	count := filepath.Join(t.TempDir(), "count")
 	environment := append(fakedriver.Environment(library, path), "XDG_CONFIG_HOME="+t.TempDir(), "VRAMSCOPE_FAKE_COUNT="+count)
-	calls := func() int { // since the last time
+	calls := func() int { // since the last call of calls
 		raw, err := os.ReadFile(count)
 		if err != nil || len(raw) != 8 || os.Remove(count) != nil {
 			t.Fatalf("%d bytes: %v", len(raw), err)

@@ -33,7 +33,7 @@ type pythonJob struct {
 	in      *os.File // it executes what is written here, line by line
 }
 
-// startJob starts a program with allocated and fragmented memory, in such an environment.
+// startJob starts a program with allocated and fragmented memory, in this environment.
 func startJob(t *testing.T, environ ...string) *pythonJob {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -213,7 +213,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Its draft exists once it has begun; the signal may come at any moment of it.
+	// Once it has begun, its draft exists. From then on the signal may come at any moment.
 	if !eventually(func() bool { return len(names(t, directory)) == 2 }) {
 		t.Fatal("it does not begin")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // alerts writes the states of the driver, the probes and the guard, and how many alerts of each kind
-// stand on each GPU.
+// each GPU has.
 func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
 	w.exported(metric.DriverFailures, nil, float64(snap.Driver.Failures))

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestSnapshotJSON: it is served only if asked for, and command lines have no arguments.
+// TestSnapshotJSON: /snapshot.json is served only if asked for, and command lines have no arguments.
 func TestSnapshotJSON(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	if w := get(t, exporting(snap), "/snapshot.json"); w.Code != http.StatusNotFound {

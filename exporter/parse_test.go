@@ -21,8 +21,8 @@ func parse(text string) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(text))
 }
 
-// TestPrometheusOwnEncoderWritesTheSame: what it reads from our text it writes in the same way, in
-// both formats, to the byte.
+// TestPrometheusOwnEncoderWritesTheSame: Prometheus' own encoder, given what its parser has read from
+// our text, writes the same text, in both formats, to the byte.
 func TestPrometheusOwnEncoderWritesTheSame(t *testing.T) {
 	drawn, events := eventful()
 	for name, snap := range map[string]*snapshot.Snapshot{

@@ -33,8 +33,8 @@ func TestLargestProcesses(t *testing.T) {
 	}
 }
 
-// TestWithoutPIDs: figures are summed by the remaining labels; the rest is distinguished from a
-// user of that name.
+// TestWithoutPIDs: figures are summed by the remaining labels; the sum of the rest is distinguished
+// from a user whose name is "other".
 func TestWithoutPIDs(t *testing.T) {
 	snap := snapshottest.Crowded(1, 12)
 	snap.Rows[0].User = other

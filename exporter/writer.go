@@ -87,7 +87,7 @@ func (w writer) text(openMetrics bool) []byte {
 
 // appendValue writes a value; OpenMetrics wants a point or an exponent in a number.
 func appendValue(out []byte, value float64, openMetrics bool) []byte {
-	digits := strconv.FormatFloat(value, 'g', -1, 64) // and +Inf, -Inf, NaN
+	digits := strconv.FormatFloat(value, 'g', -1, 64) // also for +Inf, -Inf and NaN
 	if openMetrics && !strings.ContainsAny(digits, ".eIN") {
 		digits += ".0"
 	}

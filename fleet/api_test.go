@@ -54,8 +54,8 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnEngineWithoutPOST: it is asked by GET, because a proxy in front of it may let nothing else
-// through.
+// TestAnEngineWithoutPOST: if POST is refused, the engine is asked by GET, because a proxy in front of
+// it may let nothing else through.
 func TestAnEngineWithoutPOST(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {

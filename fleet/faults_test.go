@@ -125,7 +125,7 @@ func TestPartialDataIsSaid(t *testing.T) {
 	if err != nil || len(pic.Lines) != 1 || pic.Lines[0].GPU.Memory.Used.Known() {
 		t.Fatalf("%+v, %v", pic, err)
 	}
-	sums, err := engineAt(t, url, "").Totals(t.Context(), Query{}) // it counts nothing
+	sums, err := engineAt(t, url, "").Totals(t.Context(), Query{}) // an empty result counts 0
 	if err != nil || sums.Boxes != quantity.From(0, quantity.Computed) || sums.Boxes != sums.GPUs || sums.Boxes != sums.Down {
 		t.Errorf("%+v, %v", sums, err)
 	}
@@ -143,7 +143,7 @@ func TestASlowEngineIsGivenUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	busy := engineAt(t, slow, "")
-	for range maxQueries { // of queries that were asked before
+	for range maxQueries { // queries that were asked before
 		busy.api.slots <- struct{}{}
 	}
 	if _, err := busy.Look(ctx, Query{Lines: 10}); err == nil {

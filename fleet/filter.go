@@ -18,7 +18,7 @@ type Term struct {
 	Word  string
 }
 
-// Field is the part of a line in which a word is searched.
+// Field is the part of a line in which a word is searched for.
 type Field string
 
 // The fields. Anywhere means a host, a user or a job.

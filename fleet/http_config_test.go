@@ -174,7 +174,7 @@ func TestRedirectsAreFollowedUnlessTheFileSaysNo(t *testing.T) {
 	}
 }
 
-// TestHTTP2: it is used over TLS unless the file turns it off.
+// TestHTTP2: HTTP/2 is used over TLS unless the file turns it off.
 func TestHTTP2(t *testing.T) {
 	var version int
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -91,7 +91,7 @@ type choice struct {
 	lines    map[string]*Line
 	problems []string
 	allIdle  bool     // the engine named every line that has idle GPUs: any other has none
-	old      []series // boxes whose last sample has an old time, and its age
+	old      []series // boxes whose last sample is old, with the sample's age
 }
 
 // line finds or adds the line of a box, or of one of its GPUs.

@@ -23,7 +23,7 @@ type exporter struct {
 	scale   map[field]string // a value is multiplied by this
 	info    func(matchers string) string
 	hosts   func(pattern string) string // the instances of the hosts that match
-	people  bool                        // it names users and jobs
+	people  bool                        // the exporter names users and jobs
 }
 
 // field is a figure of a line.

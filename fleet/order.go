@@ -89,7 +89,7 @@ func (l *Line) step(by Sort) float64 {
 		return 10
 	case ByWorst:
 		if l.Alert == snapshot.AlertFullIn {
-			return 60 // of seconds
+			return 60 // in seconds
 		}
 	}
 	return .05

@@ -44,8 +44,8 @@ type Line struct {
 	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
 	GPUs int // how many the box has, or how many these processes use
-	// Idle counts the GPUs that hold memory and run nothing. Boxes and Jobs count those of the
-	// processes of a user or a job.
+	// Idle counts the GPUs that hold memory and run nothing. In the line of a user or a job, Boxes and
+	// Jobs count the boxes and the jobs of its processes.
 	Idle, Boxes, Jobs snapshot.Int
 
 	State    State

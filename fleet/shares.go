@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The memory of users and jobs is that of their own processes. The GPUs on which these run
+// The memory of users and jobs is that of their own processes. The GPUs on which these processes run
 // contribute only their count, utilization and capacity.
 
 // The series of rules in contrib/prometheus/rules.yml.

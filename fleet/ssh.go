@@ -42,7 +42,7 @@ type sshBox struct {
 	latest *snapshot.Snapshot
 	came   time.Time     // when latest came, by our clock
 	skew   time.Duration // by how much the box's clock is ahead of ours
-	why    string        // why there is no connection; "" while one is tried or holds
+	why    string        // why there is no connection; "" while a connection is open or being opened
 	tried  bool
 }
 

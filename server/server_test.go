@@ -98,7 +98,7 @@ func atoi(digits string) (n int) {
 	return n
 }
 
-// TestServersAreFoundAboveTheirProcesses: they are found by the command line and the port, even if
+// TestServersAreFoundAboveTheirProcesses: servers are found by the command line and the port, even if
 // a child holds the memory.
 func TestServersAreFoundAboveTheirProcesses(t *testing.T) {
 	f := &Finder{Table: process.NewTable("/proc")}

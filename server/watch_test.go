@@ -57,8 +57,8 @@ func vllm(requests *atomic.Int32) http.HandlerFunc {
 	}
 }
 
-// TestWatchedServersReport: their figures are in the rows, and a server that serves nothing is
-// named once.
+// TestWatchedServersReport: the figures of servers are in the rows, and a server that serves nothing
+// is named once.
 func TestWatchedServersReport(t *testing.T) {
 	requests := &atomic.Int32{}
 	w, sample := watchedBox(t, "vllm", vllm(requests))
@@ -116,7 +116,7 @@ func TestWatchedServersAreChecked(t *testing.T) {
 	}
 }
 
-// TestAnAbsentQueueIsUnknown: it does not mean that a server has no requests.
+// TestAnAbsentQueueIsUnknown: a missing queue does not mean that a server has no requests.
 func TestAnAbsentQueueIsUnknown(t *testing.T) {
 	for queue, want := range map[string]snapshot.Int{`{}`: {}, `{"queue_running": []}`: {}, `{"queue_running": [], "queue_pending": [[]]}`: quantity.From(1, quantity.Probe)} {
 		w, sample := watchedBox(t, "comfyui", func(out http.ResponseWriter, r *http.Request) {
@@ -130,8 +130,8 @@ func TestAnAbsentQueueIsUnknown(t *testing.T) {
 	}
 }
 
-// TestServersThatHangCostASampleNothing: no sample waits for them, and only one question is open at
-// a time.
+// TestServersThatHangCostASampleNothing: no sample waits for a server that hangs, and only one
+// question is open at a time.
 func TestServersThatHangCostASampleNothing(t *testing.T) {
 	var inFlight, most atomic.Int32
 	release := make(chan struct{})

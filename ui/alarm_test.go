@@ -24,7 +24,7 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 		{0, []snapshot.Alert{memory}, false}, // on the first screen
 		{time.Second, []snapshot.Alert{memory, lost}, false},
 		{time.Second, []snapshot.Alert{memory, full, lost}, true},
-		{time.Second, []snapshot.Alert{full, memory}, false},    // it stands on
+		{time.Second, []snapshot.Alert{full, memory}, false},    // full stays
 		{time.Second, nil, false},                               // cleared
 		{time.Second, []snapshot.Alert{full}, false},            // again, within a minute
 		{time.Second, nil, false},                               //

@@ -83,7 +83,7 @@ func TestAttachKeyAsksAndYAttaches(t *testing.T) {
 	m.shows("attaching a probe to 3011876")
 	m.key("a")
 	m.shows("one action at a time")
-	m.key("j") // the screen lives on
+	m.key("j") // the screen still takes keys
 	close(a.wait)
 	m.until("attached to 3011876 (paused 280 ms)")
 	want := snapshottest.RowID(m.st.live, snapshottest.Probeme).Process

@@ -24,8 +24,8 @@ func BenchmarkView200x50(b *testing.B) { benchmarkFrame(b, 200, 50) }
 func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
 func BenchmarkView300x80(b *testing.B) { benchmarkFrame(b, 300, 80) }
 
-// crowded returns a screen of a box whose last quarter of an hour has been recorded, each process's
-// memory up and down in two minutes.
+// crowded returns a screen of a box whose last quarter of an hour has been recorded. The memory of
+// each process goes up and down in two minutes.
 func crowded(gpus, processes, width, height int) *state {
 	s := snapshottest.Crowded(gpus, processes)
 	st := screenOf(s, width, height)

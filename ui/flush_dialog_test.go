@@ -208,7 +208,7 @@ func TestFlushShowsTheSizesOfCaches(t *testing.T) {
 		if got := shownText(d); !strings.Contains(got, c.want) {
 			t.Errorf("%s: no %q in\n%s", name, c.want, got)
 		}
-		// Two rows of one process tell of the same caches.
+		// Two rows of one process report the same caches.
 		_, d = askedToFlush(drawnLook(t), func(p *snapshot.Process) {
 			p.Evictable = c.caches[p.ID.Process.PID]
 		}, leaking, other, leaking, other)

@@ -203,7 +203,7 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	m.key("j")
 	m.key("esc")
 	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")
-	m.key("esc") // is an ordinary key again
+	m.key("esc") // Esc is an ordinary key again
 	if m.st.Cursor.Active {
 		t.Error("Esc does nothing after the flush")
 	}

@@ -25,7 +25,7 @@ import (
 //	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
 type incidents struct {
 	found  map[string]snapshot.Incident // by key, the newest of each
-	seen   map[string]time.Time         // by key, up to when
+	seen   map[string]time.Time         // by key, the time up to which the user has seen it
 	causes map[string]string            // by key, in words, "" while it is sought
 	newest snapshot.Event               // the newest event when the history was last read
 	read   time.Time                    // when all events were read

@@ -88,7 +88,7 @@ func TestAlarmRingsOnceAndTitles(t *testing.T) {
 	}) {
 		t.Errorf("the title is %q", m.title)
 	}
-	time.Sleep(10 * tick) // the alarm stands on; the bell must not ring for that
+	time.Sleep(10 * tick) // the alarm stays; the bell must not ring for that
 	m.mu.Lock()
 	if m.bells != 1 {
 		t.Errorf("the bell rang %d times, want once", m.bells)
@@ -209,8 +209,8 @@ func TestRandomKeys(t *testing.T) {
 			// Whatever has been pressed, the screen is complete: no name of a process has moved the
 			// cursor or set the title.
 			m.resize(100, 30)
-			// Keys that are read at once with Escape are others, so one comes
-			// after the other until all is closed.
+			// A key that is read together with Escape means another key, so the keys come one by one until all
+			// is closed.
 			m.until("a whole frame", func(string) bool {
 				m.press("\x1b")
 				time.Sleep(60 * time.Millisecond)

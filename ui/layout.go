@@ -38,7 +38,7 @@ type rect struct{ top, rows, cells int }
 // The sizes at which the layout changes.
 const (
 	minWidth, minHeight   = 30, 3
-	fullWidth, fullHeight = 80, 24 // below is a pane, without some parts
+	fullWidth, fullHeight = 80, 24 // a smaller screen is a pane, without some parts
 	detailWidth           = 180
 	detailHeight          = 46
 

@@ -69,8 +69,8 @@ func perform(play string) int {
 	go func() {
 		for {
 			time.Sleep(tick)
-			// By the clock: sleeps that take longer on a loaded machine would add
-			// up, and the samples come to be late.
+			// The second is computed from the clock: sleeps that take longer on a loaded machine would add up,
+			// and the samples would be late.
 			second := int(time.Since(began) / tick)
 			box := boxAt(play, second)
 			if play == "lost" && second >= 10 && len(found) == 0 {

@@ -138,7 +138,7 @@ func attachFailure(plan *attach.Plan, err error) error {
 		return command.Failed(err)
 	}
 	if plan.HasProbe {
-		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else is against it, there is nothing to do
+		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // other obstacles do not matter
 	}
 	var reasons []string
 	for _, check := range plan.Checks {

@@ -82,7 +82,7 @@ docs/fleet.md has the rest.`,
 	return cmd
 }
 
-// addHosts takes a value of --ssh, which may be given twice.
+// addHosts adds the hosts of one --ssh flag, which may be given several times.
 func (f *fleetFlags) addHosts(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		host, err := fleet.Destination(strings.TrimSpace(name))

@@ -77,10 +77,10 @@ func (c *checked) Set(value string) error {
 	return nil
 }
 
-// String implements pflag.Value: it is the default in help.
+// String implements pflag.Value; help shows it as the default.
 func (c *checked) String() string { return *c.to }
 
-// Type implements pflag.Value: NameValues and Choice have a better name.
+// Type implements pflag.Value. NameValues and Choice give help a better name.
 func (c *checked) Type() string { return "string" }
 
 // ParseSpan reads how far to look back in a recording.

@@ -25,14 +25,14 @@ import (
 // Program is one run of the command line.
 type Program struct {
 	Stdin, Stdout, Stderr *os.File
-	NoStdout              bool // it was closed at the start: Stdout is /dev/null in its place
+	NoStdout              bool // standard output was closed at the start: Stdout is /dev/null
 	Getenv                func(string) string
 	Now                   func() time.Time
-	ProbeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
-	DaemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
+	ProbeDirectories      []string       // where to look for probes' sockets; nil: the usual places
+	DaemonPlaces          []socket.Place // where to look for daemons' sockets; nil: the usual places
 	DaemonDirectory       string         // where this user's own daemon has its socket; "": the usual place
 	Recordings            string         // where recordings are kept; "": the usual place
-	state                 string         // where root's daemon keeps its state, by its unit; "": BoxState
+	state                 string         // the directory that root's unit names for the daemon's state; "": BoxState
 	Arguments             []string
 	Flags                 GlobalFlags
 	Unwritten             error // why the last Write failed
@@ -88,7 +88,7 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 				value = before + "," + value
 			}
 			p.Flags.given[o.Key] = value
-			return o.Set(value) // into settings of no use: pflag's message names the flag
+			return o.Set(value) // into settings that nobody reads: pflag's message names the flag
 		})
 		flag := flags.Lookup(o.Flag)
 		flag.Value = &holder{flag.Value, cmp.Or(o.Holder, "bool")}

@@ -57,7 +57,7 @@ func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
 }
 
-// Daemons returns where the sockets of daemons are searched.
+// Daemons returns the places in which daemons' sockets are looked for.
 func (p *Program) Daemons() []socket.Place {
 	if p.DaemonPlaces != nil {
 		return p.DaemonPlaces

@@ -21,7 +21,7 @@ import (
 // Name is the file's place below a configuration directory.
 const Name = "vramscope/config.toml"
 
-// Error is a configuration file that is refused: with the line, and what to do.
+// Error says why a configuration file is refused, on which line, and what to do.
 type Error struct {
 	Message string
 	Hints   []string // lines below the message
@@ -36,8 +36,8 @@ func refuse(format string, args ...any) *Error {
 
 const longestMessage = 1000
 
-// Path returns the file that is read if --config names none: the first one in $XDG_CONFIG_HOME and
-// $XDG_CONFIG_DIRS or, without any, where it would be. Under sudo -E it is not another user's.
+// Path returns the file to read if --config names none: the first one in $XDG_CONFIG_HOME and
+// $XDG_CONFIG_DIRS, or else the path for a new one. Under sudo -E it is not another user's.
 func Path() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
 	directories := xdg.ConfigDirs

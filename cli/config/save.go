@@ -122,7 +122,7 @@ func withValue(content []byte, key, literal string) []byte {
 	return slices.Concat(content[:at], []byte(line), content[at:])
 }
 
-// valueStart returns where the value of a key begins.
+// valueStart returns the index at which the value of a key begins.
 func valueStart(content []byte, expression *unstable.Node) int {
 	at := int(expression.Raw.Offset)
 	for key := expression.Key(); key.Next(); {
@@ -136,7 +136,7 @@ func valueStart(content []byte, expression *unstable.Node) int {
 	return at
 }
 
-// lineEnd returns the first byte of the line after.
+// lineEnd returns the index of the first byte of the next line.
 func lineEnd(content []byte, from int) int {
 	if i := bytes.IndexByte(content[from:], '\n'); i >= 0 {
 		return from + i + 1

@@ -238,8 +238,8 @@ func address(text string) error {
 // noLabels is the text with which processes are not exported.
 const noLabels = "none"
 
-// processLabels returns a list in which "job" stands for hpc_job: Prometheus adds a label job to
-// every series.
+// processLabels returns the Value of a list in which "job" stands for hpc_job, because Prometheus
+// adds a label job to every series.
 func (s *Settings) processLabels() Value {
 	known := metric.ProcessLabels()
 	some := list(&s.ProcessLabels, func(name string) ([]string, error) {

@@ -24,7 +24,7 @@ func TestJobHoldsAGPUWithoutAProcess(t *testing.T) {
 		begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		job := process.Job{Kind: "slurm", ID: "88123", Account: "physics"}
 		for second := range 600 {
-			snap := &snapshot.Snapshot{Time: begin.Add(time.Duration(second) * time.Second), Interval: 2 * time.Second} // is committed at once
+			snap := &snapshot.Snapshot{Time: begin.Add(time.Duration(second) * time.Second), Interval: 2 * time.Second} // at this interval each snapshot is committed at once
 			g := snapshot.GPU{UUID: "GPU-1", State: snapshot.GPUOK, Memory: snapshot.Memory{Total: quantity.From(80*quantity.GiB, quantity.Driver)}}
 			g.Memory.Used = quantity.From(quantity.Bytes(0), quantity.Driver)
 			g.Sensors = metric.Sensors{Utilization: quantity.From(0, quantity.Driver)}

@@ -86,7 +86,7 @@ where there are no rules, by those of an example.`,
 	}
 }
 
-// NoRules returns a failure with words, followed by why there are no rules and what to do.
+// NoRules returns a failure that begins with words. It says why there are no rules, and what to do.
 func NoRules(p *command.Program, words string) *command.Failure {
 	path, why := p.ConfigPath(), " has no [[guard.rule]]"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

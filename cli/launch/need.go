@@ -43,7 +43,7 @@ type Needs struct {
 // may take of it.
 const (
 	capAtNeed = "need"
-	contexts  = 512 * quantity.MiB // as the daemon's lease_reserve
+	contexts  = 512 * quantity.MiB // the same as the daemon's lease_reserve
 )
 
 // Add adds the flags that all claims have.

@@ -22,7 +22,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Exit codes of a command that could not be started, as a shell's.
+// Exit codes of a command that could not be started: the same as a shell's.
 const (
 	exitNotRunnable = 126
 	exitNotFound    = 127

@@ -106,7 +106,7 @@ func (f *exportFlags) ids() (ids []metric.ID, err error) {
 	return ids, nil
 }
 
-// exported is the part of a line before the metrics, in the words of docs/json.md.
+// exported is the part of a line before the metrics, with the names of docs/json.md.
 type exported struct {
 	Time            schema.Time `json:"time"`
 	Simulated       bool        `json:"simulated"`

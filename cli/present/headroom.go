@@ -90,7 +90,7 @@ const (
 
 const leastNeed = quantity.MiB
 
-// longestWait is a week: no cluster's usual limit of a job is above it.
+// longestWait is a week, because clusters usually limit a job to no more.
 const longestWait = 7 * 24 * time.Hour
 
 // Question returns what the flags ask.
@@ -194,7 +194,7 @@ type waiting struct {
 	began    time.Time
 	signs    render.Signs
 
-	answered bool // whether the driver has answered once
+	answered bool // whether the driver has answered at least once
 	status   command.Status
 }
 

@@ -171,7 +171,8 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes each snapshot as a line of JSON, and so a driver's state that ends the stream. It writes nothing on a usage error.
+// runStream writes each snapshot as a line of JSON. If the driver's state ends the stream, that state
+// is a line, too. On a usage error it writes nothing.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)

@@ -326,7 +326,7 @@ func TestImpossibleFiguresAreWritten(t *testing.T) {
 	}
 }
 
-// TestASCIIIsASCII: that includes the words of alerts and of a flush, which contain dashes.
+// TestASCIIIsASCII: the words of alerts and of a flush, which contain dashes, become ASCII, too.
 func TestASCIIIsASCII(t *testing.T) {
 	const words = "full in 5m (3m–6m)… 2×H100"
 	snap := hostileWith("plain")

@@ -8,7 +8,7 @@ import (
 	"vramscope/memoryviz"
 )
 
-// shownLines are as many as a screen has room for; JSON has all.
+// shownLines is how many lines a screen has room for. JSON has all lines.
 const shownLines = 20
 
 // Lines returns which lines allocated what, those with the most live memory first.

@@ -36,7 +36,7 @@ func Table(snap *snapshot.Snapshot, width int, ascii bool) string {
 	if width > 0 {
 		t.fit(&gpus, &processes, width)
 	} else {
-		processes.drop("JOB") // scripts count the columns
+		processes.drop("JOB") // scripts depend on the number of columns
 	}
 	lines := []string{t.box(width, gpus.place("NAME") < 0)}
 	if len(gpus.rows) > 0 {

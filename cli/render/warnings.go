@@ -88,8 +88,8 @@ func (t *table) driverless() string {
 	return s + ": probe data only"
 }
 
-// short warns of a GPU with little free memory, where one process could at
-// least double it. Little free memory alone is no alert: servers preallocate.
+// short warns of a GPU with little free memory, where a flush of one process could at least double
+// it. Little free memory alone is no alert: servers preallocate.
 func (t *table) short(g *snapshot.GPU) string {
 	free, known := g.Memory.Free.Value()
 	capacity, measured := g.Memory.Capacity().Value()

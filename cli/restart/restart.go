@@ -74,8 +74,8 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it
-// returns only if that fails. Kept is the state of a daemon's guard; nil: there is none.
+// Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it returns only if that
+// fails. kept is the state of a daemon's guard; nil: there is none.
 func Now(p *command.Program, why error, kept *guard.Kept) error {
 	if errors.Is(why, ErrUpgraded) {
 		why = ErrUpgraded // and no other error
@@ -125,7 +125,7 @@ func Previous(p *command.Program) *Handover {
 
 // TakeOver makes a sampler continue where the previous process ended. h may be nil.
 func (h *Handover) TakeOver(sampling *sampler.Sampler) {
-	if h != nil && h.why == ErrUpgraded.Error() { // and not to read a new configuration
+	if h != nil && h.why == ErrUpgraded.Error() { // the reason was not a new configuration
 		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
 	}
 }

@@ -89,7 +89,7 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestFailedRestartNamesItsReason: it names an upgrade or a new configuration.
+// TestFailedRestartNamesItsReason: the error names an upgrade or a new configuration.
 func TestFailedRestartNamesItsReason(t *testing.T) {
 	p := &command.Program{Now: time.Now}
 	for _, why := range []error{ErrUpgraded, daemon.ErrReload} {

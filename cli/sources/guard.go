@@ -62,7 +62,7 @@ func (src *Set) WatchGuard() *runner.Runner {
 			return own.Observe(snap)
 		}
 		if last.IsZero() {
-			last = snap.Time // the daemon's past has the decisions before
+			last = snap.Time // the daemon's past already has the earlier decisions
 		}
 		if g != nil && src.Note != nil {
 			last = noteDecisions(g.Decisions, last, src.Note)

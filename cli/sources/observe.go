@@ -56,7 +56,7 @@ func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end f
 // skewed: the probe is asked for current figures, and the driver's next readings distinguish a
 // process that grew from a probe that lies.
 func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
-	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
+	const most, pause = 20, 100 * time.Millisecond // other reports may be doubted or skewed meanwhile
 	began := time.Now()
 	command.CollectLate()
 	snap := sampling.Tick(src.Options.Clock())

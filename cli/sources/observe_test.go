@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestCancelledWatch: it returns what ended it, and no snapshot.
+// TestCancelledWatch: a cancelled watch returns the cause, and no snapshot.
 func TestCancelledWatch(t *testing.T) {
 	p := &command.Program{Now: time.Now}
 	p.Flags.Demo = true

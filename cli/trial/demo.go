@@ -172,7 +172,7 @@ func (s *shortage) pane(t *teller, says func(*shortage) string) string {
 	return spelled(cell.PartsOf(g.Parts, g.Memory.Used).Spans(&t.look, g.Memory.Capacity().Or(0), t.column)...) + "\n" + t.words(style, says(s))
 }
 
-// teller draws a story in two panes beside each other.
+// teller draws a story in two panes side by side.
 type teller struct {
 	look   cell.Appearance
 	column int // the width of a pane

@@ -154,7 +154,7 @@ func (j *journey) text() string {
 
 func (j *journey) press(keys string) { _, _ = io.WriteString(j.master, keys) }
 
-// until waits; a loaded machine is no failure.
+// until waits for a long time, because a loaded machine is no failure.
 func (j *journey) until(what string, is func() bool) {
 	j.t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {

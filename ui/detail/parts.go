@@ -79,7 +79,7 @@ func (d Panel) parts(width int) []string {
 	return lines
 }
 
-// usedLine returns the total with its bar, to the scale of used.
+// usedLine returns the total with its bar, on the scale of used memory.
 func (d Panel) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)

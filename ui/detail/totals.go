@@ -35,7 +35,7 @@ func (d Panel) figuresOfAll(cells int) string {
 		if v, ok := a.LargestFree.Value(); ok && v >= largest.Or(0) {
 			largest = a.LargestFree
 		}
-		if a.Kind != kindRaw { // it has a line of its own
+		if a.Kind != kindRaw { // raw allocations have a line of their own
 			segments, blocks = quantity.Sum(segments, a.Segments), quantity.Sum(blocks, a.Blocks)
 		}
 	}

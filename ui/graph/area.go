@@ -212,7 +212,7 @@ func (a *area) at(column int) (themes.Style, string) {
 		}
 		veiled := k >= layerVeil && lower >= 0 && lower < layerVeil
 		switch {
-		case veiled && (k < layers-1 || end < 4): // the edge of the parts is the median, and shows
+		case veiled && (k < layers-1 || end < 4): // the edge of the parts is the median, and stays visible
 			continue
 		case veiled && upper >= 0 && upper < layerVeil:
 			lower, edge, upper = upper, top, k

@@ -18,8 +18,8 @@ type curves struct {
 	ahead                time.Duration // the future part of the width
 	any                  bool          // there is at least one sample
 	zero                 bool          // the y axis begins at 0: the curve is compared with others
-	full                 int           // the column in which the forecast is full; 0: none
-	when                 string        // the clock time at which it is full
+	full                 int           // the column in which the forecast reaches the capacity; 0: none
+	when                 string        // the time of day at which memory will be full
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.

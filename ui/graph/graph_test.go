@@ -231,7 +231,7 @@ func FuzzGraphNeverPanics(f *testing.F) {
 
 func BenchmarkGraph120x12(b *testing.B) {
 	g := leakGraph(uitest.Appearance(b, "dark", false), time.Hour, true)
-	// The history's own cost is the store's; here it answers at once.
+	// The cost of reading a history is the store's. This history answers at once.
 	g.History = uitest.PointsHistory{Amounts: []int64{60 << 30, 61 << 30, 62 << 30, 63 << 30}}
 	b.ReportAllocs()
 	for b.Loop() {

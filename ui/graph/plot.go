@@ -191,7 +191,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 	return l.String()
 }
 
-// asciiAxis maps what asciigraph draws its axes with. It never changes.
+// asciiAxis replaces the glyphs with which asciigraph draws its axes. It never changes.
 var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-")
 
 func inkOf(mark asciigraph.AnsiColor, s *themes.Styles) themes.Style {

@@ -84,7 +84,7 @@ func roundFloor(low, top float64, rows int) (floor, step float64) {
 			if step*intervals < span*.9 {
 				continue
 			}
-			// The lowest multiple of step that top is rounded to, not down from.
+			// Top rounded to a multiple of step; a half is rounded up.
 			ceiling := math.Floor((top-step/2)/step+1+1e-9) * step
 			floor = ceiling - step*intervals
 			if floor <= 0 {
@@ -131,7 +131,7 @@ func (s yAxis) label(top float64) []string {
 	return labels
 }
 
-// roundStep returns the smallest step that people count in and that is not below lower.
+// roundStep returns the smallest round number that is not below lower.
 func roundStep(lower float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(lower)))
 	for _, factor := range [...]float64{1, 2, 2.5, 4, 5, 8} {

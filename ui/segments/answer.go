@@ -59,7 +59,7 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 	return lines
 }
 
-// adviceHeight is the height from which on there is room for advice.
+// adviceHeight is the least height with room for advice.
 const adviceHeight = 16
 
 // frees returns what a flush frees, and why.

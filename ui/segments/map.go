@@ -70,9 +70,9 @@ type Map struct {
 	sums     blockSums
 	byFate   []band // largest segments first
 	bySize   []band
-	keepers  int            // the number of segments with half of the fragmented memory,
-	kept     quantity.Bytes // the fragmented memory in them,
-	keptFor  quantity.Bytes // and the live blocks that keep it
+	keepers  int            // the number of segments with half of the fragmented memory
+	kept     quantity.Bytes // the fragmented memory in these segments
+	keptFor  quantity.Bytes // the live blocks in these segments
 	expanded bool           // some are expandable
 }
 

@@ -17,7 +17,7 @@ const (
 	sizeCells  = 5
 )
 
-// sizedWidth is the panel's width from which on labels have room for sizes.
+// sizedWidth is the least width of a panel whose labels have room for sizes.
 const sizedWidth = 80
 
 // strips draws the bands, so that they fill the rows of the body.

@@ -48,7 +48,7 @@ type Program struct {
 	cancel   context.CancelCauseFunc
 	signals  *Signals
 	drained  chan struct{} // the output no longer stalls
-	lost     atomic.Bool   // output was dropped while it stalled
+	lost     atomic.Bool   // output was dropped while the terminal stalled
 }
 
 // errQuit ends a run after a signal or a closed terminal.

@@ -91,8 +91,7 @@ func Predictions(from, perSecond, spread float64) []snapshot.Prediction {
 	return list
 }
 
-// Appearance returns a theme with every key bound, without colours where no theme is
-// named.
+// Appearance returns a theme with every key bound. Without the name of a theme it has no colours.
 func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
 	t.Helper()
 	profile := colorprofile.TrueColor
