@@ -33,8 +33,8 @@ func cacheDirectory() (string, error) {
 	return directory, nil
 }
 
-// moduleRoot returns where the sources of this package are, "" if they are not there, as
-// with -trimpath.
+// moduleRoot returns the folder of the module with the sources of this package, "" if it is not
+// there, for instance in a program that was built with -trimpath.
 func moduleRoot() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {

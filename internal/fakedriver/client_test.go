@@ -35,7 +35,7 @@ func startClient(t *testing.T, box fakedriver.State) *client {
 	return c
 }
 
-// begin starts a program that answers lines with lines.
+// begin starts a program that answers each line of input with a line of output.
 func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 	t.Helper()
 	c := &client{t: t, state: state, stderr: filepath.Join(t.TempDir(), "stderr")}
@@ -90,7 +90,7 @@ func (c *client) answer() string {
 	return c.answers.Text()
 }
 
-// want asks and compares; an expectation that ends in … is only the beginning.
+// want sends a command and compares the answer. A want that ends in … is only the answer's beginning.
 func (c *client) want(command, want string) {
 	c.t.Helper()
 	got := c.ask(command)

@@ -89,7 +89,7 @@ func (p *cudaProgram) signal(signal syscall.Signal) {
 	}
 }
 
-// script sends requests and checks their answers.
+// script sends commands and checks their answers. lines has each command, followed by its answer.
 func (p *cudaProgram) script(lines ...string) {
 	p.t.Helper()
 	for i := 0; i+1 < len(lines); i += 2 {

@@ -108,7 +108,7 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 	view, program := startBoth(t, box)
 	program.device(0).script(
 		"pool 1 0 1", success, // on GPU 1
-		"setpool 1 0", invalidValue, // is not GPU 0's
+		"setpool 1 0", invalidValue, // the pool is not GPU 0's
 		"frompool 0 1000 1", success,
 		fmt.Sprintf("pool 2 %d 0", 40*mib), success, // a pool of 40 MiB at most
 		"setpool 2 0", success,
@@ -190,7 +190,7 @@ func TestCapture(t *testing.T) {
 			"endcapture 3", captureInvalidated,
 		)
 	}
-	program.script("capture 3 2", success, "alloc 5 1000", success, "endcapture 3", success) // relaxed
+	program.script("capture 3 2", success, "alloc 5 1000", success, "endcapture 3", success) // a relaxed capture forbids nothing
 }
 
 // Memory that a graph allocates and does not free lives as long as the graph and its executable

@@ -225,7 +225,7 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	for i, program := range programs {
 		program.send(fmt.Sprintf("churn %d 20000", i))
 	}
-	// Every reading meanwhile adds up.
+	// Every reading while the programs work adds up.
 	for range 20 {
 		memory := view.numbers("memory2 0 0")
 		if memory[1] != memory[2]+memory[3]+memory[4] {

@@ -79,7 +79,7 @@ func TestRuntimePointers(t *testing.T) {
 	forBothRuntimes(t, 1, func(t *testing.T, _ fakedriver.State, _ *client, program *cudaProgram) {
 		program.script(
 			"malloc 0 4096", success,
-			"attributes 0", "0 2 0 1 0", // of the GPU
+			"attributes 0", "0 2 0 1 0", // memory of the GPU
 			"managed 1 4096", success,
 			"attributes 1", "0 3 0 1 1",
 			"host 2 4096", success,

@@ -2,7 +2,7 @@ package fakedriver
 
 import "slices"
 
-// Process finds a process by its pid; nil if it is not on this GPU.
+// Process returns the process with a pid, nil if it is not on this GPU.
 func (g *GPU) Process(pid uint64) *Process {
 	for i := range g.Processes {
 		if g.Processes[i].PID == pid {

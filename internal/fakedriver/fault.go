@@ -23,7 +23,7 @@ const (
 // Fault is something that goes wrong in a call.
 type Fault struct {
 	Kind  string // "fault", "hang", "size", "count": the word in the state file
-	Call  string // "nvmlDeviceGetPowerUsage"; "nvmlDeviceGetMemoryInfo*" for every name that begins so
+	Call  string // "nvmlDeviceGetPowerUsage"; "nvmlDeviceGetMemoryInfo*" for every name with that prefix
 	Value uint64
 }
 

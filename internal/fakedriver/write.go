@@ -122,7 +122,7 @@ func fieldText(value reflect.Value) (string, bool) {
 	}
 }
 
-// escape writes invisible bytes, and those that would end a line, as \xNN.
+// escape writes backslashes, and all bytes that are not printable ASCII, as \xNN.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// figures are the medians of a program's runs, and its processor time beside nvtop's.
+// figures are the medians of a program's runs, and the ratio of its processor time to nvtop's.
 type figures struct {
 	program program
 	measured

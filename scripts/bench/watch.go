@@ -21,7 +21,7 @@ import (
 type measured struct {
 	cpu                    float64 // share of one core
 	rss, anonymous         int64   // bytes, at the end
-	switches, syscalls     float64 // a second; NaN if it cannot be counted
+	switches, syscalls     float64 // per second; NaN if they cannot be counted
 	bytesPerSecond         float64 // to the terminal
 	firstFrame, wholeFrame time.Duration
 	threads                int
@@ -98,7 +98,7 @@ type screen struct {
 	filled   []filling
 }
 
-// filling is how many cells had text at a time.
+// filling is how many cells of the screen had text at a moment.
 type filling struct {
 	at    time.Duration
 	cells int

@@ -49,7 +49,7 @@ func aheadUntil(t *testing.T, number, index int, left time.Duration) time.Durati
 	return 0
 }
 
-// fleetOf serves simulated boxes, others' exporters, and boxes with faults.
+// fleetOf serves simulated boxes, other projects' exporters, and boxes with faults.
 func fleetOf(t *testing.T) (server string, paths []string) {
 	t.Helper()
 	f := &simulated{boxes: 100, gpus: 8, now: time.Now, ahead: aheadUntil(t, 3, 3, 5*time.Minute), modes: map[int]mode{5: modeDown}}
@@ -115,8 +115,8 @@ func says(pic *fleet.Picture, words string) bool {
 	return slices.ContainsFunc(pic.Problems, func(p string) bool { return strings.Contains(p, words) })
 }
 
-// TestAFleetInARealPrometheus checks lines, sums, filters, one box and its past, others' exporters,
-// duplicates, hostile labels and clocks that differ.
+// TestAFleetInARealPrometheus checks lines, sums, filters, one box and its past, other projects'
+// exporters, duplicates, hostile labels and clocks that differ.
 func TestAFleetInARealPrometheus(t *testing.T) {
 	t.Parallel()
 	server, paths := fleetOf(t)

@@ -18,8 +18,8 @@ type backend struct {
 	library, name string
 	settings      []string
 	wants         int64 // GiB, so much that it needs what the neighbours cache
-	first         bool  // it starts before its neighbours
-	lost          bool  // it is not rescued
+	first         bool  // the program starts before its neighbours
+	lost          bool  // its allocation is not rescued
 }
 
 var backends = []backend{
@@ -58,7 +58,7 @@ func TestRescueOfEachAllocator(t *testing.T) {
 	}
 }
 
-// within returns the same GPU for a test whose programs end with it.
+// within returns s for a subtest t: programs that it starts end with t.
 func (s *shared) within(t *testing.T) *shared {
 	world, part := *s.world, *s
 	world.t, part.T, part.world = t, t, &world

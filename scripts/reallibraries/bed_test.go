@@ -40,7 +40,8 @@ const (
 // idles allocates size GiB for two seconds, and then only caches them.
 func idles(size int) course { return course{{0, size}, {2, 0}} }
 
-// peaks rises from base to peak for a second, again and again: every so many seconds, from a second on.
+// peaks allocates base GiB. At second from, and then once in every so many seconds, it allocates peak
+// GiB for a second.
 func peaks(base, peak, every, from int) (c course) {
 	c = course{{0, base}}
 	for at := from; at < int(storyTime/time.Second); at += every {
@@ -49,7 +50,7 @@ func peaks(base, peak, every, from int) (c course) {
 	return c
 }
 
-// grows takes perSecond GiB more each second, from a second on, until it has end.
+// grows allocates base GiB. From second from on it takes perSecond GiB more each second, up to end.
 func grows(base, end, perSecond, from int) (c course) {
 	c = course{{0, base}}
 	for at := from; base < end; at++ {

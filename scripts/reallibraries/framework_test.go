@@ -19,7 +19,7 @@ import (
 
 // framework is a library whose memory no flush frees.
 type framework struct {
-	name    string // in the names of its releases and its job; its allocators' kind
+	name    string // names its releases and its job, and is the kind of its allocators
 	refusal string // in the message when a flush is refused
 	setups  []setup
 }

@@ -324,7 +324,7 @@ def check(case):
     t.start()
     t.parked.wait()
     if not t.error:
-        ask()  # it meets the optimizers as they step
+        ask()  # the probe meets the optimizers as they step
     t.parked.wait()
     if isinstance(t.error, Skip):
         print(case.__name__, "is left out:", t.error)

@@ -85,7 +85,7 @@ class Looking(threading.Thread):
                 lap()
                 del begun[threading.get_ident()]
 
-        self.ask()  # it meets the optimizers as they step
+        self.ask()  # the probe meets the optimizers as they step
         probe._sleep, probe._Steps.wait, probe._Holds.answer = pausing(probe._sleep), pausing(probe._Steps.wait), answered
         self.known = True
         self.stands.wait()
@@ -176,7 +176,7 @@ def diffusion():
 def vision():
     import torchvision
 
-    torch.backends.cudnn.enabled = False  # the stand-in's batch_norm asks for no end of memory
+    torch.backends.cudnn.enabled = False  # the batch_norm of cuDNN's stand-in asks for too much memory
     train(looked_at(torchvision.models.resnet18()).to(GPU), lambda: torch.ones(8, 3, 64, 64, device=GPU), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))
 
 
@@ -212,7 +212,7 @@ def ranks(shard):
     try:
         model = rank(1, path, shard)
         inner = [layer for layer in model.modules() if isinstance(layer, nn.Linear)][1]
-        inner.register_forward_pre_hook(middle)  # its parameters are gathered then
+        inner.register_forward_pre_hook(middle)  # the layer's parameters are gathered then
         train(model, batch)
     finally:
         other.kill()

@@ -11,8 +11,8 @@ import (
 )
 
 // recordings is the directory of what real libraries answer to the probe, for tests without these
-// libraries (probe/agent/testdata/test_recorded.py). If scripts/real-libraries --record sets
-// VRAMSCOPE_RECORD, the test writes the directory again.
+// libraries (probe/agent/testdata/test_recorded.py). scripts/real-libraries --record sets
+// VRAMSCOPE_RECORD, with which the test writes the directory again.
 const recordings = "../../probe/agent/testdata/recorded"
 
 // TestRecorded compares what each release answers with the recorded answers.

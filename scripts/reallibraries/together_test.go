@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestTogether looks at what only the native probe knows about a program with PyTorch.
+// TestTogether checks what only the native probe knows about a program with PyTorch.
 func TestTogether(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

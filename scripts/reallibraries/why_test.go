@@ -56,7 +56,7 @@ def room(): return torch.cuda.mem_get_info()[0]
 held.clear(); torch.cuda.empty_cache()
 `
 
-// whyFragments takes half the memory, and leaves a third of each segment free.
+// whyFragments reserves half the memory, and leaves a third of each segment allocated.
 const whyFragments = `
 whole = [tensors(torch, [1536 * MIB]) for _ in range(room() // 2 // (1536 * MIB) - 1)]
 del whole

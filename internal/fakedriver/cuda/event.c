@@ -1,4 +1,4 @@
-/* Events. Waiting for one waits for the stream that it was recorded on. */
+/* Events. Waiting for an event waits for the stream on which it was recorded. */
 #include "driver.h"
 
 #include <stdlib.h>

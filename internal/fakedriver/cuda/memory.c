@@ -1,7 +1,7 @@
 /*
- * Allocations by address. Large ones take pages of the GPU and small ones share
- * pages, as in the real driver; managed and host memory takes nothing of the GPU,
- * because no kernel ever touches it.
+ * Allocations by address. Large allocations take pages of the GPU, and small ones
+ * share pages, as in the real driver. Managed and host memory takes nothing of the
+ * GPU, because no kernel ever touches it.
  */
 #include "driver.h"
 

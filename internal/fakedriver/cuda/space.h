@@ -4,9 +4,9 @@
  *   space ── chunks ── blocks, side by side, free or taken
  *     └── the free blocks of all chunks by (size, address)
  *
- * The process's virtual addresses are such a space with one chunk of 64 TiB;
- * a memory pool is one with a chunk for each piece that it has of its GPU.
- * Nothing is ever read or written there: the addresses are only numbers.
+ * The process's virtual addresses are a space with one chunk of 64 TiB. A memory
+ * pool is a space with a chunk for each piece that it has of its GPU. Nothing is
+ * ever read or written there: the addresses are only numbers.
  */
 #ifndef VRAMSCOPE_FAKE_CUDA_SPACE_H
 #define VRAMSCOPE_FAKE_CUDA_SPACE_H

@@ -127,7 +127,7 @@ func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 	}
 	eventually(t, "the killed process leaves the state", func() bool { return len(pidsIn(t, state)) == 5 })
 
-	_ = input.Close() // the end of cat
+	_ = input.Close() // ends cat
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}

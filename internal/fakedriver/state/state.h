@@ -82,7 +82,7 @@ struct state {
 	struct faults faults; /* of every GPU, and of calls that concern none */
 };
 
-/* parse.c: it modifies text. On failure it returns NULL, and message says "line 12: …". */
+/* parse.c: state_parse modifies text. On failure it returns NULL, and message says "line 12: …". */
 struct state *state_parse(char *text, char *message, size_t message_size);
 void state_free(struct state *state);
 
