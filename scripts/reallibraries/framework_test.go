@@ -197,7 +197,7 @@ func errorsOf(shown row) (sum *int64) {
 	return sum
 }
 
-// refuses asks for flushes, which must be refused, and returns what is wrong with the refusals.
+// refuses asks for a flush, which must be refused, and returns what is wrong with the refusal.
 func (p *program) refuses(f framework, s setup, devices []int) (wrong []string) {
 	p.t.Helper()
 	free := map[int]int64{}
