@@ -113,7 +113,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 
 // hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box. One
 // of several engines may lack them: then a box that has answered for two minutes has no recorded
-// share. The names of series do not show that, as they remain for hours after the series ended.
+// share. The names of series do not show that: they remain for hours after the series ended.
 func hasRules() string {
 	used := exportedName(metric.Used) + `{gpu="0"}`
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)

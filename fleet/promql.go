@@ -309,7 +309,7 @@ func (a *asking) totals() map[field]string {
 }
 
 // own reports whether the sums of memory are those of the processes that pass the filter, not of whole
-// GPUs: it names a user or a job, and the first exporter reports these.
+// GPUs: the filter names a user or a job, and the first exporter reports these.
 func (a *asking) own() bool { return a.query.Filter.ofPeople() && a.exporters[0].people }
 
 // more continues a list of matchers.

@@ -71,7 +71,7 @@ type Styles struct {
 
 	Alarm   Style // act now: reverse red
 	Leak    Style // red, not reversed
-	Warning Style // know it: yellow
+	Warning Style // worth knowing: yellow
 
 	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 

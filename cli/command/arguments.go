@@ -155,7 +155,7 @@ func PID(args []string) (int, error) {
 	return pid, nil
 }
 
-// OnePID refuses all but one argument; advice says how to find PIDs.
+// OnePID requires exactly one argument; advice says how to find PIDs.
 func OnePID(advice string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

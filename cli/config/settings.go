@@ -177,7 +177,7 @@ func tableColumns() []string {
 	}
 }
 
-// sortColumns returns the columns by which the table can be sorted: all but the pictures.
+// sortColumns returns the columns by which the table can be sorted: all except the pictures.
 func sortColumns() []string {
 	return slices.DeleteFunc(tableColumns(), func(name string) bool {
 		return name == "BAR" || name == "TREND" || name == "LAST 10m"
@@ -235,7 +235,7 @@ func address(text string) error {
 	return nil
 }
 
-// noLabels is the text with which processes are not exported.
+// noLabels is the setting with which no process is exported.
 const noLabels = "none"
 
 // processLabels returns the Value of a list in which "job" stands for hpc_job, because Prometheus

@@ -59,7 +59,7 @@ const nameLeast = 12
 
 // fit leaves out columns on a terminal, where a person reads: first those that only a probe
 // fills, if there is none, then as many as it takes to show the command. A pipe always gets all
-// columns but the jobs.
+// columns except the jobs.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {

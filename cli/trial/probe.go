@@ -102,7 +102,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	o.Choose = box.choose
 
-	// The first signal asks to clean up; the second is not caught, as the driver may hang. A monitor
+	// The first signal asks to clean up; the second is not caught: the driver may hang. A monitor
 	// that closes its connection must not end this process.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,

@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return m.outcome, err
 }
 
-// feed sends the newest view and, once a second, the time, as the screen shows ages. The poller
+// feed sends the newest view and, once a second, the time, because the screen shows ages. The poller
 // runs only while the screen does.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	polled := make(chan *panics.Caught, 1)

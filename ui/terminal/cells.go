@@ -47,7 +47,7 @@ func (s *styles) id(sequences string) styleID {
 		rest = rest[n:]
 	}
 	id := styleID(len(s.all))
-	s.ids[strings.Clone(sequences)] = id // they are part of a frame
+	s.ids[strings.Clone(sequences)] = id // a clone, because sequences is part of a frame
 	s.all = append(s.all, style)
 	return id
 }
