@@ -4,9 +4,9 @@
 //	                                         └─ Read ─→ Reading (one GPU, one moment)
 //	                                              └─ throughput (own goroutine, every 2 s)
 //
-// The types in device.go build everywhere. What calls the driver is tagged
-// linux && cgo; other builds have unavailable.go. Every figure that a driver may
-// refuse is optional, and one refused field costs no other.
+// The types in device.go build everywhere. The code that calls the driver is tagged linux && cgo;
+// other builds have unavailable.go. Every figure that a driver may refuse is optional. If the
+// driver refuses one, the others are still read.
 //
 // Start at Library in library.go, then reading.run in read.go.
 package nvml

@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Library is the driver's library. Its methods may be called from any goroutine. Several GPUs are
-// usually read at once.
+// Library is the driver's library. Its methods may be called from any goroutine. Read is meant to
+// run for several GPUs at once.
 //
 // go-nvml binds a process to one library, so a process has one Library. After a driver upgrade only
 // a new process can load the new library: see NeedsRestart.
@@ -46,7 +46,7 @@ type loaded struct {
 type processList struct {
 	symbol   symbol
 	call     unsafe.Pointer
-	promised int // size of its structs that the version of the call promises
+	promised int // struct size that this version of the call promises
 	kind     ProcessType
 }
 

@@ -184,9 +184,9 @@ func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, gonvml.Retu
 	return answer, ret
 }
 
-// integrated reports whether a GPU that refuses the memory call has no memory of its own. Its name
-// tells, or that it also lacks BAR1, the window through which a host reaches a GPU's memory.
-// Source: nvidia-smi -q of a GB10, https://github.com/hashicorp/nomad-device-nvidia/pull/87
+// integrated reports whether a GPU that refuses the memory call has no memory of its own: its name
+// says so, or it also lacks BAR1, the window through which a host reaches a GPU's memory. Source:
+// nvidia-smi -q of a GB10, https://github.com/hashicorp/nomad-device-nvidia/pull/87
 func (r *reading) integrated() bool {
 	if namedIntegrated(r.device.Name) {
 		return true

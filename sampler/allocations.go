@@ -53,7 +53,7 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 		case known.held == nil || known.held.Job != a.Job || known.held.User != a.User:
 			named := &snapshot.JobAllocation{Job: a.Job, User: a.User, Since: now}
 			if known.held != nil && known.held.Job.ID == a.Job.ID {
-				named.Since = known.held.Since // its user or account has become known
+				named.Since = known.held.Since // the user or the account has become known
 			}
 			known.held = named
 		}

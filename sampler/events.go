@@ -21,7 +21,7 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 }
 
 // endedEvent returns the event of a row's end. A process that still runs has only left the GPU. A
-// process in another container counts as running, because that is unknown.
+// process in another container counts as running: whether it runs is unknown.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal, hostMemoryEnded bool) snapshot.Event {
 	message := "exited"
 	switch status := g.ExitStatus.Or(0); {

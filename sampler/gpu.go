@@ -13,7 +13,7 @@ import (
 // Read in progress does not touch it.
 type gpu struct {
 	device nvml.Device
-	listed bool // the driver names it
+	listed bool // the driver lists the GPU
 	met    bool // its processes have been listed before this tick
 
 	busy  bool      // a Read is in progress
@@ -28,7 +28,7 @@ type gpu struct {
 	message      string
 	retryAt      time.Time
 	backoff      backoff
-	wantsRestart bool // the library should be opened again for it
+	wantsRestart bool // the library should be opened again for this GPU
 	restarted    bool // the library was opened since the last Read
 
 	last      *nvml.Reading // the newest reading of any tick
@@ -98,7 +98,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 		g.late = true
 		g.become(now, snapshot.GPUHanging, noAnswerSince(g.asked))
 	case driver == opening:
-		// Nothing was asked: the state stays.
+		// No Read was started, so the state stays.
 	case driver == openHangs:
 		g.become(now, snapshot.GPUHanging, noAnswerSince(openedAt))
 	case driver == away:

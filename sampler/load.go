@@ -81,11 +81,11 @@ const (
 	plateau     = 9 // windows; pauses between shards of weights are shorter
 
 	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
-	firstLoad     = 5 * time.Minute  // a slow disk can read the weights for a whole GPU
+	firstLoad     = 5 * time.Minute  // in this time a slow disk reads the weights for a whole GPU
 	laterLoad     = time.Minute      // if no earlier load is known
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise
 	fading        = 0.8              // what is remembered shrinks by this factor with each rise, because programs change
-	urgent        = time.Minute      // time to full
+	urgent        = time.Minute      // time to full below which a forecast is believed during a later load
 	training      = 2                // windows with steps; the first one may contain only the first steps
 )
 
@@ -183,7 +183,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps
 	case l.begin.IsZero() && !l.rebuilds:
 		l.over = !young(r.came) && !young(started) && used >= nearlyNothing
 	case l.over && used < nearlyNothing:
-		*l = load{top: l.top, like: l.like, peaks: l.peaks} // it has freed its memory
+		*l = load{top: l.top, like: l.like, peaks: l.peaks} // the process has freed its memory
 	}
 	l.peaks.watch(used)
 	from := l.begin

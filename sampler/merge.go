@@ -267,8 +267,8 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	return ended
 }
 
-// lastRow returns the last state of an ended row. A program that exits because of an error may
-// report that error only in its last report, which no row has shown.
+// lastRow returns the last state of an ended row. A program that exits after an out-of-memory error
+// may report that error only in its last report, which no row has shown.
 func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.EndedProcess {
 	g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
 	if f := s.failures[id]; f != nil && f.logged > 0 {

@@ -92,8 +92,8 @@ type ProbeReader interface {
 
 // ProcessReader reads the operating system's facts about processes.
 type ProcessReader interface {
-	// Processes looks the pids up and calls found for each process that exists. The argument of
-	// found stays valid until Processes returns.
+	// Processes looks the pids up and calls found for each process that exists. The argument of found
+	// is valid until found returns.
 	Processes(now time.Time, pids []int, found func(*process.Info))
 	// Alive reports whether the process exists now; it does not cache.
 	Alive(id process.Identity) bool

@@ -53,9 +53,9 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			answering++
 		}
 		switch {
-		case a.At.IsZero() && a.Err != nil: // its process is stopped, or it breaks the protocol
+		case a.At.IsZero() && a.Err != nil: // the process is stopped, or its probe breaks the protocol
 			m.setProbe(a.Process, snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)})
-		case !a.At.IsZero() && len(a.Report.Devices) == 0: // its process has no allocator, or none yet
+		case !a.At.IsZero() && len(a.Report.Devices) == 0: // the process has no allocator, or none yet
 			m.setProbe(a.Process, probeOf(a, age))
 		}
 		for j := range a.Report.Devices {

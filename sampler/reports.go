@@ -41,7 +41,7 @@ type bound struct {
 	at    time.Time
 }
 
-// reports are the reports on a row.
+// reports holds the reports of a probe on one row.
 type reports struct {
 	shown    report  // the last accepted; its device is nil if there is none
 	waiting  report  // exceeds the driver's readings, and is newer than they are

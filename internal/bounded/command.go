@@ -19,7 +19,7 @@ type Command struct {
 	Directory string // "": this program's
 	Input     []byte
 	System    *syscall.SysProcAttr // nil: with this program's rights
-	Time      time.Duration        // after this time it is killed with its process group
+	Time      time.Duration        // after this time the command is killed with its process group
 	Limit     int                  // bytes of output that are kept; standard error counts too
 }
 
@@ -39,7 +39,7 @@ func (c *Command) Output(ctx context.Context) ([]byte, error) {
 	}
 	cmd.Env, cmd.Dir = c.Environ, c.Directory
 	cmd.SysProcAttr = cmp.Or(c.System, &syscall.SysProcAttr{})
-	cmd.SysProcAttr.Setsid = true // it gets no controlling terminal
+	cmd.SysProcAttr.Setsid = true // the command gets no controlling terminal
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = closeDelay
 	err := cmd.Run()

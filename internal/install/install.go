@@ -27,8 +27,8 @@ func Unpack(packed []byte) ([]byte, error) {
 	return bounded.First(unpacked, packedMost)
 }
 
-// Directory makes a directory if there is none. It refuses one that is another
-// user's, a link, or can be written by others.
+// Directory makes a directory if there is none. It refuses a symbolic link, another user's
+// directory, and a directory in which others can write.
 func Directory(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

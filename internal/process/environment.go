@@ -112,8 +112,8 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 	return bytes.Clone(content), nil
 }
 
-// ReadProc reads a small file of /proc into buf in one system call, since the kernel makes
-// its whole content at once. A file that fills buf is read again.
+// ReadProc reads a small file of /proc into buf in one system call, because the kernel makes its
+// whole content at once. A file that fills buf is read again.
 func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 	n, err := readOnce(path, buf)
 	switch {

@@ -22,7 +22,7 @@ type Hints struct {
 	Rank       quantity.Optional[int]     // its number in a distributed job
 	MPSMemory  string                     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, which only a client of MPS heeds
 	Visible    string                     // CUDA_VISIBLE_DEVICES
-	MPSThreads quantity.Optional[float64] // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, likewise
+	MPSThreads quantity.Optional[float64] // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, which only a client of MPS heeds
 
 	UserUnread bool // User is the number for now, because the directory service failed
 	JobUnread  bool // the job is unknown, or is a Slurm job whose number is unknown

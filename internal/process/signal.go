@@ -37,8 +37,8 @@ func (kernel) send(fd int, signal syscall.Signal) error {
 }
 
 // Signal sends a signal to the process with this identity, or fails with a *Refusal. It refuses
-// other users' processes, unless it is root that asks. Without pidfds (Linux before 5.3) it
-// refuses, because the pid could be reused between the comparison and the signal.
+// other users' processes, unless root asks. Without pidfds (Linux before 5.3) it refuses, because
+// the pid could be reused between the comparison and the signal.
 func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) error {
 	return t.signal(ctx, id, signal, kernel{}, uint32(os.Geteuid()))
 }

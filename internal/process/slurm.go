@@ -35,7 +35,7 @@ type slurmJobs struct {
 	numbers map[string]string      // by SLUID
 	answers map[string]slurmAnswer // by the SLUID or number that scontrol was asked about
 	asked   map[string]time.Time   // when scontrol was asked; zero: the job was wanted once, and scontrol not asked
-	asking  bool                   // scontrol runs; it runs only once at a time
+	asking  bool                   // scontrol is running; only one runs at a time
 	panic   *panics.Caught
 }
 

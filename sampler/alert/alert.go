@@ -48,7 +48,7 @@ type candidate struct {
 	alert      snapshot.Alert
 	soon       time.Duration    // orders alerts of one kind: the soonest first
 	forecast   *snapshot.FullIn // of this snapshot, or of the last one that has a forecast
-	announced  *snapshot.FullIn // forecast, less the time since
+	announced  *snapshot.FullIn // forecast, less the time that has passed since then
 	label      string           // of the GPU or instance: "3", "5:1"
 	// refuted ends the alert if the candidate is missing and used memory is less than this.
 	refuted quantity.Bytes
@@ -131,8 +131,8 @@ func worstFirst(a, b candidate) int {
 	)
 }
 
-// within reports whether t is less than d before now. It returns false for a time after now, as
-// after the clock was set back.
+// within reports whether t is less than d before now. It returns false if t is after now, which
+// happens when the clock is set back.
 func within(now, t time.Time, d time.Duration) bool {
 	age := now.Sub(t)
 	return !t.IsZero() && age >= 0 && age < d

@@ -10,10 +10,10 @@ import (
 // hysteresis is how long a candidate must be present before its alert is raised, and absent
 // before it is cleared: in snapshots and in time.
 type hysteresis struct {
-	samples int           // consecutive snapshots with it
+	samples int           // consecutive snapshots with the candidate
 	after   time.Duration // since the first of these snapshots
-	misses  int           // consecutive snapshots without it
-	hold    time.Duration // since the last snapshot with it
+	misses  int           // consecutive snapshots without the candidate
+	hold    time.Duration // since the last snapshot with the candidate
 }
 
 // atOnce raises and clears an alert without a delay.
@@ -27,7 +27,7 @@ type latch struct {
 	first    time.Time // when the hits in a row began
 	last     time.Time
 	newest   candidate
-	tick     uint64 // the snapshot that last had it
+	tick     uint64 // the last snapshot with the candidate
 }
 
 // latch passes the candidates of a snapshot through their latches and returns

@@ -11,8 +11,8 @@ import (
 // noteCells is the room for a note at the end of a GPU line.
 const noteCells = 22
 
-// note cuts a note to the room for it. A user's name in the note may have runes wider than a cell,
-// which the screen cleans, or cuts again.
+// note cuts a note to noteCells runes. A user's name in it may have wider runes, so the screen
+// cleans the note and, if that is still too wide, cuts it again.
 func note(s string) string {
 	if utf8.RuneCountInString(s) <= noteCells {
 		return s

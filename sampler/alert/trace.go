@@ -9,7 +9,7 @@ import (
 )
 
 type rowTrace struct {
-	tick  uint64 // the tick of the last snapshot with it
+	tick  uint64 // the tick of the last snapshot with the row
 	ended bool
 	row   *snapshot.Process // as last seen
 

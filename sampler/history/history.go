@@ -19,7 +19,7 @@ type History struct {
 	latest  *snapshot.Snapshot
 	drivers spans[snapshot.Driver]
 	gpus    map[string]*gpuRecord
-	rows    map[snapshot.RowID]*rowRecord // living
+	rows    map[snapshot.RowID]*rowRecord // of live processes
 	ended   []*rowRecord                  // in order of their end
 	alerts  []*alertSpan                  // in order of their raising
 	pruned  time.Time

@@ -29,7 +29,7 @@ func (m metrics) of(id metric.ID) *store.Series {
 
 var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
 
-// append writes a known value; a tick without one is a gap.
+// append writes a known value. A tick without a known value is a gap.
 func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	v, known := value.Value()
 	if !known {

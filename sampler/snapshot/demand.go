@@ -19,7 +19,7 @@ var DemandTimes = [...]time.Duration{10 * time.Second, time.Minute, 5 * time.Min
 // Demand is how much more memory than now a process will have allocated at its highest point.
 type Demand struct {
 	Within [len(DemandTimes)]Need
-	Ever   quantity.Bytes // as much as the highest peak so far needs
+	Ever   quantity.Bytes // the need if the highest peak so far comes again
 	Hidden bool           // no sample shows that peak, so it may come in each step
 	Turns  bool           // the process frees and allocates by turns
 	Took   quantity.Bytes // what its allocators take again if the program behaves as after the last flush

@@ -79,7 +79,7 @@ type Process struct {
 
 	Peak            Bytes // highest Used since vramscope first saw the row
 	Trend           Trend
-	GrowthPerSecond Bytes // of a leak
+	GrowthPerSecond Bytes // of used memory or, in a leak, of allocated memory; negative if it shrinks
 	Outlook               // of Used, without FullIn, because other processes can fill the GPU too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction

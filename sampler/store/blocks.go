@@ -7,7 +7,7 @@ import "slices"
 type blocks struct {
 	data  []byte // a frame for each block
 	first int64  // ordinal of the first place
-	end   int64  // ordinal behind the last place
+	end   int64  // ordinal after the last place
 	last  int    // where in data the last frame begins
 }
 

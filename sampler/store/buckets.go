@@ -23,7 +23,7 @@ func (r *Series) fold() {
 	}
 	b := &s.work.buckets
 	b.present = mask{}
-	start := int64(-1) // of b
+	start := int64(-1) // ordinal of b's first bucket; -1: b is empty
 	if len(r.buckets.data) > 0 {
 		var newest frame
 		start, newest = r.buckets.pop()

@@ -7,7 +7,7 @@ import (
 
 // Store holds the series of a box.
 type Store struct {
-	full  int64 // ticks kept in full resolution, a multiple of 128, and up to 127 more
+	full  int64 // this many ticks (a multiple of 128), and up to 127 more, are kept in full resolution
 	width int64 // of a bucket, ns
 	span  int64 // how far back the buckets reach, ns
 
@@ -137,7 +137,7 @@ func floor(t, width int64) int64 {
 	return t - rest
 }
 
-// moments are rising times in ns, numbered from 0; the oldest may be forgotten.
+// moments are increasing times in ns, numbered from 0. The oldest may be forgotten.
 type moments struct {
 	first int64 // ordinal of the oldest
 	times []int64
