@@ -34,7 +34,7 @@ type row struct {
 	importance        snapshot.Int
 	distributed       string
 	probe             *snapshot.Probe
-	unknown           bool // its parts
+	unknown           bool // its parts are unknown
 	started           time.Time
 	gone              bool
 	served            *snapshot.Served
@@ -133,8 +133,8 @@ func (b *box) flush(d Decision) Outcome {
 	return Outcome{Time: b.now, Refused: "it has exited"}
 }
 
-// run passes the box's snapshots to an engine for some seconds, with what happens meanwhile, and
-// does what it decides. It returns all decisions.
+// run passes the box's snapshots to an engine for some seconds. change is called each second, and
+// the engine's decisions are carried out. run returns all decisions.
 func (b *box) run(e *Engine, seconds int, change func(second int)) (all []Decision) {
 	for i := range seconds {
 		if change != nil {

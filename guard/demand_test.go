@@ -164,7 +164,7 @@ func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 		e := New(demands(Own), alice)
 		b.run(e, 30, nil)
 		b.fails(train, known(asked))
-		b.run(e, 3, nil) // it is reported more than once
+		b.run(e, 3, nil) // the failure is reported more than once
 		if got := e.runsOf(programOf(b.row(train))).Needs; got != want {
 			t.Errorf("with 10 GiB %s fail: it needs %s, want %s", asked, got, want)
 		}

@@ -128,7 +128,7 @@ func TestPauseAndUnknownFigures(t *testing.T) {
 	}
 }
 
-// A row that a driver does not list for a minute is remembered, one that comes back later is new.
+// A row that a driver does not list for a minute is remembered. A row that comes back later is new.
 func TestRowIsRememberedForAMinute(t *testing.T) {
 	for seconds, want := range map[int]string{60: "", 61: "it has just started, and may be loading"} {
 		r := &row{allocated: 40 * gib, cached: 10 * gib}

@@ -76,7 +76,7 @@ func decisionsOf(seed uint64, out *strings.Builder) {
 		for _, d := range of(all, snapshot.GuardActs) {
 			flights = append(flights, d)
 			ends[d.Row.Process.PID] = second
-			if c.random.IntN(4) == 0 { // it takes long
+			if c.random.IntN(4) == 0 { // the flush takes long
 				ends[d.Row.Process.PID] = second + c.random.IntN(20)
 			}
 		}

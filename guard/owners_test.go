@@ -62,8 +62,8 @@ func TestCircuitBreakerOfAUser(t *testing.T) {
 	}
 }
 
-// The price of flushing a process again is each user's own, and the next user's process is
-// flushed if it cannot be paid.
+// Each user pays for repeated flushes of a process. If a user cannot pay, the next user's process
+// is flushed.
 func TestRepeatedFlushesOfAUser(t *testing.T) {
 	for uid, want := range map[uint32]string{1001: "", 1002: "101 "} {
 		b := newBox(

@@ -149,7 +149,7 @@ func TestLeastFlush(t *testing.T) {
 		r := &row{command: "test.py", allocated: 70 * gib, cached: cached}
 		b := newBox(r)
 		p := rooms(Act)
-		p.Rules[0].When.FreeBelow = percent(1) // it never holds
+		p.Rules[0].When.FreeBelow = percent(1) // the condition never holds
 		e := New(p, alice)
 		for range 300 {
 			e.Decide(b.snapshot())

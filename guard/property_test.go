@@ -82,7 +82,7 @@ func (c *course) step(second int) {
 			if room > gib/64 {
 				r.allocated += gib / 64
 			}
-		case 2: // it comes and goes
+		case 2: // a program that comes and goes
 			if c.random.IntN(300) == 0 {
 				r.gone = !r.gone
 			}

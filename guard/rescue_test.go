@@ -35,7 +35,7 @@ func TestRescueAsksProcessesThatRulesLeaveAlone(t *testing.T) {
 	}
 }
 
-// A user's guard frees nothing for another user's process, root's does.
+// A user's guard frees nothing for another user's process; root's guard does.
 func TestRescueOfAnotherUsersProcess(t *testing.T) {
 	for owner, want := range map[Owner]int{alice: 0, {UID: 0, Root: true}: 1} {
 		asker := &row{command: "train.py", allocated: 40 * gib, user: "bob", uid: 1001}
@@ -182,7 +182,7 @@ func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {
 		t.Errorf("a working process gives: %+v", d)
 	}
 	giver.allocated, giver.cached = gib, 14*gib
-	b.run(e, 20, nil) // it works no more
+	b.run(e, 20, nil) // the program works no more
 	if d := e.Rescue(b.snapshot(), ask); len(of(d, snapshot.GuardActs)) != 1 {
 		t.Errorf("an idle process gives nothing: %+v", d)
 	}

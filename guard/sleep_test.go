@@ -99,8 +99,8 @@ func TestSleepsThatFailBackOff(t *testing.T) {
 	}
 }
 
-// TestServersOfSeveralProcessesAreAskedOnce: while a release is under way, after it, and in a dry
-// run.
+// TestServersOfSeveralProcessesAreAskedOnce: a server of several processes is asked once. It is not
+// asked again while a release is under way, after the release, or in a dry run.
 func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 	for _, mode := range []Mode{Act, DryRun} {
 		one, _ := serving(0)
@@ -197,7 +197,7 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 				continue
 			}
 			if acts = append(acts, d); len(acts) == 1 {
-				continue // it is under way
+				continue // the release is under way
 			}
 			e.Finished(d, b.flush(d))
 		}

@@ -95,7 +95,7 @@ func TestJudgeForAWhile(t *testing.T) {
 	}
 }
 
-// The low point is on straight lines between the horizons, and within the time that was asked for.
+// The low point is on straight lines between the horizons, and within the time in question.
 func TestLowPointOfACurve(t *testing.T) {
 	at := func(horizon time.Duration, median quantity.Bytes) snapshot.Prediction {
 		return snapshot.Prediction{Horizon: horizon, Median: median, Lower80: median - 1, Upper80: median + 2}
@@ -115,7 +115,7 @@ func TestLowPointOfACurve(t *testing.T) {
 	}
 }
 
-// What a flush frees may be unknown, which does not mean nothing.
+// The memory that a flush frees may be unknown. Unknown is not zero.
 func TestUnknownReturnable(t *testing.T) {
 	pool := snapshot.Allocator{Kind: "cuda_pool", Basis: "post_flush", Reserved: bytesOf(5 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(0)}
 	judge := func(snap *snapshot.Snapshot) *Place {
@@ -186,7 +186,7 @@ func TestLowPointComesTrue(t *testing.T) {
 			}
 		}
 	}
-	if asked < 40 || held < asked*85/100 { // the lower end of an 80 % interval: nine of ten
+	if asked < 40 || held < asked*85/100 { // the lower end of an 80 % interval should hold for nine of ten
 		t.Errorf("%d of %d promises were kept", held, asked)
 	}
 }

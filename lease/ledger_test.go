@@ -115,8 +115,8 @@ func TestWhatNeverFitsIsRefused(t *testing.T) {
 	}
 }
 
-// TestHeadKeepsWhatItGathers: later claims take other GPUs, and after a while none that the first
-// claim could use.
+// TestHeadKeepsWhatItGathers: later claims take other GPUs. After a while they take no GPU that the
+// first claim could use.
 func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -131,8 +131,8 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b.is(head, Held, "GPU-1")
 }
 
-// TestWantedIsWhatTheHeadLacks: it counts free memory, less what others were promised, only on GPUs
-// that the claim could get.
+// TestWantedIsWhatTheHeadLacks: free memory counts, less what others were promised, and only on
+// GPUs that the claim could get.
 func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b := newBox(t, 3)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -170,7 +170,8 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	}
 }
 
-// TestImportantClaimPasses those that have waited for less than its importance is worth, and no other.
+// TestImportantClaimPasses: an important claim passes only claims that have waited for less than
+// its importance is worth.
 func TestImportantClaimPasses(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 79 * gib})
@@ -210,7 +211,7 @@ func TestReleaseCountsUntilTheNextReading(t *testing.T) {
 	b.Release(b.now, first, "released")
 	second := b.claim(Claim{Need: 60 * gib})
 	b.is(second, Waiting)
-	b.devices[0].Free = 65 * gib // what the process of the first has taken
+	b.devices[0].Free = 65 * gib // what the process of the first lease has taken
 	b.sample()
 	b.is(second, Held)
 }
@@ -221,7 +222,7 @@ func TestTimeOfSkewIsNotRoom(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})
 	b.used[Use{first.ID, "GPU-0"}] = 50 * gib
-	b.devices[0].Free = 130 * gib // so that 80 are reported as free
+	b.devices[0].Free = 130 * gib // so 80 GiB are reported as free
 	b.sample()
 	b.is(b.claim(Claim{Need: 40 * gib}), Waiting)
 }
@@ -262,7 +263,7 @@ func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b.is(third, Waiting)
 }
 
-// TestNestedClaimTakesFromItsParent: the parent stays as large.
+// TestNestedClaimTakesFromItsParent: the size of the parent stays the same.
 func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[1].Free = 10 * gib
@@ -272,11 +273,11 @@ func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	b.is(inner, Held, "GPU-0")
 	more := b.claim(Claim{Need: 30 * gib, Parent: outer.ID})
 	b.is(more, Waiting)
-	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60: the inner one takes nothing of it
+	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60 are left: the inner lease takes nothing of that
 	if _, err := b.Claim(b.now, Claim{Need: 61 * gib, Count: 1, Parent: outer.ID}, nil); err == nil || !strings.Contains(err.Error(), "do not fit into lease L1, which has 1x60.0G") {
 		t.Errorf("refused with %v", err)
 	}
-	// Somebody else's lease is no parent.
+	// Another user's lease is no parent.
 	other := b.claim(Claim{Need: gib, Parent: outer.ID, UID: 7})
 	b.is(other, Held, "GPU-1")
 	b.used[Use{inner.ID, "GPU-0"}] = 40 * gib
@@ -294,7 +295,7 @@ func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	}
 }
 
-// TestPlaceIsKeptOverARestart for a while.
+// TestPlaceIsKeptOverARestart: a place in the queue is kept for a while.
 func TestPlaceIsKeptOverARestart(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})

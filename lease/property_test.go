@@ -15,12 +15,12 @@ type course struct {
 	*testing.T
 	*Ledger
 	random *rand.Rand
-	honest bool // no job uses more than it was promised, and no other takes memory
+	honest bool // no job uses more than it was promised, and others take no memory
 
 	now     time.Time
 	devices []Device
-	others  []quantity.Bytes            // used without a lease, by device
-	jobs    map[string][]quantity.Bytes // use of the processes of leases, by device
+	others  []quantity.Bytes            // memory used without a lease, by device
+	jobs    map[string][]quantity.Bytes // memory used by the processes of leases, by device
 	ids     int
 
 	journal []Lease // what a daemon has written down
@@ -206,7 +206,7 @@ func (c *course) isParent(le *Lease, states ...State) bool {
 	return slices.ContainsFunc(c.Leases(), func(other *Lease) bool { return other.Parent == le.ID && slices.Contains(states, other.State) })
 }
 
-// exit ends a job with its lease: the daemon sees that its processes are no more.
+// exit ends a job with its lease: the daemon sees that the job's processes have ended.
 func (c *course) exit(le *Lease) {
 	if !c.isParent(le, Held) {
 		delete(c.jobs, le.ID)
@@ -238,7 +238,7 @@ func (c *course) step() {
 			refusal = nil
 		}
 		_, _ = c.Claim(c.now, claim, refusal) // a refusal is an answer
-	case what < 10 && held != nil && !c.isParent(held, Held, Waiting): // it takes memory, or frees some
+	case what < 10 && held != nil && !c.isParent(held, Held, Waiting): // the job takes memory, or frees some
 		most := held.Need
 		if !c.honest && c.random.IntN(4) == 0 {
 			most += 10 * gib
@@ -250,7 +250,7 @@ func (c *course) step() {
 		}
 	case what < 12 && held != nil:
 		c.exit(held)
-	case what == 12 && held != nil && !c.isParent(held, Held): // its processes continue: the parent's, or others
+	case what == 12 && held != nil && !c.isParent(held, Held): // its processes continue, and belong to the parent or to others
 		c.Release(c.now, held, "released")
 	case what == 13:
 		if waiting := c.pick(Waiting); waiting != nil {
@@ -270,8 +270,8 @@ func (c *course) step() {
 	c.after()
 }
 
-// finish ends all jobs every ten minutes. Each claim is granted in turn, even if two claims of the
-// highest importance, for all memory, come each time. These pass the least important claim for two hours.
+// finish ends all jobs every ten minutes. Each claim must be granted in turn, even if two claims of the
+// highest importance, for all memory, come each time. Those two pass the least important claim for two hours.
 func (c *course) finish() {
 	c.now = c.now.Add(awayTime + time.Second)
 	old, stream := map[string]bool{}, c.random.IntN(2) == 0
@@ -279,7 +279,7 @@ func (c *course) finish() {
 		old[le.ID] = true
 	}
 	for left := len(c.Leases()) + 4 + 2*6*2; ; left-- {
-		clear(c.others) // what continued without its lease
+		clear(c.others) // the processes that continued without a lease end too
 		if c.now = c.now.Add(10 * time.Minute); stream {
 			for range 2 {
 				_, _ = c.Claim(c.now, Claim{Need: 79 * gib, Count: len(c.devices), Importance: 1000}, nil) // a refusal is an answer
@@ -365,7 +365,7 @@ func TestStreamOfSmallClaimsStarvesNobody(t *testing.T) {
 	}
 }
 
-// BenchmarkClaim: with 500 leases and 500 claims that wait, on 8 GPUs.
+// BenchmarkClaim measures a claim with 500 leases and 500 waiting claims on 8 GPUs.
 func BenchmarkClaim(b *testing.B) {
 	ids := 0
 	l := &Ledger{NewID: func() string { ids++; return strconv.Itoa(ids) }}

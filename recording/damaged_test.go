@@ -66,7 +66,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(50)
-	if err := q.w.day.database.close(); err != nil { // killed: there is a tail
+	if err := q.w.day.database.close(); err != nil { // the recorder was killed, so there is a tail
 		t.Fatal(err)
 	}
 	_ = q.w.lock.Close()
@@ -256,7 +256,7 @@ func TestEndlessQueryIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = d.db.Close() }() // it was only tried
+	defer func() { _ = d.db.Close() }() // the write was only an attempt
 	if _, err := d.conn.ExecContext(t.Context(), `DROP TABLE events; CREATE VIEW events AS
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS time_ns FROM n WHERE i > 1`); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 			if !got[i].Time.Equal(want[i].Time) || !got[i].Known {
 				t.Fatalf("%d buckets: point %d is %+v, want %+v", n, i, got[i], want[i])
 			}
-			// Buckets of the past may lie up to a bucket earlier.
+			// A bucket may start up to its own width earlier.
 			if to.Sub(seam) > to.Sub(want[i].Time) && got[i] != want[i] {
 				t.Fatalf("%d buckets: point %d is %+v, want %+v", n, i, got[i], want[i])
 			}
@@ -130,7 +130,7 @@ func TestJoinedWithoutAPast(t *testing.T) {
 	}
 }
 
-// daemonPast is the history of a daemon that may be away.
+// daemonPast is the history of a daemon that may not be running.
 type daemonPast struct {
 	snapshot.History
 	away atomic.Bool
@@ -145,7 +145,7 @@ func (p *daemonPast) Series(key snapshot.SeriesKey, from, to time.Time, buckets 
 	return p.History.Series(key, from, to, buckets)
 }
 
-// Points that were asked for while the daemon was away are asked for again.
+// Points that were requested while the daemon was not running are requested again.
 func TestJoinedAsksAgain(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 100 {

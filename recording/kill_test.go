@@ -43,9 +43,9 @@ func recordUntilKilled(directory string) {
 	}
 }
 
-// TestKilledWriterLosesTwoSeconds kills writers at random moments. What they leave opens clean and
-// ends at most two seconds before the kill; the next writer continues from there. With
-// VRAMSCOPE_FULL there are 200 kills.
+// TestKilledWriterLosesTwoSeconds kills writers at random moments. The recording that a killed
+// writer leaves opens without an error and ends at most two seconds before the kill. The next
+// writer continues it. With VRAMSCOPE_FULL there are 200 kills.
 func TestKilledWriterLosesTwoSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -112,7 +112,7 @@ func killOne(t *testing.T, directory string) time.Duration {
 	defer func() { _ = r.Close() }()
 	_, newest := r.Span()
 	lost := time.Duration(last - max(newest.UnixNano(), first))
-	// A commit takes a while on a busy machine: the two seconds are to its beginning.
+	// A commit takes a while on a busy machine, so the two seconds end when the commit begins.
 	if lost > commitInterval+2*time.Second {
 		t.Errorf("%v were lost", lost)
 	}

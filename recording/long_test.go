@@ -43,8 +43,8 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 const wholeDay = 86_300
 
 // TestMonth: a seek anywhere in 30 days takes at most 100 ms. With VRAMSCOPE_FULL two of the days
-// are whole; all others have a few minutes. (That all 30 are whole takes ten minutes:
-// docs/measured/recording.md.)
+// are whole; all others have a few minutes. A test with 30 whole days takes ten minutes:
+// docs/measured/recording.md.
 func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

@@ -66,7 +66,7 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 }
 
 // TestMomentsHaveTheFiguresOfAt: Moments and At agree even after a GPU has disappeared that the
-// description still has.
+// description still contains.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)

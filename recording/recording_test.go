@@ -111,7 +111,7 @@ func sameMoment(t *testing.T, got, want *snapshot.Snapshot) {
 	}
 }
 
-// The events until a moment are those that are not later, also of the day before.
+// The events until a moment are all events that are not later than the moment, also those of the day before.
 func TestEventsUntil(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 500 { // past midnight
@@ -342,7 +342,7 @@ func TestEventsBesideADamagedDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Close() }() // it has a problem, on purpose
+	defer func() { _ = r.Close() }() // r has a problem, on purpose
 	for name, c := range map[string]struct {
 		got  []snapshot.Event
 		want []snapshot.Event

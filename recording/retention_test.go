@@ -146,7 +146,7 @@ func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 	for _, c := range []struct {
 		keep    time.Duration
 		maxSize int64
-		first   int // of the days from five before today to the one after, that stays
+		first   int // the first day that stays, relative to today; the days are −5 to +1
 	}{{3 * day, 100 * size, -3}, {30 * day, 4 * size, -2}, {30 * day, 4*size - 1, -1}, {30 * day, 1, 0}, {0, 100 * size, 0}} {
 		directory := t.TempDir()
 		for i := -5; i <= 1; i++ {

@@ -271,7 +271,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A moment has what a row is beside its figures: runtime, allocators, its probe.
+// A moment also has the runtime, the allocators and the probe of each row.
 func TestRowsOfAMomentAreDescribed(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	p := &q.snap.Rows[0]
@@ -308,7 +308,7 @@ func TestJobIsKept(t *testing.T) {
 	}
 }
 
-// On the second day its probe has not answered yet.
+// On the second day the process's probe has not answered yet.
 func TestCountsOfTheDayBeforeAreKept(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	p := q.snap.Rows[0]

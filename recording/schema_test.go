@@ -107,7 +107,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			if err != nil || len(extensions) != 1 {
 				t.Fatalf("%v, %v", extensions, err)
 			}
-			// Installing it takes a network.
+			// Installing the extension takes a network.
 			code = strings.Replace(code, "INSTALL sqlite; LOAD sqlite", "LOAD '"+extensions[0]+"'", 1)
 			return exec.Command(python, "-c", "import duckdb, sys\nprint(duckdb.sql(sys.argv[1]))", code)
 		}},

@@ -48,8 +48,8 @@ func TestPartsOfAMinuteAddUp(t *testing.T) {
 	}
 }
 
-// TestSummedIsWhatAWriterSums: both agree on the newest minutes, even if a figure is known for only
-// a part of them.
+// TestSummedIsWhatAWriterSums: Summed and a Writer agree on the newest minutes, even if a figure is
+// known for only a part of them.
 func TestSummedIsWhatAWriterSums(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var moments []*snapshot.Snapshot
@@ -166,7 +166,7 @@ func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	}
 }
 
-// TestSingleMomentHasNoSums: nothing is known of the time before it.
+// TestSingleMomentHasNoSums: nothing is known of the time before a single moment.
 func TestSingleMomentHasNoSums(t *testing.T) {
 	minutes, fives, err := Summed(func(add func(*snapshot.Snapshot)) error { add(newSynthetic(1, 1).next()); return nil })
 	if err != nil || len(minutes) > 0 || len(fives) > 0 {

@@ -130,7 +130,7 @@ var stories = []story{
 		"no steps":       func(b *box) { b.past.series[metric.Steps] = always(3000) },
 		"a small model":  func(b *box) { b.trains(2*gib, 34*gib) },
 	}},
-	{Optimizer, func(b *box) { // the probe's figure in place of an estimate; no steps needed
+	{Optimizer, func(b *box) { // with the probe's figure in place of an estimate, no steps are needed
 		b.p.Optimizer = "AdamW"
 		b.Held = holds("parameters", 8*gib, "gradients", 8*gib, "optimizer_state", 16*gib)
 	}, "bitsandbytes.optim.Adam8bit", "in place of AdamW: its state is 16.0G", 12 * gib, map[string]func(*box){
@@ -392,8 +392,8 @@ func TestEveryRuleHasAStory(t *testing.T) {
 	}
 }
 
-// At most three, from different rules before several from one: a leak first, then what saves the
-// most.
+// At most three pieces of advice are given, from different rules before several from one: a leak
+// first, then what saves the most.
 func TestBestComesFirst(t *testing.T) {
 	b := newBox()
 	tall(b)
@@ -450,7 +450,7 @@ func TestNoFiguresNoAdvice(t *testing.T) {
 	}
 }
 
-// For every box, with a past or without: at most three, none twice.
+// For every box, with a history or without, there are at most three pieces of advice, and none twice.
 func TestAdviceOfDrawnBoxes(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "sixteen": snapshottest.SixteenGPUs(),

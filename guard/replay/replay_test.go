@@ -57,7 +57,7 @@ func TestReplayKeepsWhatWouldBeFree(t *testing.T) {
 	}
 }
 
-// A notebook that needs its memory again gets it, and it counts as not stayed.
+// A notebook that needs its memory again gets it. The freed memory counts as memory that did not stay free.
 func TestReplayGivesBackWhatIsNeeded(t *testing.T) {
 	policy := guard.Policy{Rules: []guard.Rule{{
 		Name: "room", When: guard.When{FreeBelow: guard.Amount{Percent: 10}}, Users: guard.Own, Goal: guard.Amount{Percent: 15},
@@ -67,7 +67,7 @@ func TestReplayGivesBackWhatIsNeeded(t *testing.T) {
 	var last *snapshot.Snapshot
 	for second := range 120 {
 		last = moment(now.Add(time.Duration(second)*time.Second), 66*gib, 12*gib)
-		if second >= 60 { // it uses its cache
+		if second >= 60 { // the notebook uses its cache
 			p := &last.Rows[1]
 			p.Allocated, p.Cached, p.Returnable = known(13*gib), known(0), known(0)
 		}

@@ -31,16 +31,16 @@ type box struct {
 	mu      sync.Mutex
 	rows    []row
 	cached  map[int]quantity.Bytes // by pid
-	behind  time.Time              // until then the GPU's figure is old
-	late    quantity.Bytes         // by which it differs
+	behind  time.Time              // the GPU's figure is old until then
+	late    quantity.Bytes         // what the old figure differs by
 	flushed []int
 	events  []snapshot.Event
 }
 
 const (
-	asker    = 100 // has 40 GiB allocated
-	notebook = 101 // caches 20 GiB, importance -100
-	test     = 102 // caches 15 GiB, importance -200
+	asker    = 100 // a process with 40 GiB allocated
+	notebook = 101 // a process that caches 20 GiB, importance -100
+	test     = 102 // a process that caches 15 GiB, importance -200
 )
 
 // row is a process of a box.

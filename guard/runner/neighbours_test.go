@@ -124,7 +124,7 @@ func (b *box) ask(pid int, uid uint32, bytes quantity.Bytes) string {
 }
 
 // TestRescuePassesOverANeighbourThatHangs: another user's process frees memory in time, and the
-// next rescue asks that one first.
+// next rescue asks that process first.
 func TestRescuePassesOverANeighbourThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shared()
@@ -211,7 +211,7 @@ func TestNoRescueForAStranger(t *testing.T) {
 // to, frees it for the next rescue, and a rule may flush it.
 func TestRescueThatIsNotNeededPunishesNobody(t *testing.T) {
 	b := newBox(guard.Act)
-	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 40 * gib } // more than it reports
+	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 40 * gib } // more than the process reports
 	if _, _, refused := b.rescue(30 * gib); refused != "" || len(b.flushed) != 1 {
 		t.Fatalf("refused %q, flushed %d", refused, b.flushed)
 	}

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestRescueTakesWhatIsNeeded: the least important first, and no more than needed.
+// TestRescueTakesWhatIsNeeded: the least important process is flushed first, and no more than needed.
 func TestRescueTakesWhatIsNeeded(t *testing.T) {
 	b := newBox(guard.Act)
 	room, ended, refused := b.rescue(15 * gib) // 5 GiB are free
@@ -22,7 +22,7 @@ func TestRescueTakesWhatIsNeeded(t *testing.T) {
 	b.event(t, snapshot.EventRescued, "15.0G succeeded after 38ms", "15.0G by 102 test.py")
 }
 
-// TestRescueTakesNothingInVain: if there is not enough, nothing is flushed.
+// TestRescueTakesNothingInVain: if the caches are not enough, nothing is flushed.
 func TestRescueTakesNothingInVain(t *testing.T) {
 	b := newBox(guard.Act)
 	if _, _, refused := b.rescue(70 * gib); refused != guard.NoRoom || len(b.flushed) > 0 {
@@ -39,8 +39,8 @@ func TestRescueOfAClaim(t *testing.T) {
 	}
 }
 
-// TestRescueByAnOldFigure: the driver's answer missed the sample, which shows memory
-// that is no longer free.
+// TestRescueByAnOldFigure: the driver's answer came too late for the sample, which therefore shows
+// memory that is no longer free.
 func TestRescueByAnOldFigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -78,7 +78,7 @@ func TestRescueAwaitsAnotherFlush(t *testing.T) {
 	})
 }
 
-// TestRescueFromALyingNeighbour: the driver's figure counts.
+// TestRescueFromALyingNeighbour: the driver's figure counts, not what the process reports.
 func TestRescueFromALyingNeighbour(t *testing.T) {
 	b := newBox(guard.Act)
 	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 0 }
@@ -88,8 +88,8 @@ func TestRescueFromALyingNeighbour(t *testing.T) {
 	b.event(t, snapshot.EventNotRescued, "0 freed, and 5.00G are free")
 }
 
-// TestRescueFromANeighbourThatHangs: the rescue is answered in time, another one meanwhile at once,
-// and the flush is finished.
+// TestRescueFromANeighbourThatHangs: the rescue is answered in time, a second rescue meanwhile is
+// refused at once, and the flush is finished.
 func TestRescueFromANeighbourThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
@@ -149,7 +149,7 @@ func TestRescueAwaitsTheFigure(t *testing.T) {
 	})
 }
 
-// TestRescuesAreLimited: each one takes a sample.
+// TestRescuesAreLimited: each rescue takes a sample.
 func TestRescuesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)

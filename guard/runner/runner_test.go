@@ -55,8 +55,7 @@ func (f *refusing) Run(_ context.Context, r flush.Request) (flush.Result, error)
 	return flush.Result{}, errors.Join(&process.Refusal{Reason: "PID 7 is another process now"})
 }
 
-// The flush that is asked for is the one that was decided: identity, level, device, and the rule as
-// its origin.
+// Carry requests the flush that was decided: identity, level, device, and the rule as its origin.
 func TestCarryAsksForWhatWasDecided(t *testing.T) {
 	f := &refusing{}
 	r := New(guard.New(guard.Policy{}, guard.Owner{}))

@@ -51,8 +51,8 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	}
 }
 
-// TestALostGPUHasNoParts: its processes' probes still report. Its time counts only as recorded,
-// also in a stretch of the timeline that it shares with time in which it answers.
+// TestALostGPUHasNoParts: the probes of a lost GPU's processes still report. The lost time counts
+// only as recorded, even in a stretch of the timeline in which the GPU also answers.
 func TestALostGPUHasNoParts(t *testing.T) {
 	b := newBox("gpu", 40) // in stretches of ten minutes
 	id := b.started(7, 0, "alice", "train.py")
@@ -150,7 +150,7 @@ func TestMinutesOfAMonthTakeLittleMemory(t *testing.T) {
 		idle.add(at(m))
 		if m%2 == 0 {
 			alternating.add(at(m))
-			alternating.add(at(m - 2)) // is in it already
+			alternating.add(at(m - 2)) // the minute is in the set already
 		}
 	}
 	if len(idle) != 1 || len(alternating) != month/2 {
@@ -173,7 +173,7 @@ func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
 	b.use(60, 63, 10, 40)
 	b.use(63, 66, 20, 60)
 	points := b.report().GPUs[0].Timeline
-	if len(points) != 2 { // 24 h in 240 buckets of 6 minutes; the time between is not there
+	if len(points) != 2 { // 24 h in 240 buckets of 6 minutes; nothing is recorded between the two
 		t.Fatalf("%d points: %+v", len(points), points)
 	}
 	second := points[1]
@@ -197,7 +197,7 @@ func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 	}
 }
 
-// TestIdleServersAreNamed: they are named if there are any.
+// TestIdleServersAreNamed: the report names idle servers if there are any.
 func TestIdleServersAreNamed(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 60, 70, 0)

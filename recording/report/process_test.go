@@ -53,7 +53,7 @@ func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 20, 24, 50)
-	b.use(20, 32, 24, 0) // in no three whole windows
+	b.use(20, 32, 24, 0) // not in three whole windows
 	b.use(32, 60, 24, 50)
 	id := b.started(1, 0, "bob", "serve.py")
 	for m := 0; m < 60; m += 5 {

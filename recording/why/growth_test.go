@@ -14,8 +14,8 @@ func TestGrowthBeginsWithTheFirstSample(t *testing.T) {
 	if g, ok := growthOf(used, failedAt.Add(-time.Minute)); ok {
 		t.Errorf("%+v, though a minute before is not known", g)
 	}
-	// It held some memory before it grew: the size from which it grew belongs to the moment that is
-	// named.
+	// The process held some memory before it grew: the size from which it grew belongs to the
+	// moment that is named.
 	used = []Use{{failedAt, 0}, {failedAt.Add(time.Second), gib}, {failedAt.Add(2 * time.Second), 40 * gib}}
 	if g, ok := growthOf(used, failedAt); !ok || g.From != gib || g.Began != used[1].Time {
 		t.Errorf("%+v %v", g, ok)
