@@ -42,7 +42,7 @@ func display() role {
 	return x
 }
 
-// serverScene returns bob's LLM server, idle for 42 minutes.
+// serverScene returns bob's LLM server, idle until 14 minutes into the story.
 func serverScene() scene {
 	serve := script(bob, "/opt/conda/bin/vllm", "serve", "qwen2.5-32b", "--port", "8000").
 		container("pod", "vllm-7c9f", 1288350, 1).running(1288410, 76*time.Hour+8*time.Minute).costs(12.4, 2)

@@ -47,8 +47,8 @@ func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 	}
 }
 
-// numbers turns fuzzed bytes into at most most numbers. A number takes eight bytes or, to reach the
-// runs and narrow widths, one byte that says how the numbers continue.
+// numbers turns fuzzed bytes into numbers, at most so many. A number takes eight bytes or, to reach
+// the runs and narrow widths, one byte that says how the numbers continue.
 func numbers(data []byte, most int) []int64 {
 	var values []int64
 	var v int64
