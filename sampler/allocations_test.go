@@ -30,7 +30,7 @@ func TestJobThatRunsNothingHoldsItsGPU(t *testing.T) {
 		{"of a pod", []process.Allocation{pod("GPU-1", "GPU-1", "MIG-7", "GPU-0::2")}, nil, "pod train-0 (ml) holds it"}, // two containers of the pod share the GPU
 		{"a part of it is a pod's", []process.Allocation{pod("GPU-1::2")}, nil, ""},
 		{"of two pods", []process.Allocation{pod("GPU-1"), pod("GPU-1")}, nil, ""},
-		{"a pod runs elsewhere", []process.Allocation{pod("GPU-1"), {Job: process.Job{Kind: "slurm", ID: "7"}, UUIDs: []string{"GPU-0::1"}}}, nil, "pod train-0 (ml) holds it"}, // the pod has a part of GPU 0
+		{"a pod runs elsewhere", []process.Allocation{pod("GPU-1"), {Job: process.Job{Kind: "slurm", ID: "7"}, UUIDs: []string{"GPU-0::1"}}}, nil, "pod train-0 (ml) holds it"}, // the other allocation is a part of GPU 0
 		{"a pod's, and a job's", []process.Allocation{pod("GPU-1"), job("88123", 1)}, nil, ""},
 		{"a process", []process.Allocation{job("88123", 0)}, nil, ""},
 		{"busy", []process.Allocation{job("88123", 1)}, func(b *box) {

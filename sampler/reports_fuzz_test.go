@@ -54,7 +54,7 @@ func sizeOf(word int64) snapshot.Bytes {
 	}
 	size := quantity.Bytes(word) * quantity.MiB % quantity.PiB
 	if word%3 == 0 {
-		size %= 16 * gib // possible, often
+		size %= 16 * gib // an amount that is often possible
 	}
 	return reported(size)
 }

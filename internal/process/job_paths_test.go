@@ -131,7 +131,7 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // another nspawn container may have a service of the same name
 		{"/user.slice/user-989.slice/user@989.service/app.slice/imp-shell-0-f2Bc.service", "service imp-shell-0-f2Bc"},
 		{"/ai.slice/slurmstepd.scope/job_88123/step_0/user/task_0", "slurm 88123, step 0"},
-		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slurm in a pod
+		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slurm in a pod (Slinky)
 		{"/lsf/cluster1/job.513.4382.1459455623/" + container, "lsf 513"}, // a container that LSF runs with Docker
 		{"/pbs_jobs.service/jobid/12.server/" + container, "pbs 12"},
 		{"/system.slice/condor.service/condor_var_lib_condor_execute_slot1_1@node7/docker-" + container + ".scope", "htcondor slot1_1"},
