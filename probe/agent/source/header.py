@@ -85,6 +85,7 @@ _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take
 _HOLD = 0.003  # how long the search for holders keeps the GIL at a time …
 _HOLD_MOST = 0.005  # … and the longest pause that its snapshot may cause
+_PAUSE = 0.002  # after each hold: in 1 ms another thread was not always awake
 _WALKS = 4  # times that it looks again because memory came and went
 _LOOK_MOST = 20.0  # … and it gives up after this
 _STEP_WAIT = 15.0  # how long it waits for the end of a step

@@ -44,22 +44,11 @@ def _compiling():
     return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
 
 
-class _Pace(_CollectionOff):
-    """Lets the program's threads run: the probe holds the GIL for _HOLD at a time. After _LOOK_MOST in all, or with
-    once after the first hold, breathe() raises a _Refusal.
-
-    In a with statement each hold begins with a pause. The garbage collector is on only in the pauses, because a
-    full collection takes much longer than a hold.
-    """
+class _Pace:
+    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once."""
 
     def __init__(self, once=0):
         self._until, self._calls, self._end = _monotonic() + (once or _HOLD), 0, _monotonic() + (once and -1 or _LOOK_MOST)
-
-    def __enter__(self):
-        _sleep(0.002)
-        _CollectionOff.__enter__(self)
-        self._until = _monotonic() + _HOLD
-        return self
 
     def breathe(self, items=1):
         """Is called for every item, or for this many at a time. Pauses if the hold has lasted long enough."""
@@ -70,8 +59,8 @@ class _Pace(_CollectionOff):
         if _monotonic() >= self._until:
             if self._until > self._end:
                 raise _Refusal("busy", "the program leaves no time to look at so many tensors: try again")
-            self.__exit__()
-            self.__enter__()
+            _sleep(_PAUSE)
+            self._until = _monotonic() + _HOLD
 
 
 class _Holders:
@@ -120,10 +109,11 @@ class _Holders:
 
     def walk(self, pace):
         """Returns the storages in the GPUs' memory, as a _Found."""
-        torch, self.trains = _module("torch"), False
+        found, self.trains = _Found(), False
+        torch = _module("torch")
+        _sleep(_PAUSE)  # what comes first does not call breathe()
         # A subclass of Tensor may run the program's code when any of its attributes is read.
-        with pace, torch._C.DisableTorchFunctionSubclass():
-            found = _Found()
+        with torch._C.DisableTorchFunctionSubclass():
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
                 found.add(kind, one)
                 one = None  # nothing is kept alive while other threads run
@@ -153,18 +143,19 @@ class _Holders:
 
     def names(self, found):
         """Returns [(bytes, name), …] of the variables that hold the most of the memory that walk() counted for variables, as far as a search of one _HOLD gets."""
-        torch, sums, seen = _module("torch"), {}, set()
-        with _Pace(_HOLD) as pace, torch._C.DisableTorchFunctionSubclass():
-            try:
+        _sleep(_PAUSE)  # so that this search is a hold of its own
+        torch, sums, seen, pace = _module("torch"), {}, set(), _Pace(_HOLD)
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
                 for name, value in _named(_frames(), _PASSED + (torch.Tensor, torch.nn.Module), seen):
                     for one in _look([value], (torch.Tensor,), seen, pace):
                         for address, _, _ in _storages(one):
                             kind, size, _ = _opened(found.part(address).get(address, 0))
                             if kind == _VARIABLES:
                                 sums[name] = sums.get(name, 0) + size
-            except Exception:
-                pass  # there is no more time, or a class hides what it holds
-            return sorted(((size, name) for name, size in sums.items() if size >= 1 << 20), reverse=True)[:_NAMES]
+        except Exception:
+            pass  # there is no more time, or a class hides what it holds
+        return sorted(((size, name) for name, size in sums.items() if size >= 1 << 20), reverse=True)[:_NAMES]
 
     def _held(self, torch, pace, looked):
         """Yields (class, tensor)."""
@@ -349,11 +340,12 @@ class _Found:
             other = _opened(part.get(address) or _entry(kind, size, device))
             part[address] = _entry(min(kind, other[0]), max(size, other[1]), other[2])
 
-    def free(self, pace):
-        with pace:
-            while self.parts:
-                self.parts.pop()
-                pace.breathe(16)
+    def free(self):
+        _sleep(_PAUSE)  # so that this is a hold of its own
+        pace = _Pace()
+        while self.parts:
+            self.parts.pop()
+            pace.breathe(16)
 
     def whole(self):
         return {address: entry for part in self.parts for address, entry in part.items()}

@@ -32,34 +32,35 @@ class _Holds:
             met = set()  # the wait ends when one of these optimizers makes its second step: by then all have made one
             self._steps.wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted, _STEP_WAIT)
         began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
-        pace = _Pace()
-        moving, found, blocks, figures = self._read(pace)
+        with _CollectionOff():
+            moving, found, blocks, figures = self._read(_Pace())
         answer = {"time_ns": _time_ns(), "moving": moving, "exact": blocks is not None, "notes": notes, "devices": []}
         self.budget.add(_clock(time.CLOCK_THREAD_CPUTIME_ID) - began)
         if moving:
             notes.append("memory came and went while it was looked at: only what stayed is named")
         ends = self._ends(wanted) if steps and blocks is not None else ()
-        pace = _Pace()  # the wait for a step is no part of the search
         if blocks is None:
             notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
         elif not ends:
             notes.append("no step of an optimizer ended meanwhile: gradients and activations stay unnamed")
-        for ordinal, a in figures[:_MAX_DEVICES]:
-            uuid = uuid_of(ordinal)
-            if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
-                with pace:
+        with _CollectionOff():
+            _sleep(_PAUSE)
+            pace = _Pace()  # the wait for a step is no part of the search
+            for ordinal, a in figures[:_MAX_DEVICES]:
+                uuid = uuid_of(ordinal)
+                if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
                     parts = _by_sizes(ordinal, a, found, pace) if blocks is None else _by_blocks(ordinal, blocks, found, ends, pace)
-                answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
-        names = self._holders.names(found)
-        found.free(pace)
+                    answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
+            names = self._holders.names(found)
+            found.free()
         notes.extend("the variable %s has %s" % (name, "%.1fG" % (size / 2**30) if size >= 1 << 30 else "%dM" % (size >> 20)) for size, name in names)
         return answer
 
     def _finds_nothing(self):
-        pace = _Pace()
-        found = self._holders.walk(pace)
-        nothing = not found
-        found.free(pace)
+        with _CollectionOff():
+            found = self._holders.walk(_Pace())
+            nothing = not found
+            found.free()
         return nothing
 
     def _read(self, pace):
@@ -68,29 +69,28 @@ class _Holds:
         Two walks, before and after the reading, should find the same. If they do not after _WALKS
         tries, it returns what both have found.
         """
-        walked = self._holders.walk(pace)
+        found, walked = _Found(), self._holders.walk(pace)
         for _ in range(_WALKS):
-            _sleep(0.002)  # so that the reading is a hold of its own
+            found.free()
+            _sleep(_PAUSE)  # so that the reading is a hold of its own
             blocks, figures = _when_free(self._now)
             again, moving = self._holders.walk(pace), False
-            with pace:
-                stayed = _Found()
-                for n, part in enumerate(again.parts):
-                    pace.breathe(16)
-                    before, walked.parts[n] = walked.parts[n], None
-                    stayed.parts[n] = {address: entry for address, entry in part.items() if before.get(address) == entry}
-                    moving = moving or not len(before) == len(part) == len(stayed.parts[n])
+            for n, part in enumerate(again.parts):
+                pace.breathe(16)
+                before = walked.parts[n]
+                walked.parts[n] = stayed = {address: entry for address, entry in part.items() if before.get(address) == entry}
+                moving = moving or not len(before) == len(part) == len(stayed)
+            found, walked = walked, again
             if not moving:
                 break
-            walked = again
-        return moving, stayed, blocks, figures
+        walked.free()
+        return moving, found, blocks, figures
 
     def _now(self):
         runtime = self._runtime
-        with _CollectionOff():
-            figures = list(runtime.stats(_HOLD_MOST))
-            cost = runtime.least_snapshot_cost([runtime._memory_stats(runtime.initialised(), ordinal) for ordinal, _ in figures])
-            return None if cost > _HOLD_MOST or runtime.recording() else self._blocks(), figures
+        figures = list(runtime.stats(False))
+        cost = runtime.least_snapshot_cost([runtime._memory_stats(runtime.initialised(), ordinal) for ordinal, _ in figures])
+        return None if cost > _HOLD_MOST or runtime.recording() else self._blocks(), figures
 
     def _blocks(self):
         """{address: _entry()} of all allocated blocks."""

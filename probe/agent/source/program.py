@@ -53,8 +53,17 @@ _never_released.acquire()
 
 
 def _sleep(seconds):
-    """Sleeps as time.sleep does, which gevent replaces. It makes no object, since that might start a garbage collection."""
+    """Replaces time.sleep, which gevent replaces. Where this thread keeps the garbage collector off, it
+    is on while it sleeps, and other threads may fork."""
+    depth = _no_fork.depth()
+    was_off = depth and _CollectionOff.end()
+    for _ in range(depth):
+        _no_fork.release()
     _never_released.acquire(True, seconds)
+    for _ in range(depth):
+        _no_fork.acquire()
+    if was_off:
+        _CollectionOff.begin()
 
 
 def _name_thread():
@@ -98,6 +107,10 @@ class _ForkLock:
         self._depth += 1
         return True
 
+    def depth(self):
+        """Returns how often this thread has taken it."""
+        return self._depth if self._owner == _get_ident() else 0
+
     def release(self):
         if self._owner != _get_ident():
             return  # not acquired: _before_fork gave up after _FORK_TIME
@@ -130,27 +143,35 @@ class _CollectionOff:
     A snapshot makes an object for each block. That many new objects make the collector look at
     every object of the program, which takes longer than the snapshot; and at the end all are
     dropped. Whatever is raised here, the collector is on afterwards if it was on before. A program
-    that switches it off at this very moment finds it on.
+    that sets its first threshold to 0 at this very moment finds it as it was. gc.isenabled() stays as
+    it is: programs read it, to restore it.
     """
 
-    _now = False  # set on the class while the probe keeps the collector off
+    _gc = _thresholds = None  # of the class: the collector's thresholds, while the probe keeps it off
 
     def __enter__(self):
         _no_fork.acquire()
-        gc = _library("gc")
-        self._was_on = gc.isenabled()
-        if self._was_on:
-            _CollectionOff._now = True
-            gc.disable()
+        self._began = self.begin()
 
     def __exit__(self, *_):
-        if self._was_on:
+        if self._began:
             self.end()
         _no_fork.release()
 
     @staticmethod
+    def begin():
+        """Returns whether the collector was on. It makes as few objects as it can: the next may start a collection."""
+        gc = _CollectionOff._gc = _CollectionOff._gc or _library("gc")
+        thresholds = gc.get_threshold()
+        if thresholds[0]:
+            _CollectionOff._thresholds = thresholds
+            gc.set_threshold(0)
+        return thresholds[0] != 0
+
+    @staticmethod
     def end():
-        """Also runs in a forked child, since a fork waits for the probe no longer than _FORK_TIME."""
-        if _CollectionOff._now:
-            _library("gc").enable()
-            _CollectionOff._now = False
+        """Returns whether the probe kept the collector off. Also runs in a forked child, since a fork waits for the probe no longer than _FORK_TIME."""
+        thresholds, _CollectionOff._thresholds = _CollectionOff._thresholds, None
+        if thresholds and not _CollectionOff._gc.get_threshold()[0]:  # or the program has set others
+            _CollectionOff._gc.set_threshold(*thresholds)
+        return thresholds is not None

@@ -63,14 +63,14 @@ class _PyTorch(_Runtime):
         asked = getattr(cuda, "get_allocator_backend", None)  # since 2.0
         return asked() if asked is not None else "native"
 
-    def stats(self, most=float("inf")):
-        """A snapshot that is due may take at most this many seconds, and never more than _SNAPSHOT_MOST."""
+    def stats(self, survey=True):
+        """survey is whether a snapshot may be taken if one is due. Memory that has fallen asleep or woken up needs one."""
         cuda = self.initialised()
         if cuda is None:
             return
         backend = self.backend(cuda)
         if backend == "native":
-            yield from self._native(cuda, most)
+            yield from self._native(cuda, survey)
         elif backend == "cudaMallocAsync":
             for ordinal in self.ordinals(cuda):
                 figures = self._pool(cuda, ordinal)
@@ -106,7 +106,7 @@ class _PyTorch(_Runtime):
         # memory_stats() is made from this one and costs three times as much.
         return nested(ordinal) if nested is not None else cuda.memory_stats(ordinal)
 
-    def _native(self, cuda, most):
+    def _native(self, cuda, survey):
         self.locks.pass_by()  # while a lock is held, the driver may make its callers wait, too
         try:
             self.errors.attach()
@@ -115,9 +115,9 @@ class _PyTorch(_Runtime):
         every = [(d, self._memory_stats(cuda, d)) for d in self.ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
         if self._sleepers(every) != self._asleep:
-            self._next_map = 0.0
+            self._next_map, survey = 0.0, True
         try:
-            if self.least_snapshot_cost([s for _, s in every]) <= most:
+            if survey:
                 self._survey(cuda, [s for _, s in every])
         except _Busy:
             pass  # the next report takes it

@@ -109,13 +109,19 @@ class Holds(Case):
     def test_garbage_is_collected_in_the_pauses_alone(self):
         """A full collection holds the GIL for as long as the program has objects to look at."""
         job, monitor = self.begin("import gc; v._HOLD, v._HOLD_MOST = 0.0005, 0; kept = [torch.empty(512) for _ in range(1500)]", "at_work, in_pauses = set(), set()",
-                                  "def noting(call, where):\n def noted(*a):\n  where.add((gc.isenabled(), bool(v._no_fork._depth)))\n  return call(*a)\n return noted",
-                                  "v._storages, v._opened, v._sleep = noting(v._storages, at_work), noting(v._opened, at_work), noting(v._sleep, in_pauses)")
+                                  "def noting(call, where):\n def noted(*a):\n  where.add((gc.isenabled(), gc.get_threshold(), v._no_fork._depth))\n  return call(*a)\n return noted",
+                                  "class Lock: acquire = staticmethod(noting(v._never_released.acquire, in_pauses))", "v._storages, v._opened, v._never_released = noting(v._storages, at_work), noting(v._opened, at_work), Lock",
+                                  "gc.set_threshold(600, 5, 7)")
         self.assertTrue(monitor.ask("holds")["ok"])
-        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.isenabled()]"), [[(False, True)], [(True, False)], True])
-        job.do("gc.disable(), in_pauses.clear()")  # as the program may
+        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (0, 5, 7), 1)], [(True, (600, 5, 7), 0)], (600, 5, 7)])
+        job.do("gc.set_threshold(0, 5, 7), in_pauses.clear()")  # as the program may
         self.assertTrue(monitor.ask("holds")["ok"])
-        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.isenabled()]"), [[(False, True)], [(False, False)], False])
+        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (0, 5, 7), 1)], [(True, (0, 5, 7), 0)], (0, 5, 7)])
+
+    def test_the_programs_own_thresholds_stay(self):
+        job, monitor = self.begin("import gc; storages = v._storages\ndef sets(t):\n gc.set_threshold(900, 8, 9)\n return storages(t)\nv._storages = sets")
+        self.assertTrue(monitor.ask("holds")["ok"])
+        self.assertEqual(job.do("gc.get_threshold()"), (900, 8, 9))
 
     def test_without_a_snapshot_sizes_are_rounded(self):
         job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)",
