@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// limited runs this test binary as a program that has no room for a second line.
+// limited makes this test binary a program that has no room for a second line in the log.
 const limited = "VRAMSCOPE_TEST_FULL_DISK"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fillDisk logs two actions where files can only have 600 bytes, which the
-// kernel treats as a full disk. The status is how many of them were done.
+// fillDisk logs two actions where files can have only 600 bytes, which for the log is like a full
+// disk. It returns how many of the actions were done.
 func fillDisk(directory string) (done int) {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := unix.Rlimit{Cur: 600, Max: 600}
@@ -36,7 +36,7 @@ func fillDisk(directory string) (done int) {
 		return 9
 	}
 	for range 2 {
-		_ = (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { done++; return nil }) // what is done counts
+		_ = (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { done++; return nil }) // the number of actions done counts
 	}
 	return done
 }
@@ -52,7 +52,7 @@ func TestNothingIsDoneOnAFullDisk(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(directory, LogName)); err != nil || info.Size() != 600 {
 		t.Fatalf("the disk was not full: %v, %v", info, err)
 	}
-	// Once there is room again the next entry begins a line.
+	// Once there is room again, the next entry begins on a new line.
 	if err := (&Log{Directory: directory}).Do(testEntry(), func(*Entry) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestOthersFilesAreNotWritten(t *testing.T) {
 	}
 }
 
-// Most Linuxes have /bin → usr/bin, which only root can have made.
+// Most Linux systems have /bin → usr/bin, which only root can have made.
 func TestLinksThatOnlyRootCanMakeAreFollowed(t *testing.T) {
 	if info, err := os.Lstat("/bin"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Skip("/bin is no link here")
@@ -178,7 +178,7 @@ func TestLinksOfRootsOwnDirectories(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	defer func() { _ = os.RemoveAll(base) }() // whatever of it there is
+	defer func() { _ = os.RemoveAll(base) }() // base may be incomplete
 	others := filepath.Join(base, "others")
 	if err := errors.Join(os.Chmod(base, 0o755), os.Mkdir(others, 0o755), os.Mkdir(filepath.Join(base, "real"), 0o755),
 		os.Symlink("real", filepath.Join(base, "relative")), os.Symlink("/usr", filepath.Join(others, "link")), os.Chown(others, 1234, -1),
@@ -247,7 +247,7 @@ func TestLogIsProved(t *testing.T) {
 	if err := os.WriteFile(full, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
 	}
-	if err := log.Record(testEntry()); err != nil { // its room was kept
+	if err := log.Record(testEntry()); err != nil { // room was kept for its entry
 		t.Errorf("after a proof: %v", err)
 	}
 	if err := log.Prove(); !errors.Is(err, unix.ENOSPC) {

@@ -254,7 +254,7 @@ func TestLogIsRead(t *testing.T) {
 	if got, err := read(); err != nil || len(got) != 3 || got[0] != "begin" {
 		t.Errorf("%q, %v", got, err)
 	}
-	log.Directory = log.Path() // no directory: it cannot be read
+	log.Directory = log.Path() // a file is no directory, so the log cannot be read
 	if _, err := read(); err == nil {
 		t.Error("a log that cannot be read was read")
 	}

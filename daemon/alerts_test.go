@@ -92,12 +92,13 @@ func TestAlertsOfTheUsersOwnProcesses(t *testing.T) {
 	}
 }
 
-// TestAlertIsHandedOnOnce: once while it stands, and again if it returns after it was cleared.
+// TestAlertIsHandedOnOnce: an alert is passed on once while it stands, and again if it returns
+// after it was cleared.
 func TestAlertIsHandedOnOnce(t *testing.T) {
 	a, _ := newAlerts(t, 0, "true")
 	alert := about(alerting(), snapshot.AlertFullIn, "GPU-a", 1)
 	old := about(alerting(), snapshot.AlertLeak, "GPU-a", 1)
-	old.Since = snapshottest.Now().Add(-time.Minute) // raised by the process before
+	old.Since = snapshottest.Now().Add(-time.Minute) // the alert was raised by the previous process
 	for range 3 {
 		a.observe(alerting(alert, old))
 	}
@@ -111,7 +112,7 @@ func TestAlertIsHandedOnOnce(t *testing.T) {
 	}
 }
 
-// TestAlertsAreLimited: after a burst only a few an hour are passed on; those left out are counted.
+// TestAlertsAreLimited: after a burst only a few alerts an hour are passed on. The others are counted.
 func TestAlertsAreLimited(t *testing.T) {
 	a, log := newAlerts(t, 0, "true")
 	runs, at := 0, snapshottest.Now()
@@ -132,7 +133,7 @@ func TestAlertsAreLimited(t *testing.T) {
 	}
 }
 
-// TestCommandGetsTheAlert: it gets JSON of the alert's schema, and little of the environment.
+// TestCommandGetsTheAlert: the command gets JSON of the alert's schema, and little of the environment.
 func TestCommandGetsTheAlert(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	t.Setenv("SECRET", "hush")
@@ -163,7 +164,7 @@ func TestFailingCommandIsLogged(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.run(ctx) }()
 	a.waiting <- schema.AlertDocument{}
-	a.waiting <- schema.AlertDocument{} // it is taken when the first has failed
+	a.waiting <- schema.AlertDocument{} // this alert is taken when the first has failed
 	for deadline := time.Now().Add(waitLimit); len(a.waiting) > 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
@@ -179,7 +180,7 @@ func TestSlowCommandIsKilled(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	a, _ := newAlerts(t, 0, "/bin/sh", "-c", "sleep 1000 & echo $! > "+pid+"; wait")
 	var content []byte
-	for a.timeout = 200 * time.Millisecond; len(content) == 0; a.timeout *= 2 { // on a loaded machine the command may not come so far
+	for a.timeout = 200 * time.Millisecond; len(content) == 0; a.timeout *= 2 { // on a loaded machine the command may not get this far in time
 		err := a.call(t.Context(), schema.AlertDocument{})
 		if err == nil || !strings.Contains(err.Error(), "did not end in "+a.timeout.String()+" and was killed") {
 			t.Fatalf("%v", err)
@@ -201,8 +202,8 @@ func TestSlowCommandIsKilled(t *testing.T) {
 	}
 }
 
-// TestTalkativeCommandIsBounded: a command that prints for ever is killed in time, uses no memory,
-// and leaves a short line in the log.
+// TestTalkativeCommandIsBounded: a command that prints endlessly is killed in time, uses no memory
+// of the daemon, and leaves a short line in the log.
 func TestTalkativeCommandIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	a, log := newAlerts(t, 0, "/bin/sh", "-c", "yes; exit 1")
@@ -212,11 +213,11 @@ func TestTalkativeCommandIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	go func() { defer close(ended); a.run(ctx) }()
 	a.waiting <- schema.AlertDocument{}
-	a.waiting <- schema.AlertDocument{} // it is taken when the first was killed
+	a.waiting <- schema.AlertDocument{} // this alert is taken when the first command was killed
 	for deadline := time.Now().Add(waitLimit); len(a.waiting) > 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	cancel() // SIGTERM
+	cancel() // as SIGTERM does
 	<-ended
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 20<<20 {
@@ -227,7 +228,8 @@ func TestTalkativeCommandIsBounded(t *testing.T) {
 	}
 }
 
-// TestCommandOthersCanWriteIsNotRun: others can write its file, or a directory above it.
+// TestCommandOthersCanWriteIsNotRun: a command is not run if others can write its file, or a
+// directory above it.
 func TestCommandOthersCanWriteIsNotRun(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "bin")
 	program := filepath.Join(directory, "tell-me")

@@ -76,8 +76,8 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestRootsUnitIsHardened: systemd rates it 2.8 of 10, and 3.4 if it serves a port or asks servers;
-// it may do only what it needs.
+// TestRootsUnitIsHardened: systemd rates the unit 2.8 of 10, and 3.4 if the unit serves a port or
+// asks servers. The unit may do only what it needs.
 func TestRootsUnitIsHardened(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
 	plain := unit(t, "vramscope-daemon.service")
@@ -90,7 +90,7 @@ func TestRootsUnitIsHardened(t *testing.T) {
 	}
 }
 
-// TestServersDropInOpensTheNetwork: without it neither unit reaches a server.
+// TestServersDropInOpensTheNetwork: without the drop-in neither unit reaches a server.
 func TestServersDropInOpensTheNetwork(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
 	for _, name := range []string{"vramscope-daemon.service", "user/vramscope-daemon.service"} {

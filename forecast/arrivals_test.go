@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// Until a series has arrived anywhere, four of five new courses arrive within the interval derived
-// from their own noise.
+// Until a level of the series has been reached, the interval comes from the noise of the course.
+// Four of five new courses reach their level within it.
 func TestNewCourseArrivesWithinItsDoubt(t *testing.T) {
 	const minutes, samples, rise, courses = 10, 40, 0.15, 2000
 	r := regime.Seeded(31)
@@ -33,7 +33,7 @@ func TestNewCourseArrivesWithinItsDoubt(t *testing.T) {
 	}
 }
 
-// A level is reached, or given up after three times the time that it was to take.
+// A level is reached, or given up after three times the predicted time.
 func TestArrivalIsScoredWhenItIsReachedOrOverdue(t *testing.T) {
 	for _, c := range []struct {
 		seconds int64
@@ -50,7 +50,7 @@ func TestArrivalIsScoredWhenItIsReachedOrOverdue(t *testing.T) {
 	}
 }
 
-// Levels above the noise are kept, one every ten seconds: one, two and five minutes ahead in turn.
+// Levels above the noise are kept, one every ten seconds, in turn for one, two and five minutes ahead.
 func TestLevelsAreKeptInTurn(t *testing.T) {
 	for rise, want := range map[float64][]float32{mebibyte: nil, mebibyte + 1: {120, 300, 60, 120}} {
 		var s state

@@ -29,8 +29,8 @@ func TestSeriesFitsMemoryBudget(t *testing.T) {
 	}
 }
 
-// A series that is constant for months leaves no denormal numbers, which processors
-// compute with many times as slowly.
+// A series that is constant for months leaves no denormal numbers, with which processors compute
+// many times more slowly.
 func TestConstantSeriesCostsNoMore(t *testing.T) {
 	f := fed(regime.LeakUnderSawtooth(regime.Seeded(12))[:900], 1)
 	const samples, step = 40_000, 120
@@ -76,8 +76,8 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveManySeries goes round twice as many forecasters as a box with 16 GPUs of 64
-// processes each has. The state of a forecaster has left the caches before its next sample.
+// BenchmarkObserveManySeries cycles through twice as many forecasters as a box with 16 GPUs of 64
+// processes each has. The state of a forecaster has left the CPU caches before its next sample.
 func BenchmarkObserveManySeries(b *testing.B) {
 	const series = 2064
 	y := regime.LeakUnderSawtooth(regime.Seeded(13))

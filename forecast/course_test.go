@@ -43,9 +43,9 @@ func TestCourseIsAnnounced(t *testing.T) {
 	}
 }
 
-// A job that begins with a ramp may be loading its data. So a ramp is a course only if its job had
-// run for a minute before; this is a second job. 57 s suffice, as the course is dated four seconds
-// into the ramp.
+// A job that begins with a ramp may be loading its data, so a ramp is a course only if its job ran
+// for a minute before. The job of this test is the second one. 57 s suffice, because the course is
+// dated four seconds into the ramp.
 func TestCourseNeedsAPast(t *testing.T) {
 	for past, want := range map[float64]bool{30: false, 56: false, 57: true} {
 		f, announced := fed(flat(600, 0), 1), false
@@ -59,7 +59,7 @@ func TestCourseNeedsAPast(t *testing.T) {
 	}
 }
 
-// Noise makes a straight course seem to slow at one sample of twenty.
+// Noise makes a straight course seem to slow down at one sample of twenty.
 func TestStraightCourseSeldomFades(t *testing.T) {
 	sure, fades := 0, 0
 	for seed := range uint64(40) {
@@ -79,8 +79,8 @@ func TestStraightCourseSeldomFades(t *testing.T) {
 	}
 }
 
-// A step is no line; the rises of a sawtooth are lines, but are forecast; what falls
-// back and rises to where it was is nothing new.
+// A step is not a line. The rises of a sawtooth are lines, but they are forecast. A series that
+// falls and then rises to its earlier level is nothing new.
 func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
 	for name, y := range map[string][]float64{
 		"step": noisy(2, 20*mib, 2400, func(t float64) float64 {
@@ -126,7 +126,7 @@ func TestBurstFillsNoGPU(t *testing.T) {
 	}
 }
 
-// Nor does a rise fill the GPU that lasts as long as a server takes its KV cache, while it rises.
+// A rise that lasts as long as a server takes its KV cache does not fill the GPU while it rises.
 func TestKVCacheFillsNoGPU(t *testing.T) {
 	for _, lasts := range []float64{20, 24, 28} {
 		y := noisy(5, mib, 600+int(lasts), func(t float64) float64 { return 10*gib + 60*gib*max((t-600.2)/lasts, 0) })
@@ -161,8 +161,8 @@ func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
 	}
 }
 
-// A ramp below a sawtooth, or below training and evaluation in turn, however uneven, leads to full
-// before half of it has passed: as soon as the falls stay above everything before.
+// A ramp below a sawtooth, or below alternating training and evaluation, however uneven, is expected to
+// fill the GPU before half of the ramp has passed: as soon as the falls stay above everything before.
 func TestRampUnderATextureIsSeen(t *testing.T) {
 	for _, tc := range []struct {
 		which int
@@ -192,13 +192,13 @@ func TestRampUnderATextureIsSeen(t *testing.T) {
 				seen++
 			}
 		}
-		if seen < series-1 || ends > series { // that a course has ended is a mistake each time
+		if seen < series-1 || ends > series { // each end of a course is a mistake
 			t.Errorf("%s, from seed %d: %d of %d ramps, whose courses end %d times", regime.RampTextures[which], tc.first, seen, series, ends)
 		}
 	}
 }
 
-// The steps of a ramp are no ends of it.
+// The steps of a ramp do not end the ramp.
 func TestRampInStepsDoesNotFlicker(t *testing.T) {
 	f := New()
 	for i := range 780 {
@@ -229,8 +229,8 @@ func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	}
 }
 
-// A leak in bursts seems to return to a level that it has not reached yet: that can fill a GPU. A
-// sawtooth's falls do not slow the leak below it.
+// A leak in bursts seems to return to a level that it has not reached yet: such a leak can fill a
+// GPU. The falls of a sawtooth do not slow the leak below it.
 func TestUnevenLeakFills(t *testing.T) {
 	most := map[string]float64{"bursts": 0.33, "leak under a sawtooth": 0.05}
 	for _, g := range regime.All() {

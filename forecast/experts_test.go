@@ -59,7 +59,8 @@ func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	}
 }
 
-// An expert that is no better than naive changes nothing; half a share changes half.
+// An expert that is no better than naive changes nothing. An expert with half a share makes half of
+// its change.
 func TestChangeIsTheBelievedShare(t *testing.T) {
 	var v verdict
 	v.Share[driftShort] = 0.5
@@ -73,7 +74,7 @@ func TestChangeIsTheBelievedShare(t *testing.T) {
 	}
 }
 
-// A load, which ends within a minute, fills no GPU. A leak is extended by its first minute.
+// A load, which ends within a minute, fills no GPU. A leak is forecast to continue after its first minute.
 func TestFirstMinuteFillsNoGPU(t *testing.T) {
 	load, leak := New(), New()
 	for i := range 60 {

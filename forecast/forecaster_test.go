@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// fed returns a forecaster that has seen y, a sample every step seconds from noon.
+// fed returns a forecaster that has seen the samples y, one every step seconds from noon.
 func fed(y []float64, step float64) *Forecaster {
 	f := New()
 	for i, v := range y {
@@ -115,8 +115,8 @@ func TestClockSetBackALittle(t *testing.T) {
 	}
 }
 
-// The usual time between samples follows them, but each sample counts as at most twice the usual
-// time apart. Gaps do not count.
+// The usual time between samples follows the samples, but a single interval counts as at most twice
+// the usual time. Gaps do not count.
 func TestStepFollowsTheSamples(t *testing.T) {
 	for every, want := range map[float64]float64{0.5: 0.5, 1: 1, 4: 4} {
 		f := fed(flat(100, 20*gib), 1)
@@ -152,7 +152,7 @@ func TestGapIsAfterTheNewestSample(t *testing.T) {
 	}
 }
 
-// A job has ended, or the next one begun, if nearly no memory is left or was there before.
+// A job has ended, or the next one has begun, if nearly no memory is left or was there before.
 func TestNextJobBegins(t *testing.T) {
 	for levels, want := range map[[2]float64]bool{
 		{0, minChange}: true, {0, minChange - 1}: false, {40 * gib, gib}: true, {20 * minChange, minChange}: false, {40 * gib, 3 * gib}: false, {gib, 40 * gib}: true,
@@ -194,8 +194,8 @@ func TestForecastsDueInGapAreNotScored(t *testing.T) {
 	}
 }
 
-// A job that fills the GPU ends, and the next one leaks too: the end of the first does not count
-// against the growth of the second.
+// A job that fills the GPU ends, and the next one leaks too. The end of the first job does not
+// count against the growth of the second.
 func TestNextJobStartsWithoutWeights(t *testing.T) {
 	job := append(flat(600, 30*gib), ramp(900, 30*gib, 40*mib)...)
 	once := fed(job, 1)
@@ -208,7 +208,7 @@ func TestNextJobStartsWithoutWeights(t *testing.T) {
 	if twice.Trend() != Leak {
 		t.Errorf("the second leak is %v", twice.Trend())
 	}
-	// The size of that error is kept.
+	// The error that the end of the first job made is remembered.
 	if in, _ := at(twice, 5*time.Minute); in.Lower95 > int64(40*gib) {
 		t.Errorf("at 5 min %.1f GiB at least, though a job has ended before", float64(in.Lower95)/gib)
 	}

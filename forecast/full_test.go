@@ -132,7 +132,7 @@ func TestFullInHeedsBound(t *testing.T) {
 	}
 }
 
-// A young series that grows beside an old one is not known for longer for that.
+// A young series does not count as older because it grows beside an old one.
 func TestYoungSeriesLendsNoAge(t *testing.T) {
 	old, young := fed(flat(5000, 1<<30), 1), fed(ramp(100, gib, 20*mib), 1)
 	if _, ok := young.FullIn(1 << 30); !ok {
@@ -157,14 +157,14 @@ func TestFarIntervalsAreNoNarrower(t *testing.T) {
 	}
 }
 
-// TestTimeToFullHolds: the same share of times to full lies within the interval whether the level
-// is minutes away or a quarter of an hour.
+// TestTimeToFullHolds: the interval contains the same share of times to full whether the level is
+// minutes away or a quarter of an hour.
 func TestTimeToFullHolds(t *testing.T) {
 	for _, g := range regime.All() {
 		if g.Name != "staircase" && g.Name != "alternation over a leak" && g.Name != "growing peaks" {
 			continue
 		}
-		var held, answered [2]int // 1 to 5 minutes and 5 to 15 before
+		var held, answered [2]int // full in 1 to 5 minutes, and in 5 to 15
 		for seed := range uint64(24) {
 			y := g.Make(regime.Seeded(3000 + seed))
 			full := slices.IndexFunc(y, func(v float64) bool { return v >= regime.Capacity-mib })
@@ -244,8 +244,8 @@ func TestFullInRules(t *testing.T) {
 	}
 }
 
-// The interval of a series without a record is a share of the time, and of independent
-// ones together it is narrower.
+// The interval of a series without a record is a share of the time. Independent series together
+// have a narrower one.
 func TestFullInInterval(t *testing.T) {
 	near := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) < 1e-3 }
 	one, _ := WhenFull(100, growing(2*time.Minute))
@@ -289,7 +289,7 @@ func TestPathCrosses(t *testing.T) {
 	}
 }
 
-// A leak in small steps is one leak: the time to full does not come and go between them.
+// A leak in small steps is one leak: the time to full does not disappear between the steps.
 func TestLeakInDripsStands(t *testing.T) {
 	for _, every := range []float64{6, 11, 19} {
 		f := New()

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/forecasts.golden")
 
-// TestForecastsAreThoseOfBefore: no change alters the forecasts by accident. The golden file has,
-// for a series of each regime, at certain times: the trend, its bytes a minute, the forecasts of
+// TestForecastsAreThoseOfBefore: no change alters the forecasts by accident. For a series of each
+// regime, at certain times, the golden file has the trend, its bytes a minute, the forecasts of
 // three horizons and the time to full, in MiB and seconds. Another processor may round differently.
 func TestForecastsAreThoseOfBefore(t *testing.T) {
 	const file, every = "testdata/forecasts.golden", 211

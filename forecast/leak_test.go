@@ -25,7 +25,7 @@ func leaking(y []float64) (count, first int) {
 	return count, first
 }
 
-// saturating grows from base by grows, ever more slowly, with noise.
+// saturating rises from base by grows, ever more slowly, with noise.
 func saturating(n int, base, grows, fade, size float64, seed uint64) []float64 {
 	r := regime.Seeded(seed)
 	y := make([]float64, n)
@@ -35,8 +35,8 @@ func saturating(n int, base, grows, fade, size float64, seed uint64) []float64 {
 	return y
 }
 
-// Growth that levels off is never a leak, not even in its first minutes, when noise
-// hides that it slows down.
+// Growth that levels off is never a leak, not even in its first minutes, when noise hides that the
+// growth slows down.
 func TestFadingGrowthIsNoLeak(t *testing.T) {
 	for _, fade := range []float64{200, 600, 1800} {
 		for _, size := range []float64{1, 30, 100} {
@@ -49,7 +49,7 @@ func TestFadingGrowthIsNoLeak(t *testing.T) {
 	}
 }
 
-// A leak that has been there from the start is found once eight lows show that it is even.
+// A leak that has been there from the start is found once eight lows show that it grows evenly.
 func TestLeakIsFoundInTime(t *testing.T) {
 	for _, c := range []struct{ rate, size, latest float64 }{
 		{15, 1, 600}, {15, 30, 600}, {15, 100, 600}, {4, 10, 600}, {2, 5, 600},
@@ -127,7 +127,7 @@ func TestSwingsAreNoLeak(t *testing.T) {
 	}
 }
 
-// Weights that are loaded, and a cache to which every epoch adds less.
+// Loading weights is no leak, and neither is a cache to which every epoch adds less.
 func TestFadingStepsAreNoLeak(t *testing.T) {
 	weights, epochs := make([]float64, 3600), make([]float64, 3*3600)
 	for i := range weights {
@@ -148,8 +148,8 @@ func TestFadingStepsAreNoLeak(t *testing.T) {
 	}
 }
 
-// A leak under a sawtooth that is as tall as the growth of minutes, and the same
-// sawtooth without it.
+// A leak is found under a sawtooth as tall as minutes of growth. The same sawtooth alone is no
+// leak.
 func TestLeakUnderSawtoothIsGrowthOfMinima(t *testing.T) {
 	r := regime.Seeded(23)
 	with, without := make([]float64, 4500), make([]float64, 4500)
@@ -228,7 +228,7 @@ func TestLowsAreKeptInRows(t *testing.T) {
 	}
 }
 
-// Eight lows after a plateau: which of them are a leak, and which are not.
+// Eight lows after a plateau: the cases say which of them are a leak.
 func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 	plateau := []float64{10, 10, 10.1, 10, 10, 10.1, 10, 10}
 	for _, tc := range []struct {
@@ -263,7 +263,8 @@ func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 	}
 }
 
-// A day's sine rises evenly for hours, at any time of the day at which it is first seen.
+// A sine with the period of a day rises evenly for hours. It is no leak, at whatever time of the
+// day it is first seen.
 func TestDaysSineIsNoLeak(t *testing.T) {
 	const step = 30.0
 	for hour := range 8 {

@@ -42,7 +42,7 @@ func TestSpreadCoversItsShare(t *testing.T) {
 	}
 }
 
-// Intervals become narrower while too much lies within, and wider while too much does not.
+// Intervals become narrower while too many values lie within, and wider while too many do not.
 func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 	var kept residuals
 	add := func(n int, err func(i int) float64) float64 {
@@ -91,8 +91,8 @@ func TestForecastsAreMadeThroughoutTheHorizon(t *testing.T) {
 	}
 }
 
-// From the ninth error the interval ends at the worst error on each side; before that it lies
-// beyond it.
+// From the ninth error on the interval ends at the worst error on each side. Before that it extends
+// beyond the worst error.
 func TestIntervalEndsAtTheWorstOfNine(t *testing.T) {
 	var kept residuals
 	for i := range 9 {
@@ -106,8 +106,8 @@ func TestIntervalEndsAtTheWorstOfNine(t *testing.T) {
 	}
 }
 
-// From the tenth error on the interval is narrower after each that it held, and wider after each
-// that it missed by more than a mebibyte.
+// From the tenth error on the interval becomes wider after each error that is more than a mebibyte
+// outside, and narrower after every other error.
 func TestIntervalIsWiderAfterAMiss(t *testing.T) {
 	const held, missed = -(1 - level) * adapting, level * adapting
 	for err, want := range map[float64]float64{0: held, mebibyte: held, mebibyte + 1: missed, -mebibyte: held, -mebibyte - 1: missed} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A noiseless approach yields level and speed exactly, at any sampling interval, from above and
-// from below.
+// An approach without noise yields level and speed exactly, at any sampling interval, from above
+// and from below.
 func TestReversionFindsLevelAndSpeed(t *testing.T) {
 	const level, start, speed = 10 * gib, 3 * gib, 1.0 / 90
 	for _, step := range []float64{0.1, 1, 7} {

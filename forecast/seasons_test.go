@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// sawn returns n seconds of a sawtooth of that period on a rise, with noise.
+// sawn returns n seconds of a sawtooth of a period on a rise, with noise.
 func sawn(n, period int, perCycle float64) []float64 {
 	r := regime.Seeded(20)
 	y := make([]float64, n)
@@ -106,7 +106,7 @@ func TestStaircaseHasPeaks(t *testing.T) {
 	}
 }
 
-// A pool that grows in steps and is emptied again fills a GPU no further than it has grown.
+// A pool that grows in steps and is then emptied is not expected to grow beyond its highest level.
 func TestStepsOfAPoolDoNotFillTheGPU(t *testing.T) {
 	f := New()
 	for i := range 2000 {
@@ -184,7 +184,7 @@ func TestNoiseHasNoSeasonalPhase(t *testing.T) {
 	}
 }
 
-// A cycle that runs faster than the last ends sooner; its height shows that.
+// A cycle that runs faster than the last ends sooner. Its height shows that it is faster.
 func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 	cycle := func(f *Forecaster, from, length, until int) int {
 		for i := range until {
@@ -206,7 +206,7 @@ func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 	}
 }
 
-// A cycle is placed in that half of the last one that fits its age, however high it is, and at any
+// A cycle is placed in the half of the last cycle that fits its age, however high it is, and at any
 // sampling interval.
 func TestCycleIsPlacedByItsAge(t *testing.T) {
 	for _, step := range []int{1, 4} {

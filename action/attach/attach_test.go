@@ -75,7 +75,7 @@ func TestAttachIsLogged(t *testing.T) {
 			t.Errorf("line %d: %s", i, lines[i])
 		}
 	}
-	// What cannot be logged is not done.
+	// An action that cannot be logged is not done.
 	way.checks, a.Log.Directory = way.checks[:1], filepath.Join(directory, action.LogName)
 	if _, err := a.Run(t.Context(), request); !errors.As(err, &refusal) || way.entered != 2 {
 		t.Errorf("without a log: %v, entered %d times", err, way.entered)

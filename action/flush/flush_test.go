@@ -266,8 +266,8 @@ func TestDryRunRecognisesOwnCaches(t *testing.T) {
 	}
 }
 
-// A failed flush has an event of a kind of its own: no report counts it as a flush. A refused flush
-// was not tried.
+// A failed flush has an event of its own kind, so no report counts it as a flush. A refused flush
+// was not tried, and has no event.
 func TestFailedFlushIsNoted(t *testing.T) {
 	b := newPooled("pytorch")
 	b.onFlush = func(int) (string, error) { return "", probe.ErrLate }
@@ -294,7 +294,7 @@ func TestFailedFlushIsNoted(t *testing.T) {
 	}
 }
 
-// TestSinceNeedsNewStats: what a program has reserved since the flush is known only from a live
+// TestSinceNeedsNewStats: how much a program has reserved since the flush is known only from a live
 // probe whose stats have changed since.
 func TestSinceNeedsNewStats(t *testing.T) {
 	live, held := &snapshot.Probe{State: snapshot.ProbeLive}, func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Probe) }

@@ -37,7 +37,7 @@ func TestServersAreAskedOnceAtATime(t *testing.T) {
 		if err = errors.Join(err, failed, other.Start()); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = out.Read(make([]byte, 8)) // it has the lock
+		_, _ = out.Read(make([]byte, 8)) // the process has the lock
 		if _, err := f.Run(t.Context(), r); !action.Refused(err) || !strings.Contains(err.Error(), "is being asked already") {
 			t.Errorf("%s: it is asked while another program asks: %v", kind, err)
 		}
@@ -47,8 +47,8 @@ func TestServersAreAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestRoomIsHeldWhoeverAsks: the room is held for as long as the configuration or the request says,
-// until the server is woken.
+// TestRoomIsHeldWhoeverAsks: the freed room is held for as long as the configuration or the request
+// says, until the server is woken.
 func TestRoomIsHeldWhoeverAsks(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	for name, c := range map[string]struct {

@@ -95,8 +95,8 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestSentencesEndWithTheDriverFigure: a narrow screen cuts off the end of a sentence, so there
-// must be a shorter one.
+// TestSentencesEndWithTheDriverFigure: a narrow screen cuts off the end of a sentence, so a shorter
+// sentence must exist.
 func TestSentencesEndWithTheDriverFigure(t *testing.T) {
 	r := drawn()
 	r.Devices[0].DriverAfter, r.Devices[0].Since = known(60.9), known(2)

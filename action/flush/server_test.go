@@ -29,20 +29,20 @@ import (
 // of its memory.
 type standIn struct {
 	kind, fault string
-	child       *exec.Cmd // which has the memory
+	child       *exec.Cmd // the process that has the memory
 	id          process.Identity
 
 	mu       sync.Mutex
 	clock    time.Time
 	asleep   bool
-	changes  []change // of the memory, to come
+	changes  []change // changes of the memory to come
 	used     quantity.Bytes
-	asked    []string // POSTs
+	asked    []string // the POST requests
 	inFlight atomic.Int32
 	requests int
 	version  string
-	proxy    string // where a model's own server listens, by llama-swap
-	unknown  bool   // what another of its rows uses
+	proxy    string // where a model's own server listens, as llama-swap reports
+	unknown  bool   // the memory of another row of the server is unknown
 }
 
 type change struct {
@@ -62,7 +62,7 @@ func newStandIn(t *testing.T, kind, fault string) (*standIn, *Flusher) {
 	if err := s.child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.child.Process.Kill(); _ = s.child.Wait() }) // it may have ended
+	t.Cleanup(func() { _ = s.child.Process.Kill(); _ = s.child.Wait() }) // the child may have ended
 	table := process.NewTable("/proc")
 	var err error
 	if s.id, err = table.Identify(s.child.Process.Pid); err != nil {
@@ -133,7 +133,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	say := func(code int, answer any) {
 		w.WriteHeader(code)
 		if text, ok := answer.(string); ok {
-			_, _ = fmt.Fprint(w, text) // the client may be gone
+			_, _ = fmt.Fprint(w, text) // the client may have gone
 		} else {
 			_ = json.NewEncoder(w).Encode(answer)
 		}
@@ -178,7 +178,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var body map[string]any
-	_ = json.NewDecoder(r.Body).Decode(&body) // there may be none
+	_ = json.NewDecoder(r.Body).Decode(&body) // the body may be empty
 	s.asked = append(s.asked, fmt.Sprint(r.URL.String(), " ", body))
 	switch r.URL.Path {
 	case "/pause_generation", "/continue_generation":
@@ -210,7 +210,7 @@ func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, 
 		w.Header().Set("Content-Length", "100")
 		say(http.StatusOK, "{")
 	case "dies":
-		_ = s.child.Process.Kill() // with all that it has
+		_ = s.child.Process.Kill() // its memory ends with it
 		_ = s.child.Wait()
 		s.goesTo(0, 0)
 		connection, _, _ := http.NewResponseController(w).Hijack()
@@ -241,16 +241,16 @@ const bearer = "Bearer secret-1234"
 func TestServersThroughBadCases(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	type want struct {
-		outcome, says string // of the result
+		outcome, says string // for the result
 		err           string
 		refused       bool
-		pending       bool // it was said to be pending meanwhile
+		pending       bool // the release was reported as pending meanwhile
 	}
 	const over = "it answered, and in 10s the driver's figure has not fallen"
 	ends := func(w want) map[string]want { return map[string]want{"ollama": w, "llama.cpp": w, "llama-swap": w} }
 	for fault, c := range map[string]struct {
 		want
-		of map[string]want // where a kind differs
+		of map[string]want // for kinds that differ
 	}{
 		"right":               {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G, freed 37.0G in"}, ends(want{outcome: "flushed", says: "38.0G to 0, freed 38.0G in"})},
 		"slow":                {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G", pending: true}, ends(want{outcome: "flushed", says: "38.0G to 0", pending: true})},
@@ -336,8 +336,8 @@ func TestServersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestServersWake: each server is woken in the way it was put to sleep, and SGLang only if it
-// sleeps.
+// TestServersWake: each server is woken in the way that fits how it was put to sleep, and SGLang
+// only if it sleeps.
 func TestServersWake(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	wants := map[string][]string{
@@ -356,7 +356,7 @@ func TestServersWake(t *testing.T) {
 		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); !action.Refused(err) && kind != "comfyui" { // which does not say
+		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); !action.Refused(err) && kind != "comfyui" { // ComfyUI does not say that it sleeps
 			t.Errorf("%s is put to sleep twice: %v", kind, err)
 		}
 		result, err := f.Run(t.Context(), wake)
@@ -366,7 +366,7 @@ func TestServersWake(t *testing.T) {
 		if len(want) == 1 && (!action.Refused(err) || !strings.Contains(err.Error(), " loads a model again with the next request for it")) {
 			t.Errorf("%s wakes by itself: %v", kind, err)
 		}
-		if kind == "paths" || kind == "comfyui" { // they were asked twice
+		if kind == "paths" || kind == "comfyui" { // these two were asked twice
 			s.asked = s.asked[len(s.asked)-len(want):]
 		}
 		if !slices.Equal(s.asked, want) {
@@ -390,7 +390,7 @@ func TestServersGoOnAfterARefusal(t *testing.T) {
 	}
 }
 
-// TestServerThatIsLeftWhilePending: Ctrl-C ends the wait, not the release.
+// TestServerThatIsLeftWhilePending: Ctrl-C ends the wait, but not the release.
 func TestServerThatIsLeftWhilePending(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	s, f := newStandIn(t, "vllm", "liar")

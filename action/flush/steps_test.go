@@ -68,7 +68,7 @@ func TestFlushStopsBetweenSteps(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	b.onFlush = func(n int) (string, error) {
 		if n == 2 {
-			stop() // while the second step is under way: it is waited for
+			stop() // while the second step is under way; Run waits for that step
 		}
 		return "", nil
 	}
@@ -81,7 +81,7 @@ func TestFlushStopsBetweenSteps(t *testing.T) {
 	}
 }
 
-// keeps lists what each request lets the process keep.
+// keeps lists how much each request lets the process keep.
 func (b *pooled) keeps() []quantity.Bytes {
 	var keeps []quantity.Bytes
 	for _, r := range b.requests {
@@ -179,7 +179,7 @@ func TestFlushReportsWhatWasFreedBeforeAFailedStep(t *testing.T) {
 	}
 }
 
-// TestPoolThatHasNothingToFree: such a pool is asked once, and its answer is kept.
+// TestPoolThatHasNothingToFree: a pool that has nothing to free is asked once, and its answer is kept.
 func TestPoolThatHasNothingToFree(t *testing.T) {
 	b := newPooled("cuda_pool")
 	row := b.row(b.snap)
@@ -197,7 +197,7 @@ func TestLastStepAfterAllIsFreed(t *testing.T) {
 	b := newPooled("cuda_pool")
 	b.onFlush = func(n int) (string, error) {
 		if n == 3 {
-			b.allocated -= 2 * gib // which makes it free all that was expected
+			b.allocated -= 2 * gib // so the flush frees all that was expected
 		}
 		return map[int]string{4: "nothing that a flush frees was cached"}[n], nil
 	}

@@ -63,7 +63,7 @@ func TestSignalIsSentAndLogged(t *testing.T) {
 			}
 		}
 	}
-	// What cannot be logged is not done.
+	// An action that cannot be logged is not done.
 	s.Log.Directory = filepath.Join(directory, action.LogName)
 	if _, err := s.Run(t.Context(), request); err == nil || len(sent) != 3 {
 		t.Errorf("without a log: %v, %d signals", err, len(sent))

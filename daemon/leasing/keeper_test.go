@@ -23,7 +23,7 @@ import (
 	"vramscope/schema"
 )
 
-// world is a keeper on one GPU of 80 GiB; the test sets what is free and who uses it.
+// world is a keeper on one GPU of 80 GiB. The test sets how much is free, and which processes use it.
 type world struct {
 	*testing.T
 	*Keeper
@@ -82,11 +82,11 @@ func (w *world) start(script string) (*exec.Cmd, string) {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the process may have ended
 		_ = cmd.Wait()         // how it ended does not matter
 	})
 	line := make([]byte, 100)
-	n, _ := out.Read(line) // of a shell that writes nothing: nothing
+	n, _ := out.Read(line) // nothing, if the shell writes nothing
 	return cmd, strings.TrimSpace(string(line[:n]))
 }
 
@@ -139,12 +139,12 @@ func TestTreeBelongsToItsLease(t *testing.T) {
 	w.uses(child, 4*quantity.GiB)
 	w.sample()
 	w.lists("held 20.0G uses 4.00G")
-	_ = shell.Process.Kill() // the child has another parent now
-	_ = shell.Wait()         // it was killed
+	_ = shell.Process.Kill() // now the child has another parent
+	_ = shell.Wait()         // killed above
 	w.sample()
 	w.lists("held 20.0G uses 4.00G")
 	if p, _ := os.FindProcess(child); p != nil {
-		_ = p.Kill() // the last one
+		_ = p.Kill() // the last process
 	}
 	for range 1000 {
 		if links, _ := w.Table.Links(); links[child].Start == 0 {
@@ -156,8 +156,8 @@ func TestTreeBelongsToItsLease(t *testing.T) {
 	w.lists("")
 }
 
-// TestEnvironmentNamesALease: it names the lease of a claim for no process, and of a process that
-// left the tree before it was seen there.
+// TestEnvironmentNamesALease: the environment names the lease of a claim for no process, and of a
+// process that left the tree before it was seen there.
 func TestEnvironmentNamesALease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -176,16 +176,16 @@ func TestEnvironmentNamesALease(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := w.claim(lease.Claim{Need: 10 * quantity.GiB}, quick.Process.Pid)
-	_ = quick.Wait() // it has ended
+	_ = quick.Wait() // the process has ended
 	t.Setenv(lease.Variable, string(left.ID))
 	orphan, _ := w.start("exec sleep 1000 >&-")
 	w.sample()
 	w.lists("held 20.0G uses 7.00G; held 10.0G uses 0")
 	_ = orphan.Process.Kill() // the last process of the second lease
-	_ = orphan.Wait()         // it was killed
+	_ = orphan.Wait()         // killed above
 	w.rows = nil
-	_ = cmd.Process.Kill() // and of the first
-	_ = cmd.Wait()         // it was killed
+	_ = cmd.Process.Kill() // the last process of the first lease
+	_ = cmd.Wait()         // killed above
 	w.sample()
 	w.lists("")
 }
@@ -207,15 +207,15 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	w.lists("held 60.0G uses 0; waiting 30.0G")
 	waiting.Ticket = ticket
 	again, err := w.Claim(context.Background(), nil, waiting, func(schema.Lease) error {
-		_ = shell.Process.Kill() // its lease ends
-		_ = shell.Wait()         // it was killed
+		_ = shell.Process.Kill() // this ends its lease
+		_ = shell.Wait()         // killed above
 		w.sample()
 		return nil
 	})
 	if err != nil || string(again.ID) != ticket {
 		t.Errorf("lease %s, %v: want %s", again.ID, err, ticket)
 	}
-	// The newest file was being written when the daemon was killed: the one before counts.
+	// The newest file was being written when the daemon was killed, so the previous file counts.
 	newest := w.journal.path + "." + strconv.Itoa(w.journal.turn%2)
 	written, err := os.ReadFile(newest)
 	if err != nil {
@@ -242,7 +242,7 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	}
 }
 
-// TestUnwrittenLeaseIsNotGiven: a restart would lose it.
+// TestUnwrittenLeaseIsNotGiven: a restart would lose an unwritten lease.
 func TestUnwrittenLeaseIsNotGiven(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -316,8 +316,8 @@ func TestOthersSeeNoCommands(t *testing.T) {
 	w.lists("")
 }
 
-// TestImportanceIsTheConfigurations: a claim cannot set it, and a rule about a command counts only
-// for the daemon's own user.
+// TestImportanceIsTheConfigurations: a claim cannot set its importance, and a rule about a command
+// counts only for the daemon's own user.
 func TestImportanceIsTheConfigurations(t *testing.T) {
 	w := newWorld(t)
 	w.Importance = (&guard.Policy{Importance: []guard.Importance{{Command: "train.py*", Value: 500}}}).OfClaims()
@@ -330,8 +330,8 @@ func TestImportanceIsTheConfigurations(t *testing.T) {
 	}
 }
 
-// TestWaitingNamesWhatIsInItsWay: a process that grows is named before the largest one, and another
-// user's process only by its number.
+// TestWaitingNamesWhatIsInItsWay: a process that grows is named before the largest one. Another
+// user's process is named only by its number.
 func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
 	w.uses(os.Getpid(), 30*quantity.GiB)
@@ -361,8 +361,8 @@ func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	look(12346, "PID "+pids[1]+" (me) has 40.0G")
 }
 
-// TestInstancesAreDevices: an instance counts as a device, and a device whose use is not known has
-// one lease.
+// TestInstancesAreDevices: an instance counts as a device. A device whose use is unknown has at
+// most one lease.
 func TestInstancesAreDevices(t *testing.T) {
 	w := newWorld(t)
 	w.apply(snapshottest.DrawnBox())

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestSnapshotIsMadeOnceForAll: many clients cost little more than one.
+// TestSnapshotIsMadeOnceForAll: many clients cost little more than a single client.
 func TestSnapshotIsMadeOnceForAll(t *testing.T) {
 	b := newBox()
 	_, s := serve(t, b, mustShare(t, "none"))

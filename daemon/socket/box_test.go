@@ -82,7 +82,7 @@ func beClient(directory string) int {
 	return 0
 }
 
-// askedAt makes both sockets of a daemon of this user's, and returns the one that is dialed.
+// askedAt creates both sockets of a daemon of this user, and returns the one that clients dial.
 func askedAt() string {
 	places := Places(os.Getenv)
 	own := places[len(places)-1]
@@ -119,7 +119,7 @@ func flood(path string, times int) int {
 	return 0
 }
 
-// answered returns how many of several tries to ask a daemon are answered.
+// answered returns how many of several requests to a daemon are answered.
 func answered(place Place, tries int) (n int) {
 	for range tries {
 		if client, err := Dial(context.Background(), []Place{place}); err == nil {
@@ -226,7 +226,7 @@ func mustShare(t *testing.T, value string) Share {
 	return share
 }
 
-// as runs a client as another user, with requests, and returns what it writes.
+// as runs a client as another user, sends the requests, and returns what the client writes.
 func as(t *testing.T, uid, gid uint32, directory, requests string, environ ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

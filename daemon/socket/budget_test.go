@@ -19,7 +19,7 @@ func TestBudgetBoundsAClient(t *testing.T) {
 	for range times {
 		cost += b.use(t.Context(), func() time.Duration { return each })
 	}
-	// All time used is earned first, except what was saved up and the last request, which goes into
+	// All time used is earned first, except the saved budget and the last request, which goes into
 	// debt.
 	if took, earned := time.Since(began), time.Duration(float64(cost-saved-each)/share); cost != times*each || took < earned {
 		t.Errorf("used %s in %s, which earn it in %s", cost, took, earned)
@@ -37,8 +37,8 @@ func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestBudgetOutlivesItsConnections: a client that connects again gets the same budget while it owes
-// something, and so does one that stays connected.
+// TestBudgetOutlivesItsConnections: a client that connects again has the same budget while it owes
+// something. So does a client that stays connected.
 func TestBudgetOutlivesItsConnections(t *testing.T) {
 	conn := &net.UnixConn{}
 	s := &Server{open: map[*net.UnixConn]uint32{conn: alice}, users: make(map[uint32]*budget)}
@@ -56,12 +56,12 @@ func TestBudgetOutlivesItsConnections(t *testing.T) {
 	}
 }
 
-// TestRequestsCostSomething: a client that asks for next to nothing in a loop uses up its budget,
+// TestRequestsCostSomething: a client that makes the cheapest request in a loop uses up its budget
 // too. The bytes sent cost as well.
 func TestRequestsCostSomething(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	own := &budget{left: rate.NewLimiter(1, int(burst))}
-	own.left.ReserveN(time.Now(), 1) // it is in use
+	own.left.ReserveN(time.Now(), 1) // the budget is in use
 	s.mu.Lock()
 	s.users[uint32(os.Geteuid())] = own
 	s.mu.Unlock()

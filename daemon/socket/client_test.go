@@ -12,7 +12,7 @@ import (
 	"vramscope/probe"
 )
 
-// TestRefused: an answer that there is nothing is a refusal; a broken connection is not.
+// TestRefused: the answer that there is no such thing is a refusal; a broken connection is not.
 func TestRefused(t *testing.T) {
 	no := &probe.Error{Code: probe.Forbidden}
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func answering(t *testing.T, answers ...string) *Client {
 	return newClient(conn)
 }
 
-// TestAnswersAreOfTheRequest: a connection that answers another request is closed; one that refuses
-// is kept.
+// TestAnswersAreOfTheRequest: a connection that answers another request is closed. A connection
+// that refuses is kept.
 func TestAnswersAreOfTheRequest(t *testing.T) {
 	for answer, broken := range map[string]bool{
 		`{"id":1,"ok":true,"guard":{}}`:                         false,

@@ -68,7 +68,7 @@ func serveLeases(t testing.TB, share Share) (directory string, keeper *leasing.K
 	return directory, keeper
 }
 
-// TestThousandClaimsNeverOvercommit: they come all at once, each on its own connection.
+// TestThousandClaimsNeverOvercommit: a thousand claims come at once, each on its own connection.
 func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	directory, keeper := serveLeases(t, mustShare(t, "none"))
 	places := []Place{{directory, uint32(os.Geteuid())}}
@@ -76,7 +76,7 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	held, most := map[string]quantity.Bytes{}, quantity.Bytes(0)
 	var running sync.WaitGroup
 	claims, holding := 1000, 5*time.Millisecond
-	if testing.Short() { // under the race detector a thousand take a minute of a core
+	if testing.Short() { // under the race detector the thousand claims take a minute of a core
 		claims, holding = 200, 25*time.Millisecond
 	}
 	for i := range claims {
@@ -109,7 +109,7 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionLeavesTheQueue: then the next claim has its turn.
+// TestClosedConnectionLeavesTheQueue: when a waiting connection closes, the next claim has its turn.
 func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 	directory, _ := serveLeases(t, mustShare(t, "none"))
 	claim := func(need int) *net.UnixConn {
@@ -117,7 +117,7 @@ func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() }) // it may be closed
+		t.Cleanup(func() { _ = conn.Close() }) // conn may be closed
 		fmt.Fprintf(conn, `{"id":1,"cmd":"lease_claim","bytes":%d,"count":8,"self":true,"wait_ns":60000000000}`+"\n", need<<30)
 		return conn
 	}
@@ -182,8 +182,8 @@ func TestLimitsOfAClaim(t *testing.T) {
 	}
 }
 
-// TestWaitsForLeasesAreLimited: there may be 1,024 in all, and 128 for each user other than root
-// and the daemon's own.
+// TestWaitsForLeasesAreLimited: at most 1,024 connections wait in all, and at most 128 of each user
+// other than root and the daemon's own.
 func TestWaitsForLeasesAreLimited(t *testing.T) {
 	for _, c := range []struct {
 		alices, bobs int
@@ -203,8 +203,8 @@ func TestWaitsForLeasesAreLimited(t *testing.T) {
 	}
 }
 
-// TestConnectionsThatWaitForALeaseTakeNoOthersPlace: they count neither against their user's limit
-// nor against the limit for all.
+// TestConnectionsThatWaitForALeaseTakeNoOthersPlace: waiting connections count neither against
+// their user's limit nor against the limit for all.
 func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	for uid, most := range map[uint32]int{alice: mostOfAUser, 0: mostOwners} {
 		for _, waiting := range []int{0, 1, 40} {
@@ -225,8 +225,8 @@ func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	}
 }
 
-// TestClaimForNoProcessEnds: it ends after ten minutes, or after the claim's own time. A claim for
-// a process needs a daemon that can identify it.
+// TestClaimForNoProcessEnds: a claim for no process ends after ten minutes, or after its own time.
+// A claim for a process needs a daemon that can identify the process.
 func TestClaimForNoProcessEnds(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, time.Second: time.Second} {
 		if ask, err := new(Server).ask(&client{uid: alice}, &request{TTLNS: int64(ttl)}); err != nil || ask.TTL != want || ask.UID != alice {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSocketComesBackAfterItsNameVanished: either of the two sockets, or both with their directory.
-// An existing one is left alone.
+// TestSocketComesBackAfterItsNameVanished: either of the two sockets, or both with their directory,
+// are made again. An existing socket is left alone.
 func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	before := s.bound
@@ -33,8 +33,8 @@ func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	}
 }
 
-// TestSocketBelongsToItsShare: it does not get its directory's group, unless that is the daemon's
-// own.
+// TestSocketBelongsToItsShare: the socket does not get its directory's group, unless that is the
+// daemon's own group.
 func TestSocketBelongsToItsShare(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be in several groups")
@@ -67,7 +67,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 	if n, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_FLOOD")); n > 0 {
 		times, tries = n, 1000
 	}
-	if as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_FLOOD=1") == "" { // it makes the client's program, too
+	if as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_FLOOD=1") == "" { // this also builds the client's program
 		t.Fatal("no flood")
 	}
 	running := make(chan string, 1)

@@ -23,7 +23,7 @@ import (
 func TestEveryFieldHasADecision(t *testing.T) {
 	var got []string
 	decide := func(what, decision string) {
-		if what != "status.UID" { // the test's own, and root's is 0
+		if what != "status.UID" { // the test's own UID, and root's is 0
 			got = append(got, what+" "+decision)
 		}
 	}
@@ -82,7 +82,7 @@ func TestEveryFieldHasADecision(t *testing.T) {
 	}
 }
 
-// presence says whether a text is in what others get.
+// presence says whether others get a text.
 func presence(t *testing.T, of any, text string) string {
 	t.Helper()
 	encoded, err := json.Marshal(of)
@@ -95,7 +95,7 @@ func presence(t *testing.T, of any, text string) string {
 	return "not, or cleaned"
 }
 
-// compare decides for each field of a value what others get of it. A field that they do not get is
+// compare decides for each field of a value whether others get it. A field that they do not get is
 // one line, whatever it contains.
 func compare(whole, shared reflect.Value, path string, decide func(path, decision string)) {
 	if whole.Kind() == reflect.Pointer && !shared.IsNil() {
@@ -152,7 +152,7 @@ func (h happened) Events(limit int) []snapshot.Event {
 	return h.events
 }
 
-// TestOthersGetSharedEventsOnly: the owner gets all of them.
+// TestOthersGetSharedEventsOnly: the owner gets all events.
 func TestOthersGetSharedEventsOnly(t *testing.T) {
 	var asked int
 	s := &Server{options: Options{History: happened{asked: &asked, events: []snapshot.Event{

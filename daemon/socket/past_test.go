@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// counted counts the questions that reach a history.
+// counted counts the queries that reach a history.
 type counted struct {
 	snapshot.History
 	series atomic.Int64
@@ -93,7 +93,7 @@ func TestPastIsTheDaemons(t *testing.T) {
 	if got, want := mine.Events(5), theirs.Events(5); len(got) != len(want) || len(got) > 0 && got[0].Message != want[0].Message {
 		t.Errorf("events %+v, want %+v", got, want)
 	}
-	// Graphs are the same to the byte, even if one answer cannot have all points.
+	// Graphs are equal to the byte, even if a single answer cannot contain all points.
 	row := latest.Rows[0].ID
 	for _, key := range []snapshot.SeriesKey{{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, {Metric: metric.Used, GPUUUID: row.GPUUUID, Row: row}} {
 		for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestPastAsksForWhatThereIs(t *testing.T) {
 }
 
 // TestPastOfASlowDaemon: a daemon that reads a recording, or whose user has used up the budget,
-// takes a while. The connection, which also brings the reports, stays open.
+// answers slowly. The connection, which also carries the reports, stays open.
 func TestPastOfASlowDaemon(t *testing.T) {
 	theirs, mine, latest := past(t)
 	theirs.takes = 400 * time.Millisecond
@@ -144,7 +144,7 @@ func TestPastOfASlowDaemon(t *testing.T) {
 	}
 }
 
-// TestPastWithoutADaemonIsEmpty: it is empty, and asks for nothing.
+// TestPastWithoutADaemonIsEmpty: the past is empty, and nothing is asked for.
 func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	p := NewPast(NewReader(fixed(nil), []Place{}, time.Now))
 	if _, ok := p.At(time.Now()); ok {
@@ -191,14 +191,15 @@ func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
 	}
 }
 
-// TestPastAsksADaemonThatFailedLater: a daemon that refuses has answered.
+// TestPastAsksADaemonThatFailedLater: a refusal is an answer. A daemon that did not answer is asked
+// again later.
 func TestPastAsksADaemonThatFailedLater(t *testing.T) {
 	p, asked := spanning(t, `{"id":1,"ok":false,"error":{"code":"not_found","message":""}}`)
 	if _, ok := p.At(time.Unix(1, 0)); ok || p.Away() {
 		t.Errorf("a daemon that refuses: %t, away: %t", ok, p.Away())
 	}
 	before := asked()
-	for range 3 { // it has closed the connection
+	for range 3 { // the daemon has closed the connection
 		p.Events(1)
 	}
 	if n := asked() - before; n != 1 || !p.Away() {

@@ -22,7 +22,7 @@ func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
 	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL=0"); got != "numbers\n" {
 		t.Errorf("root's daemon: %q", got)
 	}
-	// The client takes the directory for alice's, but it is root's.
+	// The client expects alice's directory, but it is root's.
 	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL="+strconv.Itoa(alice)); !strings.Contains(got, "belongs to user 0") {
 		t.Errorf("a directory of root's taken for her own: %q", got)
 	}
@@ -79,7 +79,7 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 	}
 }
 
-// TestClientWaitsDuringAFlood: it waits until the socket accepts it, or its caller gives up.
+// TestClientWaitsDuringAFlood: a client waits until the socket accepts it, or its caller gives up.
 func TestClientWaitsDuringAFlood(t *testing.T) {
 	directory, owner := t.TempDir(), uint32(os.Geteuid())
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -105,7 +105,7 @@ func TestClientWaitsDuringAFlood(t *testing.T) {
 	accepted := make(chan int)
 	go func() {
 		time.Sleep(10 * time.Millisecond)
-		one, _, _ := unix.Accept(fd) // dial reports what fails
+		one, _, _ := unix.Accept(fd) // dial reports errors
 		accepted <- one
 	}()
 	if conn, err := dial(t.Context(), directory, owner); err != nil {
@@ -116,7 +116,7 @@ func TestClientWaitsDuringAFlood(t *testing.T) {
 	_ = unix.Close(<-accepted)
 }
 
-// TestOwnDaemonIsAskedOnTheOwnersSocket: no flood of other users reaches that socket.
+// TestOwnDaemonIsAskedOnTheOwnersSocket: no flood by other users reaches that socket.
 func TestOwnDaemonIsAskedOnTheOwnersSocket(t *testing.T) {
 	directory, err := os.MkdirTemp("", "vs")
 	if err == nil {
@@ -169,7 +169,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestPathOfASocketHasALimit: the kernel's.
+// TestPathOfASocketHasALimit: the kernel limits its length.
 func TestPathOfASocketHasALimit(t *testing.T) {
 	base := t.TempDir()
 	for length, fits := range map[int]bool{maxPath: true, maxPath + 1: false} {

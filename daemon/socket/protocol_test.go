@@ -79,7 +79,7 @@ func (a *asked) Events(limit int) []snapshot.Event {
 	return nil
 }
 
-// TestEventsHaveALimit: the limit also applies to a client that asks for all.
+// TestEventsHaveALimit: the limit also applies to a client that asks for all events.
 func TestEventsHaveALimit(t *testing.T) {
 	for limit, want := range map[int]int{0: maxEvents, -1: maxEvents, 1: 1, maxEvents: maxEvents, maxEvents + 1: maxEvents} {
 		history := &asked{}

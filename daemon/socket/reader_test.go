@@ -13,8 +13,8 @@ import (
 	"vramscope/probe"
 )
 
-// TestReaderPrefersItsOwnAnswers: the daemon's answers are for processes that this user may not
-// ask.
+// TestReaderPrefersItsOwnAnswers: the daemon's answers are used only for processes that this user
+// may not ask.
 func TestReaderPrefersItsOwnAnswers(t *testing.T) {
 	id := func(pid int, ns uint64) process.Identity {
 		return process.Identity{PID: pid, StartTime: 10, Namespace: ns}
@@ -35,7 +35,7 @@ func TestReaderPrefersItsOwnAnswers(t *testing.T) {
 	}
 }
 
-// TestReaderAsksItsOwnProbesItself: it does not ask its user's daemon, which has the same answers.
+// TestReaderAsksItsOwnProbesItself: the reader does not ask its user's daemon, which has the same answers.
 func TestReaderAsksItsOwnProbesItself(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "none"))
 	r := NewReader(fixed(nil), []Place{{directory, uint32(os.Geteuid())}}, time.Now)
@@ -67,8 +67,8 @@ func TestNoDaemonIsNoError(t *testing.T) {
 	}
 }
 
-// TestReaderSaysThatNothingIsRecorded: the monitor shows why its daemon does not record, even if it
-// did when they connected.
+// TestReaderSaysThatNothingIsRecorded: the monitor shows why its daemon does not record, even if
+// the daemon still recorded when they connected.
 func TestReaderSaysThatNothingIsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		status Status

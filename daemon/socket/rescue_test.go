@@ -105,7 +105,7 @@ func (c *conversation) outcome() guard.RescueOutcome {
 
 const rescueRequest = `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":4096}`
 
-// TestRescueIsAnswered: the kernel says who asks, and the shim reads only "ok" of the answer.
+// TestRescueIsAnswered: the kernel says who asks, and the shim reads only "ok" from the answer.
 func TestRescueIsAnswered(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
@@ -124,7 +124,7 @@ func TestRescueIsAnswered(t *testing.T) {
 // newer process has its pid.
 func TestRescueOfAnothersPID(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
-	c.expect(`{"id":1,"cmd":"rescued"}`, "there was no rescue") // it is connected
+	c.expect(`{"id":1,"cmd":"rescued"}`, "there was no rescue") // c is connected
 	c.younger.Store(true)
 	c.expect(rescueRequest, `"code":"forbidden"`)
 	if len(c.rescuer.asked) > 0 {
@@ -140,7 +140,7 @@ func TestRescueThatIsNotReported(t *testing.T) {
 	if r := c.outcome(); r != (guard.RescueOutcome{}) {
 		t.Errorf("the first ended with %+v", r)
 	}
-	_ = c.Close() // without a word
+	_ = c.Close() // without a report
 	if r := c.outcome(); r != (guard.RescueOutcome{}) {
 		t.Errorf("the second ended with %+v", r)
 	}
@@ -172,8 +172,8 @@ func TestRescueIsRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyAProcessThatWaitsIsRescued: a process that connects as soon as it starts is rescued. One
-// that hung up, or is in another pid namespace, is not.
+// TestOnlyAProcessThatWaitsIsRescued: a process that connects as soon as it starts is rescued. A
+// process that hung up, or is in another pid namespace, is not.
 func TestOnlyAProcessThatWaitsIsRescued(t *testing.T) {
 	own, err := process.NewTable("/proc").Identify(os.Getpid())
 	if err != nil {

@@ -23,7 +23,7 @@ func TestOthersReadNumbersOnly(t *testing.T) {
 			t.Errorf("alice reads %q: …%s…", private, got[max(at-200, 0):min(at+100, len(got))])
 		}
 	}
-	// Root's monitor sees all of it.
+	// Root's monitor sees everything.
 	if all := as(t, 0, 0, directory, everything()); !strings.Contains(all, `"library":"`+secret+`.so"`) {
 		t.Errorf("root does not see whose code ran out of memory: %.1000s", all)
 	}

@@ -93,7 +93,7 @@ func TestErrorsIntervalsAndWinkler(t *testing.T) {
 	if ten.Forecasts != 90 || !about(ten.MAE, 4*mib) || !about(ten.NaiveMAE, 100*mib) || !about(ten.Relative, 5.0/101) {
 		t.Errorf("%+v", ten)
 	}
-	// 2 MiB outside the 80 % interval; .5 MiB outside the 95 % one, which is tolerated.
+	// 2 MiB outside the 80 % interval; 0.5 MiB outside the 95 % interval, which is tolerated.
 	if !about(ten.In80.Coverage, 0) || !about(ten.In80.MeanWidth, 4*mib) || !about(ten.In80.Winkler, 4*mib+10*2*mib) {
 		t.Errorf("80 %%: %+v", ten.In80)
 	}
@@ -108,8 +108,8 @@ func TestErrorsIntervalsAndWinkler(t *testing.T) {
 	}
 }
 
-// At 57 s a sample, 10 s, 30 s and a minute have no sample near enough; in a gap no
-// horizon has.
+// At 57 s a sample, no sample is near enough to 10 s, 30 s and a minute. In a gap no horizon has a
+// sample.
 func TestForecastsAreScoredAgainstFirstSampleInTime(t *testing.T) {
 	same := func(_ int, last int64, _ time.Duration) forecast.Interval {
 		return forecast.Interval{Median: last, Lower80: last, Upper80: last, Lower95: last, Upper95: last}
@@ -153,8 +153,8 @@ func untilFull(n int) *Series {
 }
 
 func TestAlarmsAndTimesToFull(t *testing.T) {
-	// The method is right about the end but 10 s too late, with no answer before 400 s; it gives a
-	// false alarm of four samples at 100, and a flicker of two at 200.
+	// The method predicts the end correctly, but 10 s too late, and not before 400 s. It also gives
+	// a false alarm of four samples at 100, and a flicker of two at 200.
 	m := &stub{full: func(n int) (time.Duration, bool) {
 		switch {
 		case n >= 100 && n < 104, n >= 200 && n < 202:
@@ -169,7 +169,7 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	if a.Fills != 1 || a.Raised != 2 || a.Right != 1 || a.Wrong != 1 || a.Precision != 0.5 || a.Recall != 1 {
 		t.Errorf("%+v", a)
 	}
-	// Forecast to be 299 s away at sample 711, for the third time at 713.
+	// The end is forecast to be 299 s away at sample 711, and for the third time at 713.
 	if a.Lead != 287 {
 		t.Errorf("lead %v s", a.Lead)
 	}
@@ -177,8 +177,8 @@ func TestAlarmsAndTimesToFull(t *testing.T) {
 	if soon.Asked != 241 || soon.Answered != 241 || soon.Coverage != 1 || !about(soon.Error, 10.0/180) {
 		t.Errorf("%+v", soon)
 	}
-	// Of the 601 samples 300 to 900 s before the end, 301 and six false ones have an answer; no
-	// answer is an error of 1.
+	// Of the 601 samples 300 to 900 s before the end, 301 have a correct answer, and six have a
+	// false one. A missing answer counts as an error of 1.
 	if later.Asked != 601 || later.Answered != 301+6 {
 		t.Errorf("%+v", later)
 	}
@@ -194,7 +194,7 @@ func TestAlarmAtEndOfTraceIsUndecided(t *testing.T) {
 
 func TestFullIsCountedOncePerFilling(t *testing.T) {
 	s := line(400, 1, 80*gib, func(i int) float64 {
-		if i < 50 || i >= 200 && i < 210 || i >= 212 && i < 230 { // full at the start, and twice in a moment
+		if i < 50 || i >= 200 && i < 210 || i >= 212 && i < 230 { // full at the start, and twice within a moment
 			return 80 * gib
 		}
 		return 40 * gib
@@ -238,7 +238,7 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsReportedOnce: it is not reported again for each file and each try.
+// TestFullDiskIsReportedOnce: a full disk is not reported again for each file and each attempt.
 func TestFullDiskIsReportedOnce(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// TestFamiliesAreForecastAsWell: for each family of regimes, the error a minute ahead relative to
-// the naive forecast's is no larger than it was.
+// TestFamiliesAreForecastAsWell: for each family of regimes, the error a minute ahead, relative to
+// that of the naive forecast, is no larger than it was.
 func TestFamiliesAreForecastAsWell(t *testing.T) {
 	largest := map[string]float64{
 		"steps": 1.03, "noise": 0.90, "slow change": 0.3, "sawtooth": 0.42, "as recorded": 1.02,
@@ -45,7 +45,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 			if h.Forecasts < 200 || h.Seconds > float64(n)*step/20 {
 				continue
 			}
-			// A single series: its share varies more than the gate allows, which is for many.
+			// The gate is for many series. The coverage of a single one varies more.
 			if c := h.In80.Coverage; c < 0.72 || c > 0.92 {
 				t.Errorf("every %v s, at %v s: %.3f within 80 %%", step, h.Seconds, c)
 			}
@@ -53,8 +53,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 	}
 }
 
-// The demo's leaking GPU, and any like it, is announced four minutes ahead
-// within 5 %.
+// A leak like that of the demo's GPU is announced four minutes ahead within 5 %.
 func TestLeakIsAnnouncedFourMinutesAhead(t *testing.T) {
 	y := regime.Leak(regime.Seeded(77))
 	end := float64(len(y) - 1)

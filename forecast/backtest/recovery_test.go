@@ -17,7 +17,7 @@ func TestCoverageRecoversAfterAChange(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name                           string
-		size, rise, sizeAfter, levelUp float64 // GiB
+		size, rise, sizeAfter, levelUp float64 // in GiB
 	}{
 		{"noise grows", 0.1, 0, 0.8, 0},
 		{"noise shrinks", 0.8, 0, 0.1, 0},

@@ -16,13 +16,13 @@ import (
 //
 //	go test ./internal/forecastlab/gates -run '^$' -bench Floor -benchtime 1x
 
-// oracle knows how a series is made and the numbers drawn so far, except the last few if they have
-// had no effect on the series yet: another number would have given the same samples. Its forecasts
-// are quantiles of futures that it draws.
+// oracle knows how a series is made and which numbers were drawn so far, except for the last few if
+// these have had no effect on the series yet: other numbers would have given the same samples. Its
+// forecasts are quantiles of futures that it draws.
 type oracle struct {
 	make  func(*rand.Rand) []float64
 	y     []float64
-	drawn [][]uint64 // before each sample
+	drawn [][]uint64 // the numbers drawn before each sample
 }
 
 // replayed is a source of numbers that repeats those that were drawn, and then draws others.
@@ -49,8 +49,8 @@ func newOracle(make func(*rand.Rand) []float64, seed uint64) *oracle {
 	return o
 }
 
-// play makes the series again, until sample until: up to sample now with the given numbers, after
-// that with fresh ones.
+// play makes the series again, up to the sample until. Up to the sample now it draws the given
+// numbers, after that fresh ones.
 func (o *oracle) play(drawn []uint64, now, until int, fresh rand.Source) []float64 {
 	s := &replayed{drawn: slices.Clone(drawn), Source: fresh}
 	regime.At = func(i int) bool {
@@ -65,7 +65,7 @@ func (o *oracle) play(drawn []uint64, now, until int, fresh rand.Source) []float
 
 // futures draws n continuations after a sample.
 func (o *oracle) futures(now, ahead, n int, fresh rand.Source) [][]float64 {
-	const unseen = 6 // of the last draws
+	const unseen = 6 // how many of the last draws may have had no effect yet
 	all := make([][]float64, n)
 	for k := range all {
 		drawn := slices.Clone(o.drawn[now+1])
@@ -96,7 +96,7 @@ func TestOracleRepeatsThePast(t *testing.T) {
 	}
 }
 
-// BenchmarkFloorError measures gate 1, in the second half of each series.
+// BenchmarkFloorError measures the floor of gate 1, in the second half of each series.
 func BenchmarkFloorError(b *testing.B) {
 	const first, origins, drawn = 40_000, 25, 15
 	families, logs := regime.Families(), 0.0
@@ -130,7 +130,8 @@ func BenchmarkFloorError(b *testing.B) {
 	b.ReportMetric(math.Exp(logs), "error")
 }
 
-// BenchmarkFloorBursts: gate 5. Like the forecaster the oracle announces no time beyond 15 minutes.
+// BenchmarkFloorBursts measures the floor of gate 5. Like the forecaster, the oracle announces no
+// time beyond 15 minutes.
 func BenchmarkFloorBursts(b *testing.B) {
 	const first, drawn = 41_000, 39
 	var full fitted
@@ -158,9 +159,9 @@ func BenchmarkFloorBursts(b *testing.B) {
 	b.ReportMetric(full.full.value(), "score")
 }
 
-// BenchmarkFloorRamps: gate 8. An oracle that knows the texture and the ramp's slope waits until
-// memory is above all that was there before and, where it grows as fast as a load, for a minute or
-// until a minute is left. An alert has three forecasts.
+// BenchmarkFloorRamps measures the floor of gate 8. An oracle that knows the texture and the ramp's
+// slope waits until memory is above everything before. If memory grows as fast as in a load, it
+// also waits for a minute, or until a minute is left. An alert has three forecasts.
 func BenchmarkFloorRamps(b *testing.B) {
 	const first, n, forecasts = 41_000, 60, 3
 	for which := range regime.RampTextures {

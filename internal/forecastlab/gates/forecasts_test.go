@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The score of intervals that hold the truth is their width by its weight; one that
-// misses pays for the distance.
+// The score of an interval that contains the truth is its width times its weight. An interval that
+// misses also pays for the distance.
 func TestCRPS(t *testing.T) {
 	q := quantiles{0, 10, 50, 90, 100}
 	for y, want := range map[float64]float64{
@@ -27,7 +27,7 @@ func TestCRPS(t *testing.T) {
 	}
 }
 
-// The naive method's conformal interval holds four of five changes of a random walk.
+// The naive method's conformal interval contains four of five changes of a random walk.
 func TestConformalIntervalHoldsItsShare(t *testing.T) {
 	const ahead = 10
 	r, c := regime.Seeded(1), &conformal{ahead: ahead}
@@ -60,7 +60,7 @@ func TestNothingIsScoredFromFullOn(t *testing.T) {
 	}
 }
 
-// A time to full that is announced exactly costs nothing; a missing one is an error of 100 %; one
+// A time to full that is announced exactly costs nothing. A missing one is an error of 100 %. One
 // that is longer than the past is not scored.
 func TestTimeToFullIsScored(t *testing.T) {
 	leak := make([]float64, 1000)
@@ -84,7 +84,7 @@ func TestTimeToFullIsScored(t *testing.T) {
 	}
 }
 
-// Each trial's condition separates what it asks for from what it does not.
+// The condition of each trial accepts the cases that it asks for, and no others.
 func TestTrialsTellCases(t *testing.T) {
 	ramp := func(at float64) *watched {
 		return &watched{seconds: 1000, alerts: []alert{{at: at, until: 400, median: 200}}, fills: []fill{{at: 400}}}

@@ -12,8 +12,8 @@ func TestAlertIsRightWithinItsWindow(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		median, latest float64
-		filled         float64 // after the alert; 0: never
-		lasts          float64 // the scene, after the alert
+		filled         float64 // seconds after the alert; 0: never
+		lasts          float64 // how long the scene lasts after the alert
 		want           verdict
 	}{
 		{"as announced", 100, 120, 100, 1000, right},

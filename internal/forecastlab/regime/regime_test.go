@@ -28,7 +28,7 @@ func TestMemoryIsWithinTheCapacity(t *testing.T) {
 	}
 }
 
-// Regimes that fill a GPU do so, and others do not; otherwise alarms would be counted
+// Regimes that are to fill a GPU do so, and others do not. Otherwise alarms would be counted
 // wrongly.
 func TestOnlyFillingRegimesFillTheGPU(t *testing.T) {
 	for _, g := range All() {

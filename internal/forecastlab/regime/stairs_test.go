@@ -20,8 +20,8 @@ func rises(y []float64, size float64) []int {
 func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
 	for _, g := range []struct {
 		make              func(*rand.Rand) []float64
-		shortest, longest int     // seconds
-		least             float64 // height
+		shortest, longest int     // in seconds
+		least             float64 // the least height
 	}{
 		{stairs, 5, 700, GiB}, // an evaluation is a step too
 		{staircase, 10, 60, 0.12 * GiB},

@@ -14,9 +14,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestRecommendedFlushKeepsWhatItSays: in each story, half of the flushes keep 80 % or more of what
-// the alert line says free for thirty seconds. It cannot foresee a process that needs more than
-// before. With VRAMSCOPE_FULL there are twenty seeds.
+// TestRecommendedFlushKeepsWhatItSays: in each story, half of the flushes keep free for thirty
+// seconds at least 80 % of the memory that the alert line promises. The alert line cannot foresee a
+// process that needs more than before. With VRAMSCOPE_FULL there are twenty seeds.
 func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 	seeds := uint64(5)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
@@ -40,9 +40,9 @@ func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 	}
 }
 
-// keptBy plays a story for an hour in which the user does what the screen recommends, every two
-// minutes for a process drawn among those that are named. It returns the share of the promised
-// memory that was free for thirty seconds, at most 1.
+// keptBy plays a story for an hour. Every two minutes the user does what the screen recommends, for
+// a process drawn from those that are named. For each flush, keptBy returns the share of the
+// promised memory that was free for thirty seconds, at most 1.
 func keptBy(s story.Story, seed uint64) (kept []float64) {
 	const every, watched = 2 * time.Minute, 30 * time.Second
 	random := rand.New(rand.NewPCG(seed, 5))

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// With an oracle the important job does not fail, whether other jobs free memory or none does.
+// With an oracle the important job does not fail, whether or not other jobs free memory.
 func TestImportantJobLivesWithAnOracle(t *testing.T) {
 	s := named(t, "job that starts large beside idle cache")
 	failures := func(r world.Result) (important, flushes int) {

@@ -17,7 +17,7 @@ func TestNightIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // the file was only read
 	oldest, newest := r.Span()
 	if newest.Sub(oldest) != 179*time.Second {
 		t.Errorf("recorded from %s to %s", oldest, newest)

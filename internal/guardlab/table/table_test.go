@@ -23,7 +23,7 @@ func TestReplaceKeepsMarks(t *testing.T) {
 	}
 }
 
-// The document has what the command writes, for every story and policy.
+// The document has the tables that the command writes, for every story and policy.
 func TestDocumentHasTheTables(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guard.md"))
 	if err != nil {
@@ -85,7 +85,8 @@ func TestAimsAreJudged(t *testing.T) {
 	}
 }
 
-// There is a row for each policy and each oracle of that name; the first is for none.
+// There is a row for each policy and for each oracle whose name contains "give". The first row is
+// for no guard.
 func TestFloorsHaveThePlayers(t *testing.T) {
 	got := floors(seeds{100, 1}, time.Minute, "give")
 	if rows := strings.Count(got, "\n") - 2; rows != 7 || !strings.Contains(got, "| none |") || !strings.Contains(got, "| oracle: all give |") {

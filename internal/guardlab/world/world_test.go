@@ -94,7 +94,7 @@ func TestFailureLosesWorkSinceSaveAndStartsAgain(t *testing.T) {
 	}
 }
 
-// A flush costs the process that flushes a standstill, and taking memory again costs time.
+// A flush costs the flushed process a standstill, and taking the memory again costs time.
 func TestFlushCostsTime(t *testing.T) {
 	work := func(cost Cost, flushes bool) time.Duration {
 		w := New(1, 24*gib, cost, []Spec{spec("a", pulse(10*gib, 300*time.Millisecond))})
@@ -146,7 +146,7 @@ func TestRescueIsAskedLast(t *testing.T) {
 		if err := j.Compute(time.Second); err != nil {
 			return err
 		}
-		if _, err = j.Allocate(9 * gib); err != nil { // after it has freed its own cache
+		if _, err = j.Allocate(9 * gib); err != nil { // the job frees its own cache before
 			return err
 		}
 		_, err = j.Allocate(9 * gib)
