@@ -30,7 +30,7 @@ const (
 	enoughResiduals = 1/0.10 - 1 // with this many errors a horizon has its own interval: the largest error has the rank of 90 %
 
 	beyond   = 1.3  // the worst error is multiplied by this if there are too few for a rank
-	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
+	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen the interval by a tenth
 
 	farMiss = 2.5 // a miss of this many usual 80 % bounds is no noise: it is three standard deviations
 	bent    = 0.4 // a line through a series without a course explains less of the variance

@@ -191,7 +191,7 @@ type vain struct {
 	until time.Time      // no other flush is made before this time
 }
 
-// goalRests is how long a rule makes no flush only for its goal after a flush in vain.
+// goalRests is how long, after a flush in vain, a rule makes no flush that serves only its goal.
 const goalRests = time.Hour
 
 // rests reports whether a rule waits before it flushes again only for its goal. It waits for a

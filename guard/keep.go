@@ -28,7 +28,7 @@ type KeptRun struct {
 // KeptAction is an action that counts against the limits.
 type KeptAction struct {
 	Time time.Time
-	User uint32 // in a rescue who asked, otherwise the owner of the flushed process
+	User uint32 // in a rescue the user who asked, otherwise the owner of the flushed process
 }
 
 // KeptRow is what is kept of a flushed row.

@@ -13,7 +13,7 @@ import (
 type Flushable struct {
 	Process *snapshot.Process
 	Frees   quantity.Bytes // what the flush frees
-	Stays   quantity.Bytes // the part of it that stays free for as long as is asked
+	Stays   quantity.Bytes // the part of it that stays free for the time in question
 	// Claimed is the size of the caches that a selective flush also evicts. The program claims it:
 	// no verdict depends on it.
 	Claimed snapshot.Bytes

@@ -185,7 +185,7 @@ func (l LowPoint) Shown() LowPoint {
 // horizon and from each to the next. The interval's ends are those of the forecasts along these
 // lines. It is nil if nothing is predicted that far.
 func lowest(free, used quantity.Bytes, predicted []snapshot.Prediction, length time.Duration) *LowPoint {
-	median, lower, upper := used, used, used // the highest on the way
+	median, lower, upper := used, used, used // the highest use on the way
 	before := snapshot.Prediction{Median: used, Lower80: used, Upper80: used}
 	for _, p := range predicted {
 		if p.Horizon > length {

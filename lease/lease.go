@@ -33,7 +33,7 @@ type Claim struct {
 // Ask is a claim as a client makes it.
 type Ask struct {
 	Claim
-	Wait   time.Duration // 0: it does not wait
+	Wait   time.Duration // 0: the claim does not wait
 	Ticket string        // names a claim that waited before its connection was lost; "": none
 }
 

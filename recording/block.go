@@ -20,8 +20,8 @@ type block struct {
 type column struct {
 	series int64
 	store.Block
-	listed bool // in a row of the tail since the block began
-	known  bool // at the previous tick
+	listed bool // has appeared in a row of the tail since the block began
+	known  bool // had a value at the previous tick
 	last   int64
 	ended  bool // no sample follows: the series is dropped with the block
 }

@@ -50,7 +50,7 @@ func lockFolder(directory string) (*os.File, error) {
 		return nil, fmt.Errorf("recording: lock %s: %w", path, err)
 	}
 	if err := file.Truncate(0); err == nil {
-		_, _ = fmt.Fprintln(file, os.Getpid()) // only for that message
+		_, _ = fmt.Fprintln(file, os.Getpid()) // only for the message about a locked folder
 	}
 	return file, nil
 }

@@ -63,7 +63,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version
 			hold = func(result *Result) { a.hold(ctx, r, result) }
 			if !r.DryRun {
-				defer func() { _ = a.only.Close() }() // it was only locked
+				defer func() { _ = a.only.Close() }() // the file was only locked
 			}
 		} else if refusal == nil {
 			return Result{}, err

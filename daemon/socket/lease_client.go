@@ -86,7 +86,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 		if time.Since(lost) > max(againTime, claim.Wait) || !Busy(err) && time.Since(lost) > againTime {
 			return given, err
 		}
-		pause(ctx, again/2+rand.N(again/2)) // so that not all try at once
+		pause(ctx, again/2+rand.N(again/2)) // so that clients do not all retry at once
 		if claim.Wait > 0 {
 			claim.Wait = max(time.Until(deadline), time.Millisecond)
 		}

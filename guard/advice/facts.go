@@ -97,7 +97,7 @@ func (f *facts) measureSteps() {
 		return
 	}
 	f.steps = quantity.From(steps[len(steps)-1].Last-steps[0].Last, quantity.Probe)
-	// The optimizer makes its state in the first step; steps before its end allocate less.
+	// The optimizer allocates its state in the first step, so earlier samples are too low.
 	allocated := f.points(metric.Allocated, stepTime, time.Second)
 	for len(steps) > 0 && steps[0].Min < fewestSteps {
 		steps = steps[1:]
@@ -118,7 +118,7 @@ func (f *facts) measureSteps() {
 	}
 }
 
-// sleeps reports whether memory of the process is asleep, which its allocator's peaks include.
+// sleeps reports whether memory of the process is asleep, which the allocator's peaks include.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
 // held returns what some classes hold, 0 if unknown.

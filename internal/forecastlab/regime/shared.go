@@ -27,7 +27,7 @@ type Shared struct {
 // Refusal is a failed allocation.
 type Refusal struct {
 	Kind string  // of the process
-	Grew float64 // seconds since a slow leak or ramp began; 0: the process was neither
+	Grew float64 // seconds since a slow leak or ramp began; 0: there was none
 }
 
 // job is one job. After one of its processes has run out of memory, the next does the same again.
