@@ -34,8 +34,8 @@ func (w *watched) judge(a *alert) verdict {
 }
 
 // lead returns how many seconds before a fill its first alert was raised; 0 if none was. An alert
-// is the fill's if it stands when the fill comes, or if it was raised while memory grew and was
-// right: the refusal of another process may have cleared it.
+// belongs to the fill if it stands when the fill comes, or if it was right and raised while memory
+// grew. Such an alert may have been cleared when another process was refused.
 func (w *watched) lead(k int) float64 {
 	f := &w.fills[k]
 	for i := range w.alerts {
