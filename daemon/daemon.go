@@ -89,7 +89,7 @@ type Options struct {
 	// Jobs takes a snapshot and calls ended for each job that has ended, with its use; nil: the
 	// end of a job is not logged.
 	Jobs func(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
-	// Processes identifies those that ask for a rescue or a lease; nil: none can.
+	// Processes identifies the processes that ask for a rescue or a lease; nil: none can ask.
 	Processes *process.Table
 	// Check reads the configuration again, and returns why it is refused.
 	Check   func() error

@@ -241,7 +241,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
 	switch {
-	case step == Gradual, goalOfDemand: // no program needs it yet, so what would be taken again is left alone
+	case step == Gradual, goalOfDemand: // no program needs the memory yet, so memory that would be taken again is not freed
 		return stays >= minimum
 	case step == Selective:
 		return stays+evictable(p) >= minimum

@@ -63,7 +63,7 @@ type Place struct {
 
 	Free       snapshot.Bytes
 	Returnable snapshot.Bytes // what flushes would free now
-	Staying    snapshot.Bytes // the part of Returnable that stays free for as long as is asked
+	Staying    snapshot.Bytes // the part of Returnable that stays free for the time in question
 	Exact      bool           // Returnable is what flushes free, not a bound or an estimate of it
 	Flushable  []Flushable    // the largest first
 	Low        *LowPoint      // nil if nothing is predicted

@@ -71,7 +71,7 @@ func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 // DriverFreed returns by how much the driver's figures fell; unknown if one is unknown.
 func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
 
-// Since returns by how much reserved memory has grown since the flush; unknown if it is on one device.
+// Since returns by how much reserved memory has grown since the flush; unknown if any device's is.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }

@@ -168,7 +168,7 @@ func (s *Server) waitForLease(ctx context.Context, c *client, in *bufio.Scanner,
 	case err != nil:
 		s.send(c.conn, encode(refusedLease(r.ID, err)))
 	case !s.send(c.conn, encode(&answer{ID: r.ID, OK: true, Lease: &given})):
-		_, _ = s.options.Leaser.Release(c.uid, string(given.ID)) // its client has left
+		_, _ = s.options.Leaser.Release(c.uid, string(given.ID)) // the lease's client has left
 	}
 }
 

@@ -52,7 +52,7 @@ type Builder struct {
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	hours     hours
-	recorded  map[int64]time.Duration // by minute: the time covered of the GPU with the most
+	recorded  map[int64]time.Duration // by minute: the longest time covered of any GPU
 }
 
 // New returns a Builder for the report that answers q.

@@ -228,8 +228,8 @@ func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
 	}), begins
 }
 
-// LateLeak returns a leak that fills the GPU in twenty minutes to four hours, out of a level with
-// a texture, and when it begins, in seconds.
+// LateLeak returns a level with a texture that becomes a leak, which fills the GPU in twenty
+// minutes to four hours, and the second at which the leak begins.
 func LateLeak(r *rand.Rand) (y []float64, begins float64) {
 	base, lasts, begins := between(r, 5, 50)*GiB, logarithmic(r, 1200, 14_400), logarithmic(r, 600, 7200)
 	height, moves := texture(r, r.IntN(inSteps))
