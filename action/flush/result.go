@@ -71,12 +71,12 @@ func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 // DriverFreed returns by how much the driver's figures fell; unknown if one is unknown.
 func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
 
-// Since returns by how much reserved memory has grown since the flush; unknown if any device's is.
+// Since returns by how much reserved memory has grown since the flush, if that is known on all devices.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }
 
-// Collected returns what was in reference cycles; unknown if that is known on no device.
+// Collected returns how much was in reference cycles; unknown if that is known on no device.
 func (r *Result) Collected() (sum snapshot.Bytes) {
 	for i := range r.Devices {
 		sum = quantity.Sum(sum, r.Devices[i].Collected)
@@ -84,7 +84,7 @@ func (r *Result) Collected() (sum snapshot.Bytes) {
 	return sum
 }
 
-// Used returns what the process uses, by the driver; unknown if it reports no processes.
+// Used returns what the process uses, by the driver; unknown if the driver reports no processes.
 func (r *Result) Used() (before, after snapshot.Bytes) {
 	if slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Whole }) {
 		return snapshot.Bytes{}, snapshot.Bytes{}

@@ -1,4 +1,4 @@
-// Package page writes a report as one HTML file without scripts and fonts. Its
+// Package page writes a report as one HTML file without scripts or fonts. Its
 // Content-Security-Policy forbids it to load anything. The page follows the reader's choice of
 // light or dark, and fits a phone's screen.
 //
