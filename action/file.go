@@ -243,6 +243,6 @@ func endsInside(file *os.File) bool {
 		return false
 	}
 	last := []byte{'\n'}
-	_, err = file.ReadAt(last, info.Size()-1) // fails if it is empty
+	_, err = file.ReadAt(last, info.Size()-1) // fails if the file is empty
 	return err == nil && last[0] != '\n'
 }

@@ -105,7 +105,7 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 		}
 		err = errors.Join(err, unlogged)
 	}()
-	err = errPanic // stays where act panics
+	err = errPanic // remains if act panics
 	err = act(&e)
 	return err
 }

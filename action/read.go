@@ -20,7 +20,7 @@ func (l *Log) Read(visit func(*Entry)) error {
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // the log was only read
 	lines := bounded.Lines(file, 1<<20)
 	for lines.Scan() {
 		var e Entry

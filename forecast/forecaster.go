@@ -23,7 +23,7 @@ const MinSamples = 20
 // Forecaster follows one series of bytes. The zero value is ready for use. It is
 // not safe for concurrent use.
 type Forecaster struct {
-	epoch time.Time // the first sample's; the state's times count from here
+	epoch time.Time // the first sample's time; the state's times count from here
 	state state
 }
 

@@ -31,7 +31,7 @@ type lowRow struct {
 
 // observe takes a sample, and judges the series again at the end of a minute.
 func (l *lows) observe(now int64, y, step float64) {
-	slot := int64(max(minute, 3*step) * 1e9) // the lowest of several samples, not of one
+	slot := int64(max(minute, 3*step) * 1e9) // long enough for several samples, whose lowest counts
 	if now < l.Ends {
 		l.Lowest = min(l.Lowest, float32(y))
 		return

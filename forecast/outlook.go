@@ -24,7 +24,7 @@ func (s *state) look(seconds, change float64) {
 			slower := c
 			slower[driftQuick] = 0
 			_, rise = v.choose(&slower)
-			if max(p.short.explained, p.long.explained) < mostly { // but the other experts, too, know a rise that has just begun only from the last seconds
+			if max(p.short.explained, p.long.explained) < mostly { // the other experts, too, know a new rise only from the last seconds
 				rise = min(rise, 0)
 			}
 		}

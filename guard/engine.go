@@ -15,7 +15,7 @@ type Decision = snapshot.GuardDecision
 // Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
-	Root bool // it may flush other users' processes if a rule allows it
+	Root bool // the guard may flush other users' processes if a rule allows it
 }
 
 // Outcome is the result of a decision to act.
@@ -42,7 +42,7 @@ type Engine struct {
 	pick    snapshot.Place            // where memory is freed for it
 	picked  time.Time                 // until then, memory is freed for it nowhere else
 	paused  time.Time
-	cannot  string // why it only reports although its mode is Act
+	cannot  string // why the engine only reports although its mode is Act
 
 	traces   map[snapshot.RowID]*trace
 	runs     map[program]*runs
@@ -50,7 +50,7 @@ type Engine struct {
 	rules    []map[uint32]KeptRule // parallel to policy.Rules, each by user
 	episodes map[episodeKey]*episode
 	slots    map[slot]*slotState
-	failing  map[uint32]time.Time // until then, other users do not wait for the flushes of this one
+	failing  map[uint32]time.Time // until then, other users do not wait for this user's flushes
 	sharing  map[uint32]bool      // users with memory to free in the newest snapshot
 	actions  []KeptAction         // the actions of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding

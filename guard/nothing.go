@@ -54,7 +54,7 @@ func WithoutDigits(r rune) rune {
 
 // whyNone returns why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
-	var reasons, named []string // each reason once; in named with the first process that it holds for
+	var reasons, named []string // each reason once; named also has the first process for which it holds
 	for p := range v.snap.GPURows(v.GPUUUID) {
 		if p.ID.Instance != v.Instance {
 			continue

@@ -19,14 +19,14 @@ type Claim struct {
 	// Among are the UUIDs of the acceptable GPUs and MIG instances; nil: all.
 	Among  []string      `json:"among,omitempty"`
 	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
-	TTL    time.Duration `json:"ttl,omitempty"`    // it ends after this time if nothing has used it; 0: never
+	TTL    time.Duration `json:"ttl,omitempty"`    // the lease ends after this time if nothing has used it; 0: never
 	UID    uint32        `json:"uid"`
 	// Process is the root of the process tree that the lease is for; zero: the lease is for the
 	// processes that name it in their environment.
 	Process process.Identity `json:"process"`
 	Command string           `json:"command,omitempty"`
 	Parent  string           `json:"parent,omitempty"` // the lease that it takes from; "": none
-	// Importance is by the configuration of the daemon that keeps the lease, −1000 to 1000.
+	// Importance is set by the configuration of the daemon that keeps the lease, −1000 to 1000.
 	Importance int `json:"importance,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type Lease struct {
 	Since   time.Time `json:"since"`   // when it was granted
 	Expires time.Time `json:"expires"` // zero: never, as long as it has a process
 	Devices []string  `json:"devices,omitempty"`
-	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
+	Seen    bool      `json:"seen,omitempty"` // one of its processes was on one of its devices
 	Why     string    `json:"why,omitempty"`  // why it has ended
 
 	away time.Time // when the client stopped waiting for the answer; zero while a client waits
@@ -97,7 +97,7 @@ type Use struct{ Lease, Device string }
 
 // Reading is free memory and use, sampled together.
 type Reading struct {
-	At      time.Time // before the first figure was read
+	At      time.Time // just before the first figure was read
 	Devices []Device
 	// Used is the use of each lease that has a process on a device, 0 if it is not known. Leases
 	// that take from the lease are not counted.

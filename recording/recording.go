@@ -133,7 +133,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 	r.mu.Lock()
 	d := r.open[path]
 	if d != nil && !os.SameFile(d.file, now) { // the database was set aside, and a new one begun
-		_ = d.db.Close() // it was only read
+		_ = d.db.Close() // the database was only read
 		delete(r.open, path)
 		d = nil
 	}
@@ -167,7 +167,7 @@ func (r *Recording) all() []string {
 		r.paths = paths
 		for path, d := range r.open {
 			if !slices.Contains(paths, path) { // the database was removed or renamed
-				_ = d.db.Close() // it was only read
+				_ = d.db.Close() // the database was only read
 				delete(r.open, path)
 			}
 		}

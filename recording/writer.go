@@ -104,7 +104,7 @@ func (w *Writer) take() error {
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
-	_ = w.lock.Close() // the lock before is nil, or its file was removed
+	_ = w.lock.Close() // the previous lock is nil, or its file was removed
 	w.lock = lock
 	return nil
 }

@@ -31,7 +31,7 @@ type asked struct {
 	server   *server.Server
 	state    server.State
 	expected quantity.Bytes
-	only     *os.File // while it is open no other program asks
+	only     *os.File // while only is open, no other program asks
 }
 
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
@@ -46,7 +46,7 @@ func lock(s *server.Server) (*os.File, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("%s cannot be locked against a second request: %s", s.Name, err)}
 	}
 	if err := unix.Flock(int(only.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = only.Close() // it was only locked
+		_ = only.Close() // the file was only locked
 		return nil, &process.Refusal{Reason: s.Name + " is being asked already"}
 	}
 	return only, nil
@@ -69,7 +69,7 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 		}
 		defer func() {
 			if err != nil {
-				_ = a.only.Close() // it was only locked
+				_ = a.only.Close() // the file was only locked
 			}
 		}()
 	}

@@ -58,7 +58,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		written, failed := bounded.First(file, maxJournal)
 		_ = file.Close() // the file was only read
 		var c content
-		if failed == nil { // the file may end with the rest of a longer content
+		if failed == nil { // the file may end with the rest of longer, older content
 			failed = json.NewDecoder(bytes.NewReader(written)).Decode(&c)
 		}
 		if failed != nil {

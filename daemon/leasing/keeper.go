@@ -26,7 +26,7 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	// Importance returns a claim's importance by the configuration; own: by the daemon's own user.
+	// Importance returns a claim's configured importance; own: the claim is the daemon's own user's.
 	Importance func(user string, own bool, command []string) int
 	Table      *process.Table
 	Now        func() time.Time

@@ -114,7 +114,7 @@ func (s *Server) claim(ctx context.Context, c *client, r *request, left <-chan s
 	ask, err := s.ask(c, r)
 	if err == nil && os.Geteuid() != 0 { // a GPU has one ledger
 		if client, _ := DialLeases(ctx, []Place{{RootDirectory, 0}}); client != nil {
-			_ = client.Close() // it has answered
+			_ = client.Close() // the daemon has answered
 			err = errors.New("root's daemon keeps the leases of this box: ask " + RootDirectory + "/" + Name)
 		}
 	}

@@ -45,7 +45,7 @@ func DialLeases(ctx context.Context, places []Place) (client *Client, err error)
 			return client, nil
 		case failed == nil:
 			failed = errors.New("the daemon keeps no leases: it is of an older version, it samples a simulated box, or its log says why")
-			_ = client.Close() // it is of no use
+			_ = client.Close() // this daemon is of no use
 		}
 		if !Absent(failed) {
 			err = failed
@@ -75,7 +75,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 				waits(waiting)
 			}
 			given, err = client.askLease(ctx, claim.request())
-			_ = client.Close() // it has answered, or failed
+			_ = client.Close() // the daemon has answered, or failed
 		}
 		if err == nil || ctx.Err() != nil || !Busy(err) && (refused(err) || claim.Ticket == "") {
 			return given, err

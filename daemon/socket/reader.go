@@ -68,7 +68,7 @@ func (r *Reader) Run(ctx context.Context) {
 
 // follow asks one daemon until it goes away.
 func (r *Reader) follow(ctx context.Context, client *Client, first func()) error {
-	defer func() { _ = client.Close() }() // it was only asked
+	defer func() { _ = client.Close() }() // the daemon was only asked
 	r.set(client, nil)
 	defer r.guard.Store(nil)
 	var said time.Time // when the daemon was last asked about itself

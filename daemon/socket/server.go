@@ -49,11 +49,11 @@ const (
 	mostOwners  = 32 // connections of root and the daemon's user
 	mostOthers  = 32 // connections of all other users together
 	mostOfAUser = 8
-	idleTime    = 2 * time.Minute      // for a request: an idle connection is closed after it
+	idleTime    = 2 * time.Minute      // for a request to come: then an idle connection is closed
 	writeTime   = 2 * time.Second      // for a client to take an answer
 	socketCheck = 5 * time.Second      // between two checks of the socket's name
-	acceptRate  = .05                  // the share of a core for accepting connections,
-	acceptCost  = 5 * time.Microsecond // and what each takes beside admit
+	acceptRate  = .05                  // the share of a core for accepting connections
+	acceptCost  = 5 * time.Microsecond // what each connection takes beside admit
 )
 
 // Server is the daemon's end.

@@ -122,7 +122,7 @@ func cachedLong(f *facts) []Advice {
 	if stayed < max(quantity.GiB, f.share(fragmentedShare)) {
 		return nil
 	}
-	// Collection begins at .8 of the limit, so the limit leaves peak allocated memory below that.
+	// Collection begins at 0.8 of the limit: with this limit, at the peak of allocated memory.
 	limit := collection(min(float64(a.PeakAllocated.Or(f.process.Allocated.Or(0)))/0.8/float64(total), 0.95))
 	return []Advice{limit.of(stayed, "%s, or the guard (docs/guard.md): %s has been cached for %s, and PID %d is short of memory",
 		limit.Setting, stayed, quantity.BriefDuration(cachedTime), short.ID.Process.PID)}

@@ -126,7 +126,7 @@ func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome
 
 // adjust subtracts from a snapshot the memory that would have been free.
 func (r *Replay) adjust(snap *snapshot.Snapshot) {
-	freed, instances := make(map[string]quantity.Bytes), make(map[snapshot.RowID]quantity.Bytes) // by a RowID without a process
+	freed, instances := make(map[string]quantity.Bytes), make(map[snapshot.RowID]quantity.Bytes) // instances is keyed by a RowID without a process
 	for id := range r.ledgers {
 		if snap.Row(id) == nil {
 			delete(r.ledgers, id)

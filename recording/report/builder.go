@@ -19,8 +19,8 @@ type Question struct {
 	By             string    // one of Groupings
 }
 
-// bounds returns the ends of the period. Where its whole minutes reach beyond the samples, it ends
-// at the samples.
+// bounds returns the period without the time before the first sample, if that is less than five
+// minutes, and without the time after the last one.
 func (q *Question) bounds() (from, to time.Time) {
 	from, to = q.From, q.To
 	if q.Oldest.After(from) && q.Oldest.Sub(from) < fiveMinutes {

@@ -133,7 +133,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 			}
 			if median, known := a.Median.Value(); known {
 				out.IntervalOf++
-				// The moment of a fill is known to a minute.
+				// The moment of a fill is known to within a minute.
 				if lead >= a.Earliest.Or(0)-time.Minute && lead <= a.Latest.Or(lead)+time.Minute {
 					out.IntervalHeld++
 				}

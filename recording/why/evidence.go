@@ -278,7 +278,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		return
 	}
 	used, ok := e.Used.Value()
-	// The samples must be of just before and just after, and the others must not move between them.
+	// The samples must be from just before and just after, with nearly the same memory of others.
 	ok = ok && !e.UsedLeast && near && sequences[0] != sequences[1] && others-fewest <= samePeak
 	if withheld := e.Capacity.Or(0) - others - used - seen; ok && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
 		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true

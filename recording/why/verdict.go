@@ -166,7 +166,7 @@ func fragmented(e *Evidence, requested, free quantity.Bytes) (Verdict, bool) {
 func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict {
 	needed, short := used+requested, requested-free
 	leak, leaking := leakOf(e)
-	others := capacity - free - used // by everything else
+	others := capacity - free - used // used by everything else
 	if n := len(e.Recent); n > 0 {
 		others = e.Recent[n-1].Others.Or(others)
 	}

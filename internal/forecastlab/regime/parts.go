@@ -34,7 +34,7 @@ func series(n int, parts ...part) []float64 {
 
 func between(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
 
-// logarithmic draws a number between two others whose logarithm is uniform.
+// logarithmic draws a number whose logarithm is uniform between those of low and high.
 func logarithmic(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(between(r, math.Log(low), math.Log(high)))
 }

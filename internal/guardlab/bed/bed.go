@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Latency is from a sample to the flush that follows from it: the decision, the
-// probe's socket, and its thread, which waits for Python's lock.
+// Latency is the time from a sample to the flush that follows from it: the decision, the probe's
+// socket, and its thread, which waits for Python's lock.
 const Latency = 100 * time.Millisecond
 
 // Result is the result of a story under a policy.

@@ -10,7 +10,7 @@ import (
 // Policy is one of the policies that are compared: a guard's configuration, or none.
 type Policy struct {
 	Name       string
-	Below      float64 // per cent free under which a threshold acts, until Goal is
+	Below      float64 // a threshold acts below this percentage of free memory, until Goal is free
 	Goal       float64
 	For        time.Duration
 	Demand     bool // keeps Goal free, and what programs will need

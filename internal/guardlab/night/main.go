@@ -37,7 +37,7 @@ func record(directory string, length time.Duration) error {
 	box := simulator.New(simulator.Options{Seed: seed, Clock: clock})
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	w := recording.Start(directory, recording.Options{Keep: 1 << 62}) // the night is long ago: keep everything
-	var newest time.Time                                              // the events until then are recorded
+	var newest time.Time                                              // the events up to this time are recorded
 	for end := now.Add(length); now.Before(end); now = now.Add(time.Second) {
 		snap := s.Tick(now)
 		var fresh []snapshot.Event

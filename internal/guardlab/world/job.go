@@ -32,7 +32,7 @@ type Spec struct {
 // Job is a job that runs again and again, each time in a new process.
 type Job struct {
 	Spec
-	Random *rand.Rand // of this life
+	Random *rand.Rand // the random numbers of this life
 
 	world    *World
 	slot     int

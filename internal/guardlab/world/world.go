@@ -46,7 +46,7 @@ type action struct {
 // New returns a GPU on which jobs with these specs will run.
 func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 	const (
-		driverPart = 128 // of the GPU's memory is the driver's: 637 MiB of 80 GiB on an H100
+		driverPart = 128 // the driver keeps 1/128 of the GPU's memory: 637 MiB of 80 GiB on an H100
 		firstPID   = 1000
 	)
 	w := &World{Total: total, Reserved: total / driverPart, Cost: cost, seed: seed, nextPID: firstPID}
