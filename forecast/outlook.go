@@ -63,14 +63,14 @@ func (s *state) look(seconds, change float64) {
 type course struct {
 	Since      int64      // when the last sample before the course was, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
-	Line       regression // since then
+	Line       regression // samples since then
 	Slope      float32    // bytes per second
 	Pace       float32    // the slope of the last seconds
 	Fades      float32    // by which share of itself the pace falls in a second; 0: it is straight
-	Rough      bool       // it began out of a sawtooth, even or not
-	Sure       bool       // it has lasted and still rises
-	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
-	Lifted     bool       // its own line is straight, though the sawtooth continues
+	Rough      bool       // the course began out of a sawtooth, even or not
+	Sure       bool       // the course has lasted and still rises
+	Announced  bool       // the course is straight, leads where the series has not been, and will fill a GPU
+	Lifted     bool       // the course's own line is straight, though the sawtooth continues
 }
 
 // follow updates the course by the quick line. A course has ended once the series lies below the

@@ -215,7 +215,7 @@ func TestFlushesInVainRest(t *testing.T) {
 		if room := b.total - b.used(); room > gib && second > 30 {
 			leak.allocated += min(gib/2, room)
 		}
-		if second%300 == 0 { // it is started again, and the notebook caches again
+		if second%300 == 0 { // the leaking program is started again, and the notebook caches again
 			leak.allocated, notebook.cached = 30*gib, 42*gib
 		}
 	})

@@ -12,7 +12,7 @@ import (
 func TestKeptOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 59 * gib, cached: 15 * gib}, &row{allocated: gib})
 	old := New(rooms(Act), alice)
-	all := b.run(old, 200, func(int) { b.rows[0].cached = 15 * gib }) // its cache grows again, even after the first back-off
+	all := b.run(old, 200, func(int) { b.rows[0].cached = 15 * gib }) // the row's cache grows again, even after the first back-off
 	if len(of(all, snapshot.GuardCameBack)) != 2 {
 		t.Fatalf("%v", all)
 	}

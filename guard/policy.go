@@ -29,7 +29,7 @@ const (
 	Gradual   Level = "gradual"
 	Selective Level = "selective"
 	Urgent    Level = "urgent"
-	Sleep     Level = "sleep" // its server releases its memory; no default step
+	Sleep     Level = "sleep" // the process's server releases its memory; no default step
 )
 
 // Policy configures a guard.

@@ -286,7 +286,7 @@ func TestWithdrawnFlushDoesNotCount(t *testing.T) {
 	}
 	acts := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs)
 	e.Finished(acts[0], b.flush(acts[0]))
-	e.Withdraw(acts[0]) // it was made
+	e.Withdraw(acts[0]) // the flush was made
 	if again := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs); len(again) != 0 {
 		t.Errorf("beyond the limit: %v", again)
 	}

@@ -37,10 +37,10 @@ type trace struct {
 
 	owner   uint32
 	server  process.Identity // the server that the row belongs to, with other rows perhaps
-	unread  bool             // it was reported that the configuration may protect it
-	busy    bool             // its process is being flushed
+	unread  bool             // it was reported that the configuration may protect the row
+	busy    bool             // the row's process is being flushed
 	flight  *Decision        // the decision by which the row is being flushed; nil: none
-	begun   snapshot.Bytes   // what it used when the newest flush began
+	begun   snapshot.Bytes   // the memory used when the newest flush began
 	flushed *flushed
 	flushes int       // since it was first seen
 	stage   int       // of the back-off; 0: none

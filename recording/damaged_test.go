@@ -174,7 +174,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		if refused := c.name == "newer"; refused == !s.Paused || refused && !strings.Contains(s.Reason, c.want) {
 			t.Errorf("%s: recording into its folder: %+v", c.name, s)
 		}
-		_ = w.w.end() // it may have nothing to write
+		_ = w.w.end() // the writer may have nothing to write
 		if c.name == "newer" || c.name == "empty" {
 			continue
 		}

@@ -52,7 +52,7 @@ func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatalf("mode %v: reading: %v", mode, err)
 		}
-		_ = r.Close() // it was opened
+		_ = r.Close() // only opening matters
 	}
 	if err := os.Chmod(directory, 0o755); err != nil {
 		t.Fatal(err)

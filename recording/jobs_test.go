@@ -39,8 +39,8 @@ func TestJobHasOneLine(t *testing.T) {
 	first, second := row(20, process.Job{Kind: "slurm", ID: "7", Step: "0"}), row(30, process.Job{Kind: "slurm", ID: "7", Step: "1"})
 	first.Started, second.Started = time.Time{}, start.Add(-time.Minute)
 	observe(100, first)
-	first.Started = start.Add(-time.Hour)                                                    // it could not be read before
-	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // of which two were there before
+	first.Started = start.Add(-time.Hour)                                                    // the start could not be read before
+	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // two of the errors were counted before
 	observe(1701, first)
 	observe(30)
 	observe(1800, second)

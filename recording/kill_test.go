@@ -101,13 +101,13 @@ func killOne(t *testing.T, directory string) time.Duration {
 			_ = child.Process.Kill() // the pipe ends
 		}
 	}
-	_ = child.Wait() // it was killed
+	_ = child.Wait() // the child was killed
 	r, err := Open(directory)
 	if err != nil {
 		if time.Duration(last-first) > commitInterval+time.Second {
 			t.Errorf("after %v: %v", time.Duration(last-first), err)
 		}
-		return 0 // it had not committed anything yet
+		return 0 // the child had not committed anything yet
 	}
 	defer func() { _ = r.Close() }()
 	_, newest := r.Span()

@@ -108,7 +108,7 @@ func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
 	for range 40 {
 		moments = append(moments, q.record(128)...)
 	}
-	info, err := os.Stat(q.w.day.path) // its log has up to 4 MB more
+	info, err := os.Stat(q.w.day.path) // the log of the database has up to 4 MB more
 	if err != nil || info.Size() > 2*limit {
 		t.Errorf("it takes %d bytes, %v", info.Size(), err)
 	}

@@ -227,7 +227,7 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = db.Close() }() // it was in memory
+	defer func() { _ = db.Close() }() // the database was in memory
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, nil, err

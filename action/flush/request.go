@@ -16,8 +16,8 @@ const (
 	Gradual   = probe.Gradual   // what allocators cache, in steps if that is possible
 	Selective = probe.Selective // also the caches that the program has registered
 	Urgent    = probe.Urgent    // also everything else that can be collected, on all GPUs
-	Sleep     = Level("sleep")  // its server releases what its models take, on all GPUs
-	Wake      = Level("wake")   // its server takes that memory again
+	Sleep     = Level("sleep")  // the process's server releases what its models take, on all GPUs
+	Wake      = Level("wake")   // the server takes that memory again
 )
 
 type Request struct {

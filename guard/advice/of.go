@@ -21,8 +21,8 @@ type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History
 	Environment []process.Variable   // of the process
-	Held        []snapshot.HeldClass // what holds its memory on that device, as its probe reports it
-	Replayed    []Replay             // its requests replayed; the first with its own settings
+	Held        []snapshot.HeldClass // what holds the process's memory on that device, as its probe reports it
+	Replayed    []Replay             // the process's requests replayed; the first with its own settings
 }
 
 // Of returns the advice for a row, best first.

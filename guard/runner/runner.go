@@ -194,7 +194,7 @@ func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	for i := range decisions {
 		d := &decisions[i]
 		if d.Kind == snapshot.GuardActs {
-			continue // its outcome follows as a decision, and action/flush logs the flush
+			continue // the outcome follows as a decision, and action/flush logs the flush
 		}
 		if r.Note != nil {
 			r.Note(EventOf(d))

@@ -65,7 +65,7 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"undecided at the end", func(b box) {
 			b.use(0, 60, 60, 50)
 			id := row(1, gpuA)
-			b.AddProcess(processRow(id, "", "")) // it still runs
+			b.AddProcess(processRow(id, "", "")) // the process still runs
 			b.alarm(55, id)
 		}, schema.ReportForecaster{Alerts: 1, Undecided: 1}},
 		{"undecided in a gap", func(b box) {

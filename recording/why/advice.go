@@ -12,7 +12,7 @@ import (
 // Advice is a change that would have helped.
 type Advice struct {
 	advice.Advice
-	Enough bool // it would have freed as much as was missing
+	Enough bool // the change would have freed as much as was missing
 }
 
 const (

@@ -17,7 +17,7 @@ import (
 type Evidence struct {
 	Event   snapshot.Event
 	Process snapshot.Process // as it was just before
-	GPU     string           // its name
+	GPU     string           // the GPU's name
 	Place   string           // "GPU 0", "GPU 0, instance 2"
 	Later   time.Duration    // for how long the process was seen afterwards
 

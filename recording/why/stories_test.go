@@ -32,7 +32,7 @@ type story struct {
 	late       float64 // the seconds by which the probe's figures are older than the driver's
 	failure    *snapshot.OutOfMemory
 	events     []snapshot.Event
-	mps        bool // it is a client of MPS
+	mps        bool // the process is a client of MPS
 	rare       bool // a sample every 10 s, the last one 5 s before the event
 }
 

@@ -42,10 +42,10 @@ type job struct {
 
 // work is what a process does.
 type work struct {
-	level   part    // the memory at an age of its process
+	level   part    // the memory at an age of the process
 	lasts   float64 // seconds
 	expects float64 // the most that its user expects it to use, bytes
-	starts  float64 // its age when it begins to grow without end; 0: it does not
+	starts  float64 // the process's age when it begins to grow without end; 0: it does not
 }
 
 // NewShared returns an empty GPU.

@@ -12,7 +12,7 @@ import (
 type Story struct {
 	Name   string
 	Kind   Kind
-	Passes bool // its jobs come and go: it has no steady state
+	Passes bool // jobs come and go, so the story has no steady state
 	draw   func(d draw) []world.Spec
 }
 

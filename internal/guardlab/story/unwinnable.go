@@ -18,7 +18,7 @@ func leak(d draw) []world.Spec {
 	leaking := d.trained(d.share(w), d.share(a))
 	fills := d.duration(8*time.Minute, 40*time.Minute)
 	leaking.leak = quantity.Bytes(float64(d.share(1-w-a-w2-a2)) * leaking.step.Seconds() / fills.Seconds())
-	leaking.save = leaking.step // it saves each step, so a failure loses nothing
+	leaking.save = leaking.step // the job saves each step, so a failure loses nothing
 	return []world.Spec{mainJob("leaking", leaking), other("second", 0, d.duration(0, time.Minute), d.trained(d.share(w2), d.share(a2)).run)}
 }
 

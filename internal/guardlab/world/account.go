@@ -22,7 +22,7 @@ type Failure struct {
 	At        time.Duration
 	Job       string
 	Important bool
-	Gave      bool // it would not have failed had the job kept what flushes freed
+	Gave      bool // the allocation would not have failed had the job kept what flushes freed
 }
 
 // Flush is a flush for another job.
