@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -133,13 +132,11 @@ func kindOf(command []string) string {
 	return ""
 }
 
-var portFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` --port[= ](\d+)`) })
-
 // address returns where a server listens: on loopback, or on a single address.
 func (s *Server) address(command []string) (string, error) {
 	addresses := listens(s.Process.PID)
 	port := uint64(s.port)
-	if flag := portFlag().FindStringSubmatch(strings.Join(command, " ")); flag != nil {
+	if flag := regexp.MustCompile(` --port[= ](\d+)`).FindStringSubmatch(strings.Join(command, " ")); flag != nil {
 		port, _ = strconv.ParseUint(flag[1], 10, 16) // 0 if it is no number: no server listens there
 	}
 	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })

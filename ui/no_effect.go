@@ -2,7 +2,6 @@ package ui
 
 import (
 	"regexp"
-	"sync"
 
 	"vramscope/ui/keys"
 )
@@ -31,16 +30,13 @@ func (m *model) noKey(name string) bool {
 		m.say(name + " is for the detail: Enter shows it")
 	case scope == keys.InNoDriver && every.Match(name, keys.InMain, false) != keys.None:
 		m.say(name + " needs a driver")
-	case typed().MatchString(name):
+	case regexp.MustCompile("^([!-~]|f[0-9]{1,2}|tab|delete|insert)$").MatchString(name): // a key that is pressed on purpose
 		m.say(name + " has no function: ? lists the keys")
 	default:
 		return false
 	}
 	return true
 }
-
-// typed matches the keys that a user presses on purpose.
-var typed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^([!-~]|f[0-9]{1,2}|tab|delete|insert)$") })
 
 func (m *model) without(needs keys.Ability) string {
 	simulated := m.st.live != nil && m.st.live.Simulated

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,7 +84,7 @@ func Shared(directory string) error {
 // File writes a file, unless it exists with the same content. It writes atomically, because several
 // programs may start at once.
 func File(path string, content []byte, mode fs.FileMode) error {
-	if holds(path, content) {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
 	}
 	return Replace(path, content, mode, func(*os.File) error { return nil })
@@ -94,7 +93,7 @@ func File(path string, content []byte, mode fs.FileMode) error {
 // Listed does what File does for a file that has a line in sums, the output of sha256sum. It asks
 // for the content only if there is no file at path with that hash.
 func Listed(path, name string, sums []byte, content func() ([]byte, error), mode fs.FileMode) error {
-	if line, err := sumOf(path, name); err == nil && bytes.Contains(sums, line) {
+	if old, err := os.ReadFile(path); err == nil && bytes.Contains(sums, fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(old), name)) {
 		return nil
 	}
 	whole, err := content()
@@ -102,18 +101,6 @@ func Listed(path, name string, sums []byte, content func() ([]byte, error), mode
 		return err
 	}
 	return Replace(path, whole, mode, func(*os.File) error { return nil })
-}
-
-// sumOf returns the line that sha256sum writes for a file, with another name in it.
-func sumOf(path, name string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	hash := sha256.New()
-	_, err = io.Copy(hash, io.LimitReader(file, packedMost))
-	return fmt.Appendf(nil, "%x  %s\n", hash.Sum(nil), name), err
 }
 
 // Replace writes a file atomically. It runs prepare on the open file before the file gets its name,
@@ -132,24 +119,4 @@ func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.Fil
 		_ = os.Remove(draft.Name()) // the draft is not needed
 	}
 	return err
-}
-
-// holds reports whether a file has the given content.
-func holds(path string, content []byte) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = file.Close() }()
-	var part [16 << 10]byte // a buffer for the whole file would be new memory, which the kernel has to clear
-	for {
-		n, err := file.Read(part[:])
-		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {
-			return false
-		}
-		content = content[n:]
-		if err != nil {
-			return errors.Is(err, io.EOF) && len(content) == 0
-		}
-	}
 }

@@ -153,8 +153,6 @@ void *resolve_handed_out(enum slot slot);
 void *resolve_driver(const char *symbol);
 /* Replaces the function returned by cuGetProcAddress with our hook, if there is one. */
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
-/* The hook of a slot, to be handed out. */
-void *hook_of(enum slot slot);
 
 /* serve.c */
 void serve_start(void); /* no effect after the first call */
