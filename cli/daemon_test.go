@@ -93,7 +93,7 @@ func (d *runningDaemon) logged() string {
 	return d.log.String()
 }
 
-// notified reports whether systemd received this message the given number of times.
+// notified reports whether systemd has received at least this many messages that begin with what.
 func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
 // count returns how many notices began with these words.

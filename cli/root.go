@@ -74,7 +74,7 @@ prints one table, as vramscope once does, and ends.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		p.HideGlobalFlags(cmd)
-		_, _ = fmt.Fprint(cmd.OutOrStdout(), cmp.Or(cmd.Long, cmd.Short), "\n\n", usageOf(cmd)) // run reports that standard output fails
+		_, _ = fmt.Fprint(cmd.OutOrStdout(), cmp.Or(cmd.Long, cmd.Short), "\n\n", usageOf(cmd)) // run reports a failed write to standard output
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(cmd))

@@ -18,7 +18,7 @@ type gpu struct {
 
 	busy  bool      // a Read is in progress
 	asked time.Time // when the last Read was started
-	late  bool      // its last answer missed its tick; ticks do not wait for this GPU
+	late  bool      // its newest answer missed its tick, or is still missing; ticks do not wait for this GPU
 
 	fresh *nvml.Reading // this tick's reading, nil if there is none
 	err   error         // this tick's failure

@@ -103,7 +103,7 @@ func (s *State) loaded(name string, requests snapshot.Int) {
 	s.Requests, s.Asleep = quantity.All(s.Requests, requests), quantity.From(false, quantity.Probe)
 }
 
-// Resumes reports whether a server must be asked to take its memory again. Other servers take it with the next request.
+// Resumes reports whether a server must be asked to take its memory back. Other servers do so with the next request.
 func (s *State) Resumes() bool { return len(s.resume) > 0 }
 
 // Exceeds reports whether a server reports more memory than the driver does, by over 2 %.

@@ -93,7 +93,7 @@ func (r *Result) freedOf() string {
 	return r.Freed().String() + " of " + r.Returnable.String()
 }
 
-// fall returns "70.6G to 58.9G, ", by the driver; "" if that is unknown.
+// fall returns the driver's figures as "70.6G to 58.9G, ", or "" if they are unknown.
 func (r *Result) fall() string {
 	if _, after := r.Used(); !after.Known() {
 		return ""
@@ -108,7 +108,7 @@ func (r *Result) cycles() string {
 		return ""
 	case collected <= r.Freed():
 		return " (" + collected.String() + " of it was in reference cycles)"
-	default: // its segments hold other memory, too
+	default: // more was collected than freed: the rest lies in segments with live memory
 		return " (" + collected.String() + " was in reference cycles)"
 	}
 }

@@ -361,8 +361,8 @@ func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	look(12346, "PID "+pids[1]+" (me) has 40.0G")
 }
 
-// TestInstancesAreDevices: an instance counts as a device. A device whose use is unknown has at
-// most one lease.
+// TestInstancesAreDevices: the devices are MIG instances, each with its memory, in place of the GPU
+// that they are cut from.
 func TestInstancesAreDevices(t *testing.T) {
 	w := newWorld(t)
 	w.apply(snapshottest.DrawnBox())

@@ -139,7 +139,8 @@ func (s *slurmJobs) forgetAll() {
 	}
 }
 
-// askAside asks scontrol about a job about which it has not answered yet.
+// askAside asks scontrol in the background about a job, unless it knows the answer, is running
+// already, or was asked about this job less than scontrolEvery ago.
 func (s *slurmJobs) askAside(id string) {
 	if _, known := s.answers[id]; !known && !s.asking && time.Since(s.asked[id]) >= scontrolEvery {
 		s.asking, s.asked[id] = true, time.Now()

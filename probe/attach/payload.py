@@ -72,7 +72,7 @@ def load():
 
 
 def c_library():
-    """Returns a function that calls one of the C library's."""
+    """Returns a function that calls a function of the C library by its name."""
     c = _library("_ctypes")
     handle = c.dlopen(None, 0)
     integer = type("integer", (c._SimpleCData,), {"_type_": "i"})

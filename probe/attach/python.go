@@ -100,7 +100,7 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
 	}
 	if p.has("malloc") {
-		found.text = nil // a thread that runs it may hold the heap's lock
+		found.text = nil // it has an allocator of its own: a thread in its code may hold the heap's lock
 	}
 	if err := found.take(p, pythonNames[:]); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ type Host = process.Host
 // DriverState is the state of the driver.
 type DriverState string
 
-// The states; every one but OK has a Message.
+// The states. All but OK and Starting have a Message.
 const (
 	DriverOK        DriverState = "ok"
 	DriverAbsent    DriverState = "absent"     // no library

@@ -26,7 +26,7 @@ def tensors(tf, sizes, device=0):
 
 
 def fill(tf, device=0):
-    """Live blocks, free blocks between them, and larger free blocks."""
+    """Leaves live blocks, free blocks between them, and larger free blocks."""
     held.append(tensors(tf, [64 * MIB] * 3 + [586 * 512] * 40, device))
     between = tensors(tf, [3 * MIB] * 24, device)
     held.append(between[::2])

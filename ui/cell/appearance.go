@@ -25,9 +25,9 @@ func (a *Appearance) Known(known bool) themes.Style {
 }
 
 // Inks returns how the parts of a bar are drawn: other, unknown, allocated, fragmented, cached and
-// free. If their colours differ enough, all parts have the same glyph, which leaves a thin gap
-// between lines. Otherwise each part has a texture of its own; in a theme with colours the textures
-// leave cached memory the brightest.
+// free. If their colours differ enough, all parts but free have the same glyph, which leaves a thin
+// gap between lines. Otherwise each part has a texture of its own. A theme that is Hatched draws
+// allocated memory solid, and cached memory with a texture that shows enough of its colour.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{

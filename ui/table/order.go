@@ -28,7 +28,8 @@ const endedFresh = time.Minute
 // MaxEnded is how many ended processes are listed; the events have them all.
 const MaxEnded = 2
 
-// List returns the rows that pass focus, mine and filter, sorted; those that ended long ago come last.
+// List returns the rows that pass focus, mine and filter, at most MaxEnded of them ended. They are
+// sorted, those that ended long ago last. While a dialog is open they keep their order.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {

@@ -1,6 +1,7 @@
 // Package standin makes empty stand-ins for NVIDIA's libraries, so that a real
-// PyTorch, JAX or TensorFlow starts on the fake driver without NVIDIA's. A
-// stand-in's functions succeed and do nothing.
+// PyTorch, JAX or TensorFlow starts on the fake driver without NVIDIA's.
+// Most functions of a stand-in return success and do nothing; functions/functions.c has
+// those that must answer, such as versions and handles.
 //
 //	a wheel's own libraries ──┬── DT_NEEDED, undefined symbols ──┬──→ C ── cc ──→ libcublas.so.12, libcudnn.so.9, …
 //	                          └── names that dlsym looks up ─────┘

@@ -1,11 +1,11 @@
-# The standard library's JSON decoder is not used: it is no C module, and imports other modules.
+# The standard library's JSON decoder is not used: it is written in Python and imports other modules.
 
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = (("true", True), ("false", False), ("null", None))
 
 
 def _encoded(value):
-    """A value as ASCII JSON without blanks."""
+    """Returns a value as ASCII JSON without blanks."""
     c = _library("_json")
     return "".join(c.make_encoder(None, _not_json, c.encode_basestring_ascii, None, ":", ",", False, False, False)(value, 0))
 
@@ -15,7 +15,7 @@ def _not_json(value):
 
 
 def _decoded(text):
-    """The value of a text of JSON. Raises ValueError."""
+    """Returns the value of a JSON text. Raises ValueError."""
     value, at = _parse(text, _blank(text, 0))
     if _blank(text, at) < len(text):
         raise ValueError("more than one value in JSON")

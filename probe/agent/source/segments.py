@@ -90,7 +90,7 @@ def _add_segment(maps, segment, large_page):
 
 
 def _whole_pages(segment, large_page):
-    """Yields (block, offset in it, bytes that a flush frees) for each block of an expandable segment.
+    """Yields (block, offset at which the freed bytes begin, how many a flush frees) for each block of an expandable segment.
 
     A flush frees whole pages without live blocks. It waits for pending blocks
     first, but those of a private pool stay in that pool.
