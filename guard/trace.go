@@ -76,11 +76,8 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	after, has := p.Cached.Value()
 	// An allocator that frees most of a large cache did so because it was asked to.
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
-	if had && has && !own && before >= minFlush && after < before/4 {
-		was, ok := t.reserved.Value()
-		if is, also := p.Reserved().Value(); ok && also && was-is >= before/2 {
-			t.emptied = now
-		}
+	if had && has && !own && before >= minFlush && after < before/4 && t.reserved.Or(0)-p.Reserved().Or(0) >= before/2 {
+		t.emptied = now
 	}
 	t.cached, t.reserved = p.Cached, p.Reserved()
 	if used, ok := usedOf(p).Value(); ok {

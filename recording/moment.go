@@ -241,7 +241,7 @@ func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
 			return err
 		}
 		var state gpuState
-		if text.Valid && json.Unmarshal([]byte(text.String), &state) == nil {
+		if json.Unmarshal([]byte(text.String), &state) == nil {
 			gpus[id] = state.restore(uuid)
 		}
 		return nil
@@ -256,7 +256,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 		var r ProcessRow
 		err := scanProcess(rows, &r, &text)
 		var state processState
-		if err != nil || !text.Valid || json.Unmarshal([]byte(text.String), &state) != nil {
+		if err != nil || json.Unmarshal([]byte(text.String), &state) != nil {
 			return err // the process was not there at this tick
 		}
 		p := &r.Process

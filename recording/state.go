@@ -123,7 +123,7 @@ func (g *gpuState) restore(uuid string) snapshot.GPU {
 	}
 	out.TemperatureSlowdown, out.PowerLimit = optionalOf[int](g.Slowdown), optionalOf[float64](g.Limit)
 	for name, constant := range g.Constants {
-		if id := metric.Named(name); id >= metric.FirstSensor && id < metric.Count {
+		if id := metric.Named(name); id < metric.Count {
 			out.Set(id, optionalOf[float64](&constant))
 		}
 	}
