@@ -16,13 +16,14 @@ import (
 
 // fakeWay is a way into one process.
 type fakeWay struct {
+	command []string // if it can be read
 	checks  []Check
 	entered int
 	err     error
 }
 
 func (w *fakeWay) Examine(_ context.Context, id process.Identity) Plan {
-	return Plan{Process: id, User: "bob", Command: []string{"python3", "eval.py"}, Method: GDB, Interpreter: "/usr/bin/python3", Version: "3.11.2", Checks: w.checks}
+	return Plan{Process: id, User: "bob", Command: w.command, Method: GDB, Interpreter: "/usr/bin/python3", Version: "3.11.2", Checks: w.checks}
 }
 
 func (w *fakeWay) Enter(context.Context, *Plan) (Result, error) {
@@ -33,7 +34,7 @@ func (w *fakeWay) Enter(context.Context, *Plan) (Result, error) {
 func TestAttachIsLogged(t *testing.T) {
 	id := process.Identity{PID: 7, StartTime: 8}
 	snap := &snapshot.Snapshot{Rows: []snapshot.Process{{ID: snapshot.RowID{Process: id, GPUUUID: "GPU-1"}, GPU: 3, User: "bob", Command: []string{"python3", "eval.py"}}}}
-	way, directory := &fakeWay{checks: []Check{{OK: true, Text: "your own process"}}}, t.TempDir()
+	way, directory := &fakeWay{command: []string{"python3", "eval.py"}, checks: []Check{{OK: true, Text: "your own process"}}}, t.TempDir()
 	var events []snapshot.Event
 	a := &Attacher{
 		Way: way, Latest: func() *snapshot.Snapshot { return snap }, Log: &action.Log{Directory: directory},
@@ -79,6 +80,23 @@ func TestAttachIsLogged(t *testing.T) {
 	way.checks, a.Log.Directory = way.checks[:1], filepath.Join(directory, action.LogName)
 	if _, err := a.Run(t.Context(), request); !errors.As(err, &refusal) || way.entered != 2 {
 		t.Errorf("without a log: %v, entered %d times", err, way.entered)
+	}
+}
+
+// The log has the command that the process runs now or, if that cannot be read, the one in the snapshot.
+func TestLogHasTheCommand(t *testing.T) {
+	id := process.Identity{PID: 7, StartTime: 8}
+	snap := &snapshot.Snapshot{Rows: []snapshot.Process{{ID: snapshot.RowID{Process: id}, Command: []string{"python3", "train.py"}}}}
+	for want, command := range map[string][]string{"train.py": nil, "eval.py": {"python3", "eval.py"}} {
+		directory := t.TempDir()
+		a := &Attacher{Way: &fakeWay{command: command}, Latest: func() *snapshot.Snapshot { return snap }, Log: &action.Log{Directory: directory}}
+		if _, err := a.Run(t.Context(), Request{Process: id, Origin: action.Command("attach")}); err != nil {
+			t.Error(err)
+		}
+		content, err := os.ReadFile(filepath.Join(directory, action.LogName))
+		if err != nil || !strings.Contains(string(content), `"command":["python3","`+want+`"]`) {
+			t.Errorf("%q: %s, %v, want %s", command, content, err, want)
+		}
 	}
 }
 
