@@ -79,6 +79,16 @@ func TestStraightCourseSeldomFades(t *testing.T) {
 	}
 }
 
+// A course out of a sawtooth starts anew once the series has had no new top for a minute.
+func TestCourseOutOfASawtoothNeedsNewTops(t *testing.T) {
+	for since, want := range map[int64]int64{60e9: 10e9, 60e9 + 1: 660e9 + 1} {
+		s := state{Now: 600e9 + since, Last: 20 * gib, Top: peak{600e9, 30 * gib}, Course: course{Since: 10e9, Top: 10 * gib, Rough: true}}
+		if s.follow(line{variance: 1}, line{}, 1, 0); s.Course.Since != want {
+			t.Errorf("%v ns after the top it began at %v, want %v", since, s.Course.Since, want)
+		}
+	}
+}
+
 // A step is not a line. The rises of a sawtooth are lines, but they are forecast. A series that
 // falls and then rises to its earlier level is nothing new.
 func TestStepsAndSawtoothAreNoCourse(t *testing.T) {

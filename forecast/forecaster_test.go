@@ -164,6 +164,28 @@ func TestNextJobBegins(t *testing.T) {
 	}
 }
 
+// In its first minute a job is forecast to stay where it is, unless it grows in a line. This is a second job.
+func TestFirstMinuteOfAJob(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path func(t float64) float64
+		want int // the first forecast of a change
+	}{
+		"line":  {func(t float64) float64 { return 20*gib + 100*mib*t }, 12},
+		"curve": {func(t float64) float64 { return 20*gib + 10*mib*t*t }, 60},
+	} {
+		f, first := fed(flat(600, 0), 1), -1
+		for i := range 70 {
+			f.Observe(after(600+float64(i)), int64(tc.path(float64(i))))
+			if first < 0 && f.state.Outlook[0].Change != 0 {
+				first = i
+			}
+		}
+		if first != tc.want {
+			t.Errorf("%s: a change is forecast after %d s, want %d", name, first, tc.want)
+		}
+	}
+}
+
 // Memory is new if it is more than the series had in the previous twenty minutes.
 func TestTopIsOfTheLastMinutes(t *testing.T) {
 	const high, usual = 30 * gib, 20 * gib

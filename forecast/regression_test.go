@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+// A line is found however close the samples are, and a constant has none.
+func TestLineThroughSamples(t *testing.T) {
+	for _, c := range []struct{ dx, dy, want float64 }{{0.01, mib, 1}, {1e-6, mib, 1}, {1e6, mib, 0}, {0.01, 0, 0}} {
+		r := oneSample
+		for range 10 {
+			r.observe(c.dx, c.dy)
+		}
+		if l := r.line(1); !(math.Abs(l.explained-c.want) < 1e-6) || !(math.Abs(l.slope-c.want*c.dy/c.dx) < 1e-6*c.dy/c.dx+1e-9) {
+			t.Errorf("every %v by %v: %+v", c.dx, c.dy, l)
+		}
+	}
+}
+
 // An approach without noise yields level and speed exactly, at any sampling interval, from above
 // and from below.
 func TestReversionFindsLevelAndSpeed(t *testing.T) {

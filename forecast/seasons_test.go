@@ -241,6 +241,7 @@ func TestRiseInTwoStepsHasOnePeak(t *testing.T) {
 		{"second", []int64{100, 150, 160}, 2},
 		{"second, seen soon after the start", []int64{10, 60, 70}, 3},
 		{"third", []int64{100, 150, 200, 210}, 3},
+		{"third, half as long again after the second", []int64{100, 150, 215, 225}, 4},
 		{"none", []int64{100, 150, 200}, 3},
 	} {
 		s := seasons{Bin: 1e9, Newest: 300}
