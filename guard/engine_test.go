@@ -173,6 +173,13 @@ func TestProgramThatEmptiesItsCacheIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Reasons that differ only in their figures are one.
+func TestWithoutDigits(t *testing.T) {
+	if got := strings.Map(WithoutDigits, "9 of 10 s"); got != " of  s" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The newest decisions are remembered, no more than fit a screen.
 func TestNewestDecisionsAreRemembered(t *testing.T) {
 	e := New(rooms(Act), alice)

@@ -57,9 +57,9 @@ func TestServersAreLeftAwake(t *testing.T) {
 		"refused":   {func(r *row) { r.served.Refused = "reports 512G, the driver 60.0G" }, sleeps(Act, "*"), "does not say"},
 		"asleep":    {func(r *row) { r.served.Asleep = quantity.From(true, quantity.Probe) }, sleeps(Act, "*"), "PID 100: its server sleeps"},
 		"not named": {nil, sleeps(Act, "ollama*"), "the rule puts no such server to sleep"},
-		"unwatched": {func(r *row) { r.served = nil }, sleeps(Act, "*"), ""},
+		"unwatched": {func(r *row) { r.served = nil }, sleeps(Act, "*"), "the probe of PID 100 gives no valid answer"},
 		"another's": {func(r *row) { r.user, r.uid = "bob", 1001 }, sleeps(Act, "*"), "PID 100: another user's process"},
-		"no step":   {nil, rooms(Act), ""},
+		"no step":   {nil, rooms(Act), "the probe of PID 100 gives no valid answer"},
 		"protected": {nil, Policy{Mode: Act, Rules: sleeps(Act, "*").Rules, Importance: []Importance{{Command: "VLLM*", Protect: true}}}, "protected by the configuration"},
 	} {
 		server, training := serving(0)

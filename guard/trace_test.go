@@ -37,6 +37,18 @@ func TestCacheThatWasEmptied(t *testing.T) {
 	}
 }
 
+// A cache whose size is no longer known was not emptied.
+func TestUnknownCacheWasNotEmptied(t *testing.T) {
+	for cached, want := range map[snapshot.Bytes]bool{known(0): true, {}: false} {
+		var tr trace
+		now := newBox().now
+		tr.add(now, &snapshot.Process{Allocated: known(gib), Cached: known(20 * gib)})
+		if tr.add(now, &snapshot.Process{Allocated: known(gib), Cached: cached}); tr.emptied.IsZero() == want {
+			t.Errorf("cached %v: emptied at %v", cached, tr.emptied)
+		}
+	}
+}
+
 // Memory that a probe shows as freed within three seconds was freed by this guard; later, by
 // others.
 func TestOwnFlushIsNotOthers(t *testing.T) {
