@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/probe"
 )
@@ -77,6 +78,14 @@ func answering(t *testing.T, answers ...string) *Client {
 	_ = daemon.CloseWrite()
 	t.Cleanup(func() { _ = errors.Join(conn.Close(), daemon.Close()) })
 	return newClient(conn)
+}
+
+// TestClaimHasTimeToWait: the client waits longer for the answer to a claim by as long as the claim may wait.
+func TestClaimHasTimeToWait(t *testing.T) {
+	c := answering(t, `{"id":1,"ok":true,"lease":{"id":"a"}}`)
+	if given, err := c.askLease(t.Context(), &request{Cmd: cmdClaim, WaitNS: int64(time.Hour)}); err != nil || given.ID != "a" {
+		t.Errorf("%+v, %v", given, err)
+	}
 }
 
 // TestAnswersAreOfTheRequest: a connection that answers another request is closed. A connection

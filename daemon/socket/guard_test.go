@@ -92,6 +92,21 @@ func TestOthersCannotPauseTheGuard(t *testing.T) {
 	}
 }
 
+// TestReaderAsksForTheGuard: a refusal means that there is no guard, another error that there is no daemon.
+func TestReaderAsksForTheGuard(t *testing.T) {
+	for answer, want := range map[string]struct{ guard, broken bool }{
+		`{"id":1,"ok":true,"guard":{"mode":"act"}}`:        {guard: true},
+		`{"id":1,"ok":false,"error":{"code":"not_found"}}`: {},
+		`{"id":1,"ok":true`:                                {broken: true},
+	} {
+		c, r := answering(t, answer), NewReader(fixed{}, nil, time.Now)
+		c.status.Store(new(Status))
+		if err := r.askGuard(t.Context(), c); (err != nil) != want.broken || (r.Guard() != nil) != want.guard {
+			t.Errorf("%s: %+v, %v", answer, r.Guard(), err)
+		}
+	}
+}
+
 func TestReaderWithoutGuard(t *testing.T) {
 	r := NewReader(fixed{}, []Place{{Directory: filepath.Join(t.TempDir(), "none"), Owner: uint32(os.Geteuid())}}, time.Now)
 	if err := r.PauseGuard(context.Background(), time.Minute); err == nil || err.Error() != "the daemon does not answer" || r.Guard() != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"vramscope/daemon/leasing"
@@ -106,6 +107,20 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	running.Wait()
 	if most > 79*quantity.GiB || most < 60*quantity.GiB {
 		t.Errorf("at most %s of a GPU were promised", most)
+	}
+}
+
+// TestClaimIsGivenUpWithoutADaemon: after twenty seconds, even if the claim may wait for longer; at once
+// if it does not wait yet.
+func TestClaimIsGivenUpWithoutADaemon(t *testing.T) {
+	for ticket, want := range map[string]time.Duration{"": 0, "a": againTime} {
+		synctest.Test(t, func(t *testing.T) {
+			claim, began := Claim{Ask: lease.Ask{Ticket: ticket, Wait: time.Hour}}, time.Now()
+			_, err := ClaimLease(t.Context(), []Place{{t.TempDir(), uint32(os.Geteuid())}}, claim, func(schema.Lease) {})
+			if late := time.Since(began) - want; !Absent(err) || late < 0 || late > againPause {
+				t.Errorf("claim %q: after %v, %v", ticket, want+late, err)
+			}
+		})
 	}
 }
 
