@@ -195,6 +195,31 @@ func TestReadOnlyFolder(t *testing.T) {
 	has(t, read(t, directory), moments)
 }
 
+// A tick of a slow sampler is committed at once: the next commit would be no earlier than the next tick.
+func TestRareTicksAreCommittedAtOnce(t *testing.T) {
+	for interval, want := range map[time.Duration]int64{commitInterval - 1: 0, commitInterval: 1} {
+		q := newQuiet(t, t.TempDir(), Options{})
+		q.snap.Interval = interval
+		if q.w.write(tick{q.next(), nil}); q.w.State().Ticks != want {
+			t.Errorf("every %v: %d ticks are on disk, want %d", interval, q.w.State().Ticks, want)
+		}
+		q.end()
+	}
+}
+
+// A query that fails pauses the recording: its figure is not taken for 0.
+func TestQueryThatFailsIsAnError(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(1)
+	for query, fails := range map[string]bool{"SELECT 1 WHERE 0": false, "SELECT 'no number'": true} {
+		if id := q.w.day.find(query); id != 0 || (q.w.day.err != nil) != fails {
+			t.Errorf("%s: %d, %v", query, id, q.w.day.err)
+		}
+		q.w.day.err = nil
+	}
+	q.end()
+}
+
 func TestSlowDiskIsAGap(t *testing.T) {
 	w, err := newWriter(t.TempDir(), Options{}) // nothing is written
 	if err != nil {

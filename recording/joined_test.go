@@ -92,6 +92,31 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 	}
 }
 
+// blind is a history without figures.
+type blind struct{ *stretch }
+
+func (blind) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	return snapshot.Points(from, to, buckets)
+}
+
+// The earlier history fills the buckets up to the one that has the seam, and none after it.
+func TestJoinedPastEndsAtTheSeam(t *testing.T) {
+	j := Join(blind{&stretch{number: 2, oldest: 20, newest: 30}}, func(err error) { t.Error(err) })
+	if !j.Before(&stretch{number: 1, oldest: 1, newest: 29}) {
+		t.Fatal("the past is of no use")
+	}
+	for _, off := range []time.Duration{0, time.Second / 2} {
+		from := time.Unix(15, 0).Add(off)
+		series := func() []snapshot.Point { return j.Series(snapshot.SeriesKey{}, from, from.Add(10*time.Second), 10) }
+		eventually(t, func() bool { return series()[0].Known })
+		for _, p := range series() {
+			if want := p.Time.Before(time.Unix(21, 0)); p.Known != want {
+				t.Errorf("%v after the seam: known %t", p.Time.Sub(time.Unix(20, 0)), p.Known)
+			}
+		}
+	}
+}
+
 // Buckets may be shorter than a nanosecond: a graph has no least window.
 func TestJoinedShortBuckets(t *testing.T) {
 	b := newBox(t, Options{})

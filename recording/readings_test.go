@@ -1,12 +1,14 @@
 package recording
 
 import (
+	"database/sql"
 	"errors"
 	"testing"
 	"time"
 
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
 )
 
 // Every reading equals what At shows for its moment, across midnight and in the tail.
@@ -118,6 +120,22 @@ func TestUnknownFiguresStayUnknown(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBlockWithoutTicksIsSkipped: its times are empty, though its checksum is right.
+func TestBlockWithoutTicksIsSkipped(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(3)
+	r := q.end()
+	edit(t, r.all()[0], func(db *database) {
+		session, from := int64(0), moments[0].Time.UnixNano()+1
+		db.each(func(rows *sql.Rows) error { return rows.Scan(&session) }, "SELECT session FROM sessions")
+		db.exec("INSERT INTO ticks (session, from_ns, to_ns, codec, data) VALUES (?, ?, ?, ?, ?)", session, from, from, codecChecked, appendChunk(nil, session, from, new(store.Block)))
+	})
+	got := 0
+	if err := r.Moments(moments[0].Time.Add(-1), q.now.Add(1), func(*snapshot.Snapshot) { got++ }); err != nil || got != len(moments) {
+		t.Errorf("%d moments, %v", got, err)
 	}
 }
 

@@ -211,6 +211,14 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
+func TestSeriesWithoutBuckets(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	first := q.record(3)[0]
+	if points := q.end().Series(snapshot.SeriesKey{Metric: metric.Used, Row: first.Rows[0].ID}, first.Time.Add(-1), q.now, 0); len(points) != 0 {
+		t.Errorf("%+v", points)
+	}
+}
+
 // A box whose driver does not answer has neither GPUs nor processes.
 func TestBoxWithoutAGPUIsRecorded(t *testing.T) {
 	w, err := newWriter(t.TempDir(), Options{})

@@ -192,6 +192,22 @@ func TestPlainRows(t *testing.T) {
 	}
 }
 
+// An event keeps its GPU, even if the box has lost it; an event without a GPU adds none.
+func TestEventOfAGoneGPU(t *testing.T) {
+	for _, uuid := range []string{"GPU-gone", ""} {
+		q := newQuiet(t, t.TempDir(), Options{})
+		snap := q.next()
+		q.w.write(tick{snap, []snapshot.Event{{Time: snap.Time, Kind: snapshot.EventFailed, GPUUUID: uuid}}})
+		r := q.end()
+		if events, err := r.EventsBetween(snap.Time, q.now.Add(1)); err != nil || len(events) != 1 || events[0].GPUUUID != uuid {
+			t.Errorf("%q: %+v, %v", uuid, events, err)
+		}
+		if n := queryRow(t, r, "SELECT count(*) FROM gpus WHERE uuid = ''"); n != "0" {
+			t.Errorf("%q: %s GPUs have no UUID", uuid, n)
+		}
+	}
+}
+
 // TestAlertKeepsTheFirstProcess that it names.
 func TestAlertKeepsTheFirstProcess(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})

@@ -156,12 +156,16 @@ func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 			Used: quantity.From(used*quantity.GiB, quantity.Driver), SMUtilization: quantity.From(sm, quantity.Driver),
 		}
 	}
+	memoryUnknown, loadUnknown := row(2, 0, 0), row(2, 60, 0)
+	memoryUnknown.Used, loadUnknown.SMUtilization = snapshot.Bytes{}, snapshot.Int{}
 	g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Utilization: quantity.From(60, quantity.Driver)}}
 	for _, c := range []struct {
 		rows []snapshot.Process
 		want []share
 	}{
 		{[]snapshot.Process{row(1, 20, 60), row(2, 60, 0)}, []share{{held: .7e9, busy: .6e9, idle: .1e9}, {held: .3e9, idle: .3e9}}},
+		{[]snapshot.Process{row(1, 20, 60), loadUnknown}, []share{{held: .25e9, busy: .15e9, idle: .1e9}, {held: .75e9, busy: .45e9, idle: .3e9}}},
+		{[]snapshot.Process{row(1, 20, 60), memoryUnknown}, []share{{held: .8e9, busy: .6e9, idle: .2e9}, {held: .2e9, idle: .2e9}}},
 		{[]snapshot.Process{row(1, 0, 0), row(2, 0, 0)}, []share{{held: .5e9, busy: .3e9, idle: .2e9}, {held: .5e9, busy: .3e9, idle: .2e9}}},
 	} {
 		var d divider
