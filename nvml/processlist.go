@@ -71,7 +71,7 @@ func stride(buffer []byte, count, promised int) int {
 }
 
 // appendProcesses decodes count structs. It uses instance numbers only in MIG mode: otherwise drivers leave
-// marks or zeros there. It leaves out entries without a pid; their memory shows as unattributed.
+// marks or zeros there. It leaves out entries without a valid pid; their memory shows as unattributed.
 func appendProcesses(list []Process, buffer []byte, count, size int, kind ProcessType, mig bool) []Process {
 	for i := range min(count, len(buffer)/size) {
 		entry := buffer[i*size : (i+1)*size]

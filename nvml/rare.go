@@ -140,7 +140,7 @@ func (r *reading) video(call symbol, get func() (percent, period uint32, ret gon
 	return metric.Int{}
 }
 
-// readDetails reads the changing metrics that only Details asks for.
+// readDetails reads the metrics that only a reading with Details always has.
 func (r *reading) readDetails() {
 	if !r.details {
 		r.links.now = r.links.now[:0] // otherwise the next rate would be the mean over the whole pause

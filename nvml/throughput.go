@@ -23,7 +23,8 @@ const throughputInterval = 2 * time.Second
 // throughputHold is how long a measurement is used if there is no newer one.
 const throughputHold = 2*throughputInterval + time.Second
 
-// throughputTimeout is how long a complete reading waits for a measurement.
+// throughputTimeout is how long a complete reading waits for the first measurement, at most.
+
 const throughputTimeout = 500 * time.Millisecond
 
 // throughput measures a GPU's PCIe throughput in parallel with the readings, which take the latest

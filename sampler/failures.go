@@ -104,7 +104,7 @@ func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	return ""
 }
 
-// lastOf returns the newest state of a row, ended or not; nil if it was never seen.
+// lastOf returns the newest state of a row, ended or not; nil if it was never seen or is forgotten.
 func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest

@@ -47,8 +47,8 @@ type gpuResult struct {
 	panic   *panics.Caught
 }
 
-// ask notes the start of a Read, unless one is in progress or the next try is not
-// due. It reports whether it did.
+// ask notes the start of a Read, unless one is in progress, the next try is not
+// due, or the driver does not list the GPU. It reports whether it did.
 func (g *gpu) ask(now time.Time) bool {
 	if g.busy || !g.listed || now.Before(g.retryAt) {
 		return false

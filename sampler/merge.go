@@ -96,8 +96,8 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	return m
 }
 
-// identify looks up every pid that a source names, and the pids of the last tick's rows. A row
-// whose process is not in /proc has ended.
+// identify looks up every pid that a source names, and the pids of the last tick's rows, whose
+// processes may have exited.
 func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids := make([]int, 0, len(s.byPID)+8)
 	name := func(pid int) {

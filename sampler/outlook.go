@@ -34,7 +34,7 @@ type pace struct {
 	moving, still time.Duration
 }
 
-// quickPace is the pace on a box with few series, and of the first samples of any series.
+// quickPace is the pace of rows on a box with few rows, and of GPUs.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
 func paceOf(series int) pace {

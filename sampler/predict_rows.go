@@ -13,9 +13,9 @@ import (
 // only the sum takes the step for growth: when an evaluation started beside a leak, the time to
 // full was a quarter too early for six minutes and then a third too late. So while such a step is
 // fresh, the forecast of the GPU is the sum of its processes' forecasts (bottom-up: Hyndman &
-// Athanasopoulos, FPP3, section 11.2). In this sum a process that still loads stays as it is. The
-// errors of the processes count as independent. The error of the sum is at least that of the GPU's
-// own forecaster, which knows how large steps usually are.
+// Athanasopoulos, FPP3, section 11.2), or its own while a process loads. The time to full takes a
+// process in its first load to stay as it is. The errors of the processes count as independent. The
+// error of the sum is at least that of the GPU's own forecaster, which knows how large steps usually are.
 
 // stepRemembered is how long a step counts as fresh: two half-lives of the
 // farthest horizon's weights.

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sampler reads its sources on a clock and publishes Snapshots. One goroutine ticks (Run, or a
-// test that calls Tick); any goroutine may call the other exported methods.
+// Sampler reads its sources on a clock and publishes Snapshots. One goroutine ticks (by Run, or by
+// calls of Tick); any goroutine may call the other exported methods.
 type Sampler struct {
 	options Options
 
@@ -188,7 +188,8 @@ func (s *Sampler) Resume() {
 // doTimeout limits how long do waits. A tick may wait for a driver that hangs.
 const doTimeout = 300 * time.Millisecond
 
-// do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout.
+// do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout. It
+// drops act if a tick lasts longer than that.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
 	timeout := time.After(doTimeout)
@@ -283,8 +284,8 @@ func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 	}
 }
 
-// SampleNow takes a sample at once. It tries a lost driver and lost GPUs even if their next try is
-// not due yet.
+// SampleNow takes a sample at once, unless the sampler is suspended. It tries a lost driver and
+// lost GPUs even if their next try is not due yet.
 func (s *Sampler) SampleNow() {
 	s.do(func() {
 		if s.suspended.Load() {

@@ -4,8 +4,8 @@
 //	             ↑ traces: what rows and GPUs did before
 //
 // A rule looks at one snapshot and returns candidates. A latch counts how long each candidate has
-// been present: its alert is raised only if it stays, and cleared only if it stays away, so that
-// noise around a threshold does not make an alert flash.
+// been present or absent, so that noise around a threshold does not make an alert flash. An alert
+// about a state, or whose process has ended, is raised or cleared at once.
 //
 // Time is Snapshot.Time: the same snapshots give the same alerts in the same order. Start reading
 // at Evaluate.

@@ -11,7 +11,7 @@ func (e *Evaluator) present(id snapshot.RowID) bool {
 	return t != nil && !t.ended
 }
 
-// named returns the row that a standing alert names; zero if it names none or the row has ended.
+// named returns the row that an alert's last candidate named; zero if none, or if the row has ended.
 func (e *Evaluator) named(k snapshot.AlertKey) snapshot.RowID {
 	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
 		return l.newest.alert.Row

@@ -77,8 +77,8 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.retire(now, snap.Sequence)
 }
 
-// retire moves the rows that are missing in this tick to the ended rows, and drops the ended rows
-// from before the store's oldest sample.
+// retire moves the rows that are missing in this tick to the ended rows, and drops those that ended
+// before the store's oldest sample or exceed maxEnded.
 func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
 		if r.Tick != sequence {

@@ -97,7 +97,7 @@ func (g *board) remove(t *task) {
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *task) bool { return other == t })
 }
 
-// draw makes power follow the load at once, and temperature with the inertia of the heat sink.
+// draw makes power follow the load within seconds, and temperature with the inertia of the heat sink.
 func (g *board) draw(seed uint64, now time.Duration) {
 	const unloaded, loaded, full = 71.0, 119.0, 640.0 // W
 	const inertia = 25.0                              // s
@@ -140,7 +140,7 @@ type loss struct {
 	random    *rand.Rand
 }
 
-// newLoss makes the first loss early, so that every demo shows one.
+// newLoss makes the first loss early, so that a short demo shows it.
 func newLoss(random *rand.Rand) loss {
 	l := loss{random: random, at: span{30 * time.Second, 37 * time.Second}.draw(random)}
 	l.until = l.at + span{55 * time.Second, 65 * time.Second}.draw(random)

@@ -10,8 +10,8 @@
 // back (6), a JAX job beside a foreign pid (7), and between them processes without a probe and
 // short-lived ones.
 //
-// Only the starts of programs are scripted: every figure comes from the simulated allocators, so
-// that reserved = allocated + cached + fragmented and a flush frees what is returnable.
+// The programs are scripted, the reports of their probes are not: these come from simulated
+// allocators, so that reserved = allocated + cached + fragmented and a flush frees what is returnable.
 //
 // The story may have a prelude, which fills the history: the leak leaks, tests start and end, the
 // server is idle. Time counts from the beginning of the story and is negative in the prelude:

@@ -135,8 +135,8 @@ func (p *Process) peakAllocated() quantity.Bytes {
 
 // Demand estimates the demand within each of DemandTimes. Upper is the highest peak within the last
 // twice that time. Median is the median of the peaks of ten seconds each, but at most Upper. A
-// forecast of allocated memory that is higher counts too, unless the forecast of used memory is
-// doubted, because during a load the interval is as wide as the GPU.
+// forecast of allocated memory that is higher counts too, unless the process is young or loads:
+// during a load the interval is as wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()

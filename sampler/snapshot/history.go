@@ -84,8 +84,8 @@ type Event struct {
 	OutOfMemory *OutOfMemory   // set for an out-of-memory event whose failed allocation the probe has seen
 }
 
-// NothingDone reports whether the event says that the guard did nothing. There are many such
-// events: the recording and "guard log" show them, the screen does not.
+// NothingDone reports whether the guard did nothing, or only saw that a goal is reached. There are
+// many such events: the recording and "guard log" show them, the screen does not.
 func (e *Event) NothingDone() bool {
 	return e.Decision != nil && (e.Decision.Kind == GuardNothing || e.Decision.Kind == GuardReached)
 }

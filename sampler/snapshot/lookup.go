@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// GPU finds a GPU by its UUID, or returns nil. Like the other lookups it works on a nil snapshot,
-// which is empty.
+// GPU finds a GPU by its UUID, or returns nil. Like the other lookups by an ID it works on a nil
+// snapshot, which is empty.
 func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil

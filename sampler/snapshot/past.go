@@ -13,7 +13,7 @@ import (
 // A history rebuilds a moment with these methods. It takes rows and GPUs as they were last
 // described, and sets the figures of that moment.
 
-// WithoutFigures returns the row without the figures that change at every tick.
+// WithoutFigures returns the row without its memory, its load, its probe and its forecasts.
 func (p *Process) WithoutFigures() Process {
 	out := *p
 	out.SMUtilization, out.Used = Int{}, Bytes{}
@@ -49,7 +49,7 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 }
 
 // SetFigures sets the figures of a GPU and its instances to recorded values, with the rows of
-// that moment. A figure without a recorded value becomes unknown.
+// that moment. A figure without a recorded value becomes unknown, unless it is a constant.
 func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance func(InstanceID) Float) {
 	g.Memory.setUsed(quantity.As[quantity.Bytes](value(metric.Used)))
 	for id := metric.FirstSensor; id < metric.Count; id++ {

@@ -51,7 +51,7 @@ type Block struct {
 type BlockState uint8
 
 // The states. A flush frees cached blocks. A free block that no flush frees, because its segment
-// has live blocks, is fragmented.
+// has live blocks or its pool is private, is fragmented.
 const (
 	BlockLive    BlockState = iota
 	BlockPending            // freed by the program, still in use by the GPU's streams

@@ -92,9 +92,9 @@ type GPUState string
 // The states of a GPU.
 const (
 	GPUOK      GPUState = "ok"
-	GPULost    GPUState = "lost"    // the driver reports it as lost
+	GPULost    GPUState = "lost"    // the driver reports it as lost or no longer lists it, or is lost itself
 	GPUHanging GPUState = "hanging" // a call has not returned in time
-	GPUError   GPUState = "error"   // another error
+	GPUError   GPUState = "error"   // another error, or only probes report the GPU
 )
 
 // ProbeDataOnly is the message of a GPU that only probes report.
@@ -110,7 +110,7 @@ type GPU struct {
 	State    GPUState
 	Since    time.Time // when it took this state
 	Message  string    // the driver's error if the state is not OK
-	RetryAt  time.Time // when a lost GPU is tried again
+	RetryAt  time.Time // when a GPU that failed is tried again
 	LastUsed Bytes     // used memory at the last answer
 
 	Memory Memory

@@ -21,8 +21,8 @@ func (g *GPU) StateWord() string {
 	}
 }
 
-// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". If the driver's
-// message says more, StateSince returns that; it may be hostile.
+// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". In the state error
+// it returns the driver's message, if there is one; it may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)
 	if g.State == GPUError && g.Message != "" {

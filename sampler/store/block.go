@@ -51,7 +51,7 @@ func appendPayload(dst []byte, m *mask, columns ...[]int64) (payload []byte, kin
 }
 
 // decode fills m, and sets as many values of each column as m has bits. A column has room for 128.
-// decode returns false for a payload that appendPayload never writes.
+// decode returns false for a payload that it cannot read.
 func (f *frame) decode(m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}

@@ -127,7 +127,7 @@ func appendRuns(dst []byte, values []int64, shift int) []byte {
 }
 
 // takeColumn decodes len(out) numbers from the front of s and returns the rest. It returns false,
-// and an invalid out, for bytes that appendColumn never writes.
+// and an invalid out, for bytes that are no column of that length.
 func takeColumn(s []byte, out []int64) (rest []byte, ok bool) {
 	if len(s) == 0 || len(out) == 0 {
 		return s, len(out) == 0

@@ -38,8 +38,8 @@ func (b *Block) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode replaces the block by the one that Append has encoded. For bytes that Append never
-// writes it returns false, and the block is empty.
+// Decode replaces the block by the one that Append has encoded. For bytes that are no block it
+// returns false, and the block is empty.
 func (b *Block) Decode(data []byte) bool {
 	b.Reset()
 	if len(data) == 0 {

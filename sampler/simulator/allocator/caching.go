@@ -35,8 +35,8 @@ const (
 // Whole free segments are cached; free memory in a segment with live blocks is fragmented
 // ("inactive split" in PyTorch): no flush frees it.
 type Caching struct {
-	// Observe, unless nil, is called for each failed allocation, before the allocator changes. If
-	// it returns true the failure is not counted: the program waits, and allocates again.
+	// Observe, unless nil, is called for each allocation that failed even after a flush. If it
+	// returns true the failure is not counted: the program waits, and allocates again.
 	Observe func(size quantity.Bytes) (again bool)
 
 	device       Device

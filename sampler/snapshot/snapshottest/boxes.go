@@ -171,8 +171,8 @@ func Crowded(gpus, processes int) *snapshot.Snapshot {
 	return s
 }
 
-// Hostile sets every text that comes from outside the box to text: users, names, commands, jobs,
-// profiles, alerts.
+// Hostile sets the texts on the screen that come from outside the box to text: users, names, commands,
+// jobs, profiles, alerts.
 func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	s.Host.Name, s.Host.User, s.Driver.Version, s.Driver.Message = text, text, text, text
 	for i := range s.Rows {

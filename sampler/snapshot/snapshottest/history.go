@@ -46,7 +46,7 @@ func (h past) Events(limit int) []snapshot.Event {
 	return events
 }
 
-// Series implements snapshot.History for used memory.
+// Series implements snapshot.History for used and allocated memory.
 func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := make([]snapshot.Point, max(buckets, 0))
 	curve, ok := h.curve(key)
