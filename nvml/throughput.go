@@ -24,11 +24,10 @@ const throughputInterval = 2 * time.Second
 const throughputHold = 2*throughputInterval + time.Second
 
 // throughputTimeout is how long a complete reading waits for the first measurement, at most.
-
 const throughputTimeout = 500 * time.Millisecond
 
 // throughput measures a GPU's PCIe throughput in parallel with the readings, which take the latest
-// result and do not wait.
+// result and do not wait (but see Complete).
 //
 //	Read ── start, at most every 2 s ──→ measure (40 ms, own goroutine)
 //	  ↑                                     │

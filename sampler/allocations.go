@@ -63,8 +63,7 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 
 // jobsOf returns the jobs by the index of their GPUs, without a GPU that two pods have: one of them
 // may have ended. It returns nil if the scheduler may number GPUs differently: if two jobs, not both
-// pods, have one GPU, or if a job that is no pod has a GPU that is missing or has MIG enabled, or runs
-// on a GPU not given to it.
+// pods, have one GPU, or a job that is no pod has a missing GPU or one with MIG, or runs on another.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
 	var twice []int // GPUs that two pods have

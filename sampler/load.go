@@ -10,14 +10,13 @@ import (
 
 // load follows a process that loads its data (weights, optimizer state, caches). A rise after idleness
 // counts as a load until it has lasted longer than similar rises. How far a load goes is unknown, so
-// unless little time is left, no time to full comes from it.
+// unless little time is left, it gives no time to full and raises no alert.
 //
-// The first load is that of a process that is young (loadsWithin), has nearly no memory, or rebuilds
-// after an out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly
-// than loadRate. Until then the forecaster is reset again and again, because long horizons would remember
-// errors of tens of gigabytes for longer than many jobs run. A rise of five minutes (firstLoad) is no
-// longer a load. Nor is one with training steps, except after an error: the first steps take all that a
-// step needs.
+// The first load is that of a process that is young, has nearly no memory, or rebuilds after an
+// out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly than
+// loadRate. Until then the forecaster is reset again and again, because long horizons would remember
+// errors of tens of gigabytes for longer than many jobs run. A rise of five minutes is no longer a load,
+// nor is one with training steps, except after an error: the first steps take all that a step needs.
 //
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
 // earlier loads of the same command. If the GPU would be full within a minute, the forecast is

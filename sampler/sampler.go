@@ -188,8 +188,7 @@ func (s *Sampler) Resume() {
 // doTimeout limits how long do waits. A tick may wait for a driver that hangs.
 const doTimeout = 300 * time.Millisecond
 
-// do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout. It
-// drops act if a tick lasts longer than that.
+// do runs act on the ticking goroutine between two ticks, and waits for it. After doTimeout it gives up.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
 	timeout := time.After(doTimeout)

@@ -7,7 +7,7 @@ import (
 // Unlisted is the state of a GPU that only a probe names.
 const Unlisted snapshot.GPUState = "unlisted"
 
-// Head holds the first fields of every document about one box.
+// Head holds the first fields of most documents about one box.
 type Head struct {
 	Schema    string `json:"schema"`
 	Time      Time   `json:"time"`

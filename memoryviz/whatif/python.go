@@ -91,8 +91,8 @@ func Named(ctx context.Context, name string) (*Python, error) {
 const places = `import sys, site
 print(*sys.path, *site.getsitepackages(), sys.argv[1] + "/lib/python%d.%d/site-packages" % sys.version_info[:2], sep="\n")`
 
-// owned decides whose rights the child gets: those of the only user, other than root, whose files
-// it runs. If all the files are root's, it gets root's.
+// owned decides whose rights the child gets. A child of root's gets those of the only user, other
+// than root, whose files it runs, or root's if all the files are root's.
 func (p *Python) owned(files ...string) error {
 	if p.uid, p.gid = uint32(os.Geteuid()), uint32(os.Getegid()); p.uid != 0 {
 		return nil

@@ -35,9 +35,8 @@ func newStore(full int64, width, span time.Duration) *Store {
 	return &Store{full: (full + blockPlaces - 1) / blockPlaces * blockPlaces, width: int64(width), span: int64(span)}
 }
 
-// Begin starts a tick at t. It returns false if t is not later than the tick before, with the
-// exception below, or more than 136 years from 1970.
-
+// Begin starts a tick at t. It returns false if t is not later than the tick before (but see below),
+// or more than 136 years from 1970.
 //
 // The time since the last tick is taken from the wall clock, so that a suspended machine leaves a
 // gap. If the wall clock was set back, the time is taken from the monotonic clock, and the past
