@@ -123,7 +123,7 @@ func clip(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:maxText], ""))
 }
 
-// check returns why a report is impossible. One impossible figure discredits all of them.
+// check returns why a report is impossible. One impossible figure discredits all, unless it is a holder's.
 func (r *Report) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

@@ -8,7 +8,7 @@
 // implementers, and every server must pass testdata/conformance. A monitor does not trust probes:
 // message.go limits what is read, and check.go refuses impossible figures.
 //
-// Every allocator's report obeys, in bytes,
+// The report of an allocator that knows all of its parts obeys, in bytes,
 //
 //	reserved = allocated + cached + fragmented
 //

@@ -107,7 +107,7 @@ func Release(version string) string {
 const longestRelease = 16
 
 // Answer returns the answer that a daemon has passed on, after the checks that a Monitor makes of a
-// probe's own answer.
+// probe's own answer, except that of the times of failed allocations.
 func (r *Relayed) Answer(now time.Time) (Answer, error) {
 	id := process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace}
 	if r.PID <= 0 || id.Foreign() {

@@ -28,7 +28,7 @@ const (
 	RemoteExec Method = "remote_exec" // sys.remote_exec, Python 3.14
 )
 
-// defaultTimeout limits the search for a usable thread, and then the wait for the probe to answer.
+// defaultTimeout limits the search for a usable thread, and then the wait until the probe starts or answers.
 const defaultTimeout = 10 * time.Second
 
 // Attacher puts probes into processes of its own user.
@@ -65,7 +65,7 @@ type Result struct {
 }
 
 // Enter starts the probe in a process by a plan without a refusal, and returns once the probe
-// answers. If it fails, code that it has already queued in the process finds nothing to run.
+// answers. If it fails before the probe starts, code that it has queued finds nothing to run.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
 	result := Result{Method: plan.Method}

@@ -1,14 +1,14 @@
 // Package attach starts the Python probe in a process that is already running.
 //
-//	Examine ── /proc, ELF files, gdb ──→ Plan: the method, and every reason against it
+//	Examine ── /proc, ELF files, gdb ──→ Plan: the method, and the reasons against it
 //	   ↓ the user confirms
 //	Enter ──┬ 3.8–3.13  gdb ── stop ── start one thread ── detach ──────┐
-//	        └ 3.14      sys.remote_exec by the process's own Python ────┤
+//	        └ 3.14 on   sys.remote_exec by the process's own Python ────┤
 //	                                                                    ↓
 //	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
 //
-// With gdb, no function of Python is called at the point where the process happens to stop: its
-// interpreter and its heap may be in any state there. gdb only starts a thread, which waits for the
+// With gdb, no function of Python that needs the interpreter or the heap is called where the process
+// happens to stop: both may be in any state there. gdb only starts a thread, which waits for the
 // GIL like any other and then runs the payload. Starting a thread uses the C library's heap.
 // Therefore it is done in a thread that certainly holds none of the C library's locks: one that
 // waits in a system call across which no such lock is held, or one that executes CPython's own

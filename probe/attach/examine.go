@@ -17,9 +17,9 @@ import (
 	"vramscope/internal/process"
 )
 
-// Examine returns how a probe could enter a process, and every reason against it.
-// It changes nothing. It runs at most gdb and the process's own interpreter, to find
-// out what they can do. For another user's process, or one in another container, it
+// Examine returns how a probe could enter a process, and the reasons against it. It changes
+// nothing. It runs at most gdb, on a shell of its own, and the process's own interpreter, to
+// find out what they can do. For another user's process, or one in another container, it
 // runs neither and opens none of the process's files, so root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}

@@ -128,7 +128,7 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 
-// release frees everything, in reverse order, whatever fails. It returns the first
+// release frees the blocks and then the pool, whatever fails. It returns the first
 // error: on a lost device every call fails.
 func (h *holding) release() error {
 	var first error
