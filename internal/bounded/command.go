@@ -23,7 +23,7 @@ type Command struct {
 	Limit     int                  // bytes of output that are kept; standard error counts too
 }
 
-// closeDelay is how long a process that has left the group may keep the output open.
+// closeDelay is how long another process may keep the output open after the command has ended.
 const closeDelay = 100 * time.Millisecond
 
 // Output runs the command. It may return output together with an error. When the context or the

@@ -90,7 +90,7 @@ func (b box) state() fakedriver.State {
 	return state
 }
 
-// run returns only on an error.
+// run returns only on an error, or after printing the usage.
 func run(arguments []string) (int, error) {
 	var wanted box
 	var driver string

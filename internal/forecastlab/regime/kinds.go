@@ -97,7 +97,7 @@ func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	}
 }
 
-// served returns a server whose cache grows to what the largest request so far needed.
+// served returns a server whose cache grows to what the largest request so far needed, and is seldom emptied.
 func served(r *rand.Rand) []float64 {
 	base, largest := between(r, 2, 50)*GiB, between(r, 1, 25)*GiB
 	comes, trims := pauses(r, logarithmic(r, 2, 60)), between(r, 0, 0.02)
@@ -162,7 +162,7 @@ func alternationOverLeak(r *rand.Rand) []float64 {
 	return series(7200, level(between(r, 5, 25)*GiB), line(0, between(r, 10, 40)*MiB), up)
 }
 
-// staircase returns a leak in even steps, less than a minute apart.
+// staircase returns a leak in even steps, at most a minute apart.
 func staircase(r *rand.Rand) []float64 {
 	rate, every := between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
 	return series(7200, level(between(r, 5, 40)*GiB), noise(r, between(r, 1, 20)*MiB), func(t float64) float64 {

@@ -12,7 +12,7 @@ type part func(t float64) float64
 // At is called before each sample of a series; false ends the series. It is nil unless an oracle plays.
 var At func(i int) bool
 
-// series samples the sum of parts until it is full or n seconds have gone.
+// series samples the sum of parts n times, or until it is full.
 func series(n int, parts ...part) []float64 {
 	y := make([]float64, 0, n)
 	for t := range n {

@@ -1,4 +1,4 @@
-// Command table plays every story under every policy, and writes the results into docs/guard.md:
+// Command table plays every story under every policy, and prints the results or writes them into docs/guard.md:
 //
 //	story.All × seeds × bed.Policies → bed.Play → scores → tables, aims
 //	                    × costs      → bed.Play → the sweep over the cost of a flush

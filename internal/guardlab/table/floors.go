@@ -60,8 +60,8 @@ func players(length time.Duration) []player {
 	return all
 }
 
-// floors returns a table of what other jobs lose, under the policies and oracles whose names
-// contain a text.
+// floors returns a table of what other jobs lose in the winnable stories: without a guard, and under
+// the policies and oracles whose names contain a text.
 func floors(of seeds, length time.Duration, text string) string {
 	var stories []story.Story
 	for _, s := range story.All() {
