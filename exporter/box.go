@@ -56,7 +56,7 @@ func gpuLabels(g *snapshot.GPU) labels {
 	return labelsOf(metric.GPU, index, g.UUID)
 }
 
-// gpu writes what is known of a GPU. If the GPU does not answer, only its state is known.
+// gpu writes what is known of a GPU; if the GPU does not answer, only its names and state.
 func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	subject := gpuLabels(g)
 	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)
@@ -117,7 +117,7 @@ func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.
 	}
 }
 
-// instanceName returns a MIG instance's name within its GPU: GPU instance and compute instance.
+// instanceName returns a MIG instance's name, "GPU instance/compute instance", "" for a whole GPU.
 func instanceName(id snapshot.InstanceID) string {
 	if !id.MIG {
 		return ""

@@ -9,7 +9,7 @@ import (
 )
 
 // connections is a listener that limits how many connections are open. At the limit, a new connection closes the
-// one that has been idle for longest, or waits until one ends. There is no limit per address, because
+// one that has been idle for longest, or waits until one is idle. There is no limit per address, because
 // all connections may come through one proxy on this machine.
 type connections struct {
 	listener net.Listener

@@ -4,8 +4,8 @@
 //	                         └──────────────────→ /snapshot.json, /healthz
 //
 // A scrape reads the last snapshot observed, and never the driver. A figure that could not be read
-// has no series, and if the last snapshot is old, no figures are published at all. Names, labels
-// and help come from the two tables of package metric, as does docs/exporter.md.
+// has no series. Of an old snapshot only the host, the time and the interval are published. Names,
+// labels and help come from the two tables of package metric, as does docs/exporter.md.
 //
 // Start reading at Exporter.Collect.
 package exporter

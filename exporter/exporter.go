@@ -16,9 +16,9 @@ type Options struct {
 	Version string // of this program
 	Now     func() time.Time
 	// ProcessLabels are the labels of processes that are exported, some of metric.ProcessLabels.
-	// Without "pid", processes that are equal in all exported labels are summed.
+	// Without "pid", processes of a GPU that are equal in all exported labels are summed.
 	ProcessLabels []string
-	// Processes is how many of the largest processes of a GPU have series of their own.
+	// Processes is how many of a GPU's largest processes, or sums of them, have their own series.
 	Processes int
 	Snapshot  bool // whether /snapshot.json is served
 }
@@ -68,8 +68,8 @@ const (
 	staleAfter     = 15 * time.Second
 )
 
-// gather returns all series of the last snapshot. Unknown figures have no series, and labels
-// without a value are left out.
+// gather returns the series of the last snapshot, or few of them if it is old. Unknown figures have
+// no series, and labels without a value are left out.
 func (e *Exporter) gather() writer {
 	w := writer{}
 	snap, fresh := e.latest()

@@ -36,7 +36,7 @@ func (e *Exporter) metrics() http.HandlerFunc {
 	})
 }
 
-// inMemory refuses a request while mostAnswers answers are in memory.
+// inMemory refuses a request while mostAnswers answers of next are in memory.
 func inMemory(next http.HandlerFunc) http.HandlerFunc {
 	answers := make(chan struct{}, mostAnswers)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func inMemory(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// answer returns all series in the format that the client prefers, and the format's header.
+// answer returns all series in the format that the client prefers, and sets the answer's headers.
 func (e *Exporter) answer(request, header http.Header) []byte {
 	format := formatFor(request.Values("Accept"))
 	header.Set("Content-Type", format)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// guarded serves only what the web configuration lets a client read. The file is read again for each request; its
-// rate limit alone is read once. If the file no longer asks readers for a password, nothing is served.
+// guarded serves only what the web configuration lets a client read. The file is read again for each request, but
+// its rate limit, and whether there is TLS, only once. If it no longer asks who reads, nothing is served.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
 func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {

@@ -26,8 +26,8 @@ type group struct {
 	figures
 }
 
-// newGroup makes a group without figures. With the label pid, the pid alone identifies a process: if a pid was reused while the driver
-// still lists the earlier process, both share one series.
+// newGroup makes a group without figures. With the label pid, pid and MIG instance identify a process: if a pid was reused while the
+// driver still lists the earlier process, both share one series.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
 	if e.keeps(pidLabel) {
@@ -64,7 +64,7 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeServers writes what servers report about themselves. If a server has several processes, the series of the first one stay.
+// writeServers writes what servers report about themselves, with the label pid only. Of a server's several processes, the first's series stay.
 func (e *Exporter) writeServers(w writer, snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		s := snap.Rows[i].Served

@@ -40,7 +40,7 @@ func (s *Serving) Check() error {
 	return s.checkReaders(c)
 }
 
-// checkReaders returns why other machines must not be able to read what is served, nil if they may.
+// checkReaders returns why other machines must not be able to read what is served, nil if they may or cannot.
 func (s *Serving) checkReaders(c *webConfig) error {
 	if s.Openly || s.local() || c.protects() {
 		return nil

@@ -158,7 +158,7 @@ func ask[T any](ctx context.Context, a *api, method string, form url.Values, pat
 	return got, explain(err)
 }
 
-// call sends a request by POST, or by GET to an engine that refuses POST.
+// call sends a request, by GET if the engine refuses POST.
 func call[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (got answer[T], err error) {
 	u, body := a.base.JoinPath(path...), form.Encode()
 	if method == http.MethodGet {

@@ -111,7 +111,7 @@ func (d *decoder) take(s *series) {
 	}
 }
 
-// gpu returns the GPU of a series, or nil if the box has too many.
+// gpu returns the GPU of a series, or nil if the series has no uuid or the box too many GPUs.
 func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	g := d.gpus[uuid]
 	if g == nil {

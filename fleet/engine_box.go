@@ -56,10 +56,10 @@ func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) 
 
 var errNoFigures = errors.New("the engine has no figures of it now")
 
-// pastPoints is the number of points of each series.
+// pastPoints is roughly the number of points of each series.
 const pastPoints = 240
 
-// Past implements Source: the memory of a box's GPUs and processes.
+// Past implements Source: memory, utilization, temperature and power.
 func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (Past, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()

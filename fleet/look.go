@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source. It first chooses the lines, those that the engine ranks highest and all that
-// have a problem, and then asks for their figures.
+// Look implements Source. It first chooses the lines, those that the engine ranks highest and those
+// that have a problem, and then asks for their figures.
 func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -64,8 +64,8 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	return pic, nil
 }
 
-// fitting returns the unit GPU if all GPUs that the filter lets through fit in view, else Boxes.
-// If there are more boxes than lines, it does not count GPUs, which takes an engine longer.
+// fitting returns GPUs if all GPUs that the filter lets through fit in view, else Boxes. If the boxes
+// do not fit, it does not count GPUs, which takes an engine longer.
 func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	for _, query := range []string{"count(" + a.filtered(a.up(), "instance") + ")", "count(" + a.wanted(total) + ")"} {
 		n, err := p.ask(ctx, query, time.Time{})
@@ -79,7 +79,7 @@ func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	return GPUs, nil
 }
 
-// once drops GPUs that two exporters report, or that are scraped twice.
+// once keeps one line of a GPU that two exporters report, or that is scraped twice.
 func once(lines []Line) []Line {
 	sorted.Stable(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
 	return slices.CompactFunc(lines, func(a, b Line) bool { return a.GPU.UUID != "" && a.GPU.UUID == b.GPU.UUID })

@@ -9,8 +9,8 @@ import (
 	"vramscope/metric"
 )
 
-// exporter describes the metrics of one exporter. Each becomes a vector with only the labels instance and uuid,
-// in Prometheus' base units. Sources:
+// exporter describes the metrics of one exporter. Each becomes a vector with the label uuid and perhaps
+// instance, in Prometheus' base units. Sources:
 // https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 // https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
 type exporter struct {

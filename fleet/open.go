@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Opened is one box of a fleet for the monitor's screen: its newest snapshot and its past. It
-// asks its source on a goroutine of its own, and answers from memory.
+// Opened is one box of a fleet for the monitor's screen: its newest snapshot and its past. Run asks
+// its source. All other methods except At answer from memory.
 type Opened struct {
 	source Source
 	box    string
@@ -74,7 +74,7 @@ func (o *Opened) Run(ctx context.Context) {
 	}
 }
 
-// take makes a snapshot the newest, and appends its figures to the past.
+// take makes a snapshot the newest, and appends its figures to the past if they are newer.
 func (o *Opened) take(s *snapshot.Snapshot) {
 	s.Interval = o.every // the interval of the figures shown, not the box's own
 	o.mu.Lock()
@@ -168,11 +168,11 @@ func (o *Opened) Span() (oldest, newest time.Time) {
 	return o.oldest, o.latest.Time
 }
 
-// Events implements snapshot.History: an engine has no events.
+// Events implements snapshot.History: no source has events.
 func (o *Opened) Events(int) []snapshot.Event { return nil }
 
-// Series implements snapshot.History, from memory. An engine has a sample for each scrape: an
-// empty bucket shows the last sample of the minute before it, as the engine does.
+// Series implements snapshot.History, from memory. An engine has a sample for each scrape: an empty
+// bucket between two samples shows the earlier one, if that is less than a minute old.
 func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	o.mu.Lock()
 	samples := o.past[key]

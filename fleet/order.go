@@ -10,11 +10,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The order of the lines: the worst class first, then the fullest. Lines must not jump: a line
-// keeps its place until its figure has moved by a step.
+// By default the worst class comes first, then the fullest line. Lines must not jump: a line keeps
+// its place until its figure has moved by a step.
 
-// class ranks a line by its problem, from 0: out of memory, full soon, lost, idle with memory
-// held; then other alerts. A full GPU that works has none of these.
+// class ranks a line by its problem, from 0: out of memory, full soon, lost, idle with memory held,
+// other alerts; then boxes still asked, and the rest. That a GPU is full is no problem in itself.
 func (l *Line) class() int {
 	switch {
 	case l.Alert == snapshot.AlertOutOfMemory:
@@ -33,7 +33,7 @@ func (l *Line) class() int {
 	return 6
 }
 
-// lost are the alerts about a GPU or box that does not answer.
+// lost are the alerts about a GPU or box that does not answer, or has ECC errors.
 var lost = []snapshot.AlertKind{snapshot.AlertLost, snapshot.AlertDriver, snapshot.AlertHanging, snapshot.AlertECC}
 
 // alertOrder lists the worst first.

@@ -10,13 +10,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Picture is a fleet at a moment. It never changes.
+// Picture is a fleet at a moment. It does not change once it is in a View.
 type Picture struct {
 	Time      time.Time // by the clock of the source
-	Unit      Unit      // GPUs or Boxes
+	Unit      Unit      // never Fitting
 	Lines     []Line
 	Queries   string       // Recorded or Raw; "": no engine is asked
-	Down      snapshot.Int // boxes that do not answer; unknown if there are more of them than lines
+	Down      snapshot.Int // boxes that do not answer, if all of them are known
 	Simulated bool
 	Problems  []string // what could not be had, and what to do about it
 }
@@ -40,7 +40,7 @@ type Totals struct {
 // Line is a GPU or a box. With an empty Box it is the memory of a user's or a job's processes.
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
-	Host string // the box's own name, if it differs
+	Host string // the box's own name, "" if unknown
 	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
 	GPUs int // how many the box has, or how many these processes use
@@ -67,7 +67,7 @@ const (
 	Stopped
 )
 
-// Name returns the box's name, without the port of its exporter.
+// Name returns the box's name without the port of its exporter, or the job's or user's name.
 func (l *Line) Name() string {
 	if l.Box == "" {
 		return cmp.Or(l.Job, l.User)

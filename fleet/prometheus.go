@@ -64,8 +64,8 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 	return &found, err
 }
 
-// fewest is the number of boxes up to which every query names the boxes that a filter leaves, so
-// that the engine reads no others. Prometheus finds up to 256 alternatives by its index.
+// fewest is the number of boxes up to which queries name the boxes that a filter leaves, so that
+// the engine reads no others. Prometheus finds up to 256 alternatives by its index.
 const fewest = 250
 
 // ErrNoGPUs reports that an engine has no series of GPUs.

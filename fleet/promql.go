@@ -10,8 +10,8 @@ import (
 	"vramscope/metric"
 )
 
-// asking builds the queries of a look. Every expression has the labels instance and uuid, or for
-// boxes only instance; in joined expressions the label m names the figure.
+// asking builds the queries of a look. Expressions for GPUs have the labels instance and uuid, those
+// for boxes instance; in joined expressions the label m names the figure.
 type asking struct {
 	exporters []*exporter // the exporters that were found
 	jobs      []string    // the names of the scrape jobs in Prometheus
@@ -19,7 +19,7 @@ type asking struct {
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
 	summed    bool        // the rules' series cover all processes of a user or job
 	query     Query
-	within    string // a matcher of the few instances that the filter leaves; "": of all
+	within    string // matchers of the few boxes or GPUs that the filter leaves; "": of all
 }
 
 // named joins expressions, each with its name in the label m.
@@ -137,7 +137,7 @@ func (a *asking) boxes(f field, matchers func(*exporter) string) string {
 	return cmp.Or(aggregation[f], "sum") + " by (instance) (" + s + ")"
 }
 
-// ranked selects the first lines in the query's order, with their sort figure.
+// ranked selects the first lines in the query's order, by used share for ByWorst, with their figure.
 func (a *asking) ranked() string {
 	figure := a.wanted
 	if a.query.Unit == Boxes {
@@ -186,8 +186,8 @@ func (a *asking) top(s string) string {
 // A box that samples rarely must also have missed this many samples.
 const oldest, missed = 60, 3
 
-// problems selects alerts, states of GPUs, boxes that are down or stopped, and clocks that
-// differ; each at most as many as there are lines.
+// problems selects alerts, states of GPUs, idle GPUs, boxes that are down or stopped, and clocks
+// that differ; each at most as many as there are lines.
 func (a *asking) problems() map[field]string {
 	by := byGPU
 	if a.query.Unit == Boxes {

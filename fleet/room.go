@@ -32,7 +32,7 @@ type Room struct {
 	Time      time.Time
 	Simulated bool
 	Matched   int // GPUs that the filter lets through
-	Judged    int // the boxes whose free memory is known
+	Judged    int // those of them whose free memory is known
 	// Now lists the boxes with room; AfterFlush those that have it when all their processes'
 	// caches are flushed. Both are sorted by GPUs, most first.
 	Now, AfterFlush []RoomyBox
@@ -214,7 +214,7 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 }
 
 // growth returns the highest predicted growth of a GPU's used memory, by the medians of its forecasts;
-// false without a forecast.
+// false if one is needed and there is none.
 func (q *RoomQuery) growth(g *snapshot.GPU) (growth quantity.Bytes, known bool) {
 	known = q.Length == 0
 	for _, p := range g.Predicted {

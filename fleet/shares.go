@@ -286,7 +286,7 @@ func (s *SSH) shares(q Query) []Line {
 	return all
 }
 
-// idleGPU returns 1 if a GPU holds memory and runs nothing, else 0.
+// idleGPU returns 1 if a GPU holds more than a GiB and runs nothing, else 0; unknown if either is.
 func idleGPU(g *snapshot.GPU) snapshot.Int {
 	busy, known := g.Utilization.Value()
 	held, knownToo := g.Memory.Used.Value()

@@ -10,13 +10,13 @@ import (
 // Source reports a fleet. Its methods may take as long as their context. Each returns the data
 // that it could get, or an error without any.
 type Source interface {
-	// Look returns the worst lines.
+	// Look returns the first lines in the query's order.
 	Look(ctx context.Context, q Query) (*Picture, error)
 	// Totals sums up all GPUs that the query's filter lets through.
 	Totals(ctx context.Context, q Query) (Totals, error)
 	// Box returns one box at a moment; the zero time is now.
 	Box(ctx context.Context, box string, at time.Time) (*snapshot.Snapshot, error)
-	// Past returns the known series of a box's memory between two moments.
+	// Past returns the known series of a box between two moments.
 	Past(ctx context.Context, box string, from, to time.Time) (Past, error)
 	// Room returns the boxes on which a job has room.
 	Room(ctx context.Context, q RoomQuery) (Room, error)

@@ -42,7 +42,7 @@ type sshBox struct {
 	latest *snapshot.Snapshot
 	came   time.Time     // when latest came, by our clock
 	skew   time.Duration // by how much the box's clock is ahead of ours
-	why    string        // why there is no connection; "" while a connection is open or being opened
+	why    string        // why the last connection ended; "" after a sample, or before the first end
 	tried  bool
 }
 
@@ -221,7 +221,7 @@ func (l *LastLine) String() string {
 	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(bytes.TrimPrefix(l.line, byVramscope), bySSH))))
 }
 
-// line returns the box as a line, and its newest snapshot, or nil.
+// line returns the box as a line, and its newest snapshot, nil if that is old or none.
 func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -52,7 +52,7 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
 	// The lowest process that has a kind and listens: a server may be started by sh -c, and may fork. A process of another kind
-	// above it takes its place, because llama-swap starts other servers, and the first process that an entry describes ends the search.
+	// above it takes its place, because llama-swap starts other servers, and the first process that an entry's Matches fits ends the search.
 	var found process.Info
 	var entry Entry
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {
@@ -174,7 +174,7 @@ func listens(pid int) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// key returns a server's key, without surrounding white space.
+// key returns a server's key; that of a file without surrounding white space.
 func (e *Entry) key() (string, error) {
 	if e.KeyFile == "" {
 		return os.Getenv(e.KeyEnv), nil
@@ -190,7 +190,7 @@ func (e *Entry) key() (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// Below returns a process and all its descendants.
+// Below returns a process and its descendants, down to 16 generations.
 func (f *Finder) Below(root int) map[process.Key]bool {
 	links, _ := f.Table.Links() // without those that could not be read
 	below := map[process.Key]bool{}

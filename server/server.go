@@ -5,7 +5,7 @@
 //	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
 //
 // A server's answer is only a claim: action/flush asks the driver for the result. Each kind of server
-// has a file, which names the releases whose source was read.
+// but Paths has a file, which names the releases whose source was read.
 package server
 
 import (
@@ -116,8 +116,8 @@ func (s *State) uses(share float64) {
 	}
 }
 
-// Checked returns what the server reports. It leaves the figures out if the server sleeps, if the driver reports less memory
-// than the server does, or if the driver does not report what all the server's processes use.
+// Checked returns what the server reports. It leaves the figures out if the server sleeps, if it Exceeds what the driver
+// reports, or if it reports memory and the driver does not report what all the server's processes use.
 func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	out := s.Served
 	bytes, known := used.Value()

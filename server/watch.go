@@ -34,7 +34,7 @@ type Watcher struct {
 type watched struct {
 	state State
 	at    time.Time // when the newest answer came; zero: none has come
-	idle  time.Time // since when it has served nothing; zero: it serves, or does not say whether it does
+	idle  time.Time // since when it has served nothing; zero: it serves, sleeps, or does not say
 	named bool      // an event has said that it is idle
 
 	heard  time.Time // when it last answered or, before its first answer, was first seen

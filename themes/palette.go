@@ -85,8 +85,8 @@ func (p palette) theme(name string, dark bool) Styles {
 	}
 }
 
-// The hues are the same in every theme: slate for other, dim grey for unknown, calm blue for allocated, magenta
-// for fragmented, and a bright accent for what a flush frees, the only part that the reader can act on.
+// The hues are the same in night, day and contrast: slate for other, dim grey for unknown, calm blue for allocated,
+// magenta for fragmented, and a bright accent for what a flush frees, the only part that the reader can act on.
 // They also differ in lightness, for readers who see no hue and for photocopies.
 
 // night returns the theme for dark backgrounds, from black to Solarized's base03.
@@ -180,8 +180,8 @@ func (p palette) okabeIto(dark bool) Styles {
 	return s
 }
 
-// sixteen uses the terminal's own colours. Every theme becomes this one on a terminal that has no
-// other colours. Other, unknown and free keep the terminal's text colour and differ in texture.
+// sixteen uses the terminal's own colours. Every theme but mono becomes this one on a terminal that
+// has no other colours. Other, unknown and free keep the terminal's text colour and differ in texture.
 // Bright black is never used, because it is the background in Solarized. On a dark background red is the
 // bright red, because black text on the usual red is hardly readable. No text and no line of a graph
 // is blue, because blue on black is hardly readable in the default colours of xterm and PuTTY. On a

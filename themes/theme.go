@@ -18,8 +18,8 @@ func Names() []string {
 const Default = "vramscope"
 
 // New resolves a theme for a terminal's colour profile. Most themes have a dark and a light
-// variant, chosen by dark; the themes "dark" and "light" do not depend on it. On a terminal
-// with 16 colours every theme is "terminal". Without colours (NO_COLOR) every theme is "mono".
+// variant, chosen by dark; the themes "dark" and "light" do not depend on it. On a terminal with
+// 16 colours every theme but "mono" is "terminal". Without colours (NO_COLOR) every theme is "mono".
 func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	if name == "" {
 		name = Default

@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the line above the keys: the first that applies of message, progress, moment of
-// the past, alert, hint and legend. The line is always there, so that no alert moves the screen.
+// writeAlert writes the line above the keys: the first that applies of message, progress, moment of the
+// past, lack of figures, a job's size, alert, hint and legend. It is always there, so no alert moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -196,8 +196,8 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + lk.Glyphs.Words(alert.Advice)
 }
 
-// fullInSentence returns the sentence about a GPU that fills up, with the time of day and the
-// process if they fit.
+// fullInSentence returns the sentence about a GPU that fills up: on a wide screen with the time of
+// day, and with the process if that is known.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {

@@ -7,8 +7,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// The cursor stays on its process, and on its line of the screen, while rows move. There
-// is no cursor until a movement key is pressed: the table shows its first rows.
+// The cursor stays on its process, and on its line of the screen, while rows move. There is no cursor
+// until a key moves it or needs a process: the table shows its first rows.
 
 // move moves the cursor by a number of rows. The first movement only shows it.
 func (m *model) move(by int) bool {

@@ -13,8 +13,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// newDetail returns the detail of the process under the cursor. With whole it fills the screen
-// and has a graph.
+// newDetail returns the detail of the row that detailed returns. With whole it fills the screen,
+// and also has advice, holders and the map.
 func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail.Panel {
 	in := detail.Input{Appearance: lk, Snapshot: st.shown, History: st.history, Now: cell.Moment(st.moment()), Width: st.width, Whole: whole}
 	if st.shown == nil {

@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// words writes the line above the keys: a question, the prompt, a message, why there is nothing
-// newer, a problem, or the legend if the titles have none.
+// words writes the line above the keys: a question, the box that is awaited, a message, why there is
+// nothing newer, a problem, or the legend if the titles have none.
 func (m *model) words(l *cell.Line, legend bool) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)

@@ -13,18 +13,18 @@ import (
 
 // The lines of the screen beside those of the fleet:
 //
-//	vramscope fleet  http://prometheus:9090  1000 boxes  7965 GPUs  2 down   12:04:17
-//	ALL ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇·········· 336/619T  cached 28.6T
+//	vramscope fleet  boxes  1000 boxes  7965 GPUs  2 down  http://prometheus:9090   12:04:17
+//	ALL ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇··········  336T of 619T used, 283T free, 28.6T cached
 //	BOX       GPU ■other ■unknown …              USED/TOTAL UTIL TEMP   NOTE
 //	…
 //	a problem, a message, or the legend
-//	? help  q quit  Enter open  o ssh …                        1-19 of 62  worst  4s
+//	? help  q quit  Enter open  Tab GPUs  o ssh …              1-19 of 62  worst  4s old
 const around = 5
 
 // rows returns the number of the fleet's lines that fit.
 func (m *model) rows() int { return max(m.height-around, 0) }
 
-// A smaller screen shows nothing.
+// A smaller screen shows only which size it needs.
 const leastWidth, leastHeight = 40, 6
 
 func (m *model) frame() []string {

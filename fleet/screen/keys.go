@@ -20,7 +20,7 @@ type binding struct {
 	act   func(*model) tea.Cmd
 }
 
-// bindings lists every key, in the order of the help. A key that the monitor has, too, does the same here.
+// bindings lists every key, in the order of the help. Most keys that the monitor has, too, do the same here.
 var bindings []binding
 
 func init() { // help draws bindings and is one of them

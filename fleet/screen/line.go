@@ -18,7 +18,7 @@ import (
 // columns holds the width of each figure, without the blank before it; 0 omits the column.
 type columns struct{ name, gpu, bar, used, free, cached, util, temp, power, note int }
 
-// Names grow with the screen up to a fifth of it.
+// The column of names takes up to a fifth of the screen.
 const leastName, leastBar, leastNote = 8, 10, 10
 
 func (m *model) columns() columns {
@@ -198,7 +198,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	}
 }
 
-// shareNote names the boxes of a user's or a job's processes; idle GPUs come first.
+// shareNote counts the idle GPUs, the boxes and the jobs of a user's or a job's processes.
 func (m *model) shareNote(line *fleet.Line) string {
 	var words []string
 	if n := line.Idle.Or(0); n > 0 {

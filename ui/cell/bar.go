@@ -10,7 +10,7 @@ import (
 
 // The cells of a bar stand for the capacity. Its parts are, from the left, other, unknown,
 // allocated, fragmented, returnable and free. The boundaries are rounded, not the lengths: a small
-// change then moves a boundary by at most one cell. A part under half a cell is not drawn.
+// change then moves a boundary by at most one cell. A part under one cell may not be drawn.
 
 // Parts are the amounts of a bar, without free memory; 0 where unknown.
 type Parts [5]quantity.Bytes

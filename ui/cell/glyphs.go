@@ -9,7 +9,7 @@ import (
 
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
-	Solid, Swatch                                           string // fills every part, where colours tell them apart
+	Solid, Swatch                                           string // fills every part but free, where colours tell them apart
 	Hatch                                                   string // fills cached memory, where colours and textures tell parts apart
 	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
 	MIGBorder                                               string

@@ -11,7 +11,7 @@ func (m Moment) Since(t time.Time) time.Duration {
 	return time.Duration(max(time.Time(m).Unix()-t.Unix(), 0)) * time.Second
 }
 
-// Clock returns the time of t, with the day if that is not today.
+// Clock returns the time of t, with the day if that is not today; of the distant past, the date alone.
 func (m Moment) Clock(t time.Time) string {
 	now := time.Time(m)
 	t = t.In(now.Location())

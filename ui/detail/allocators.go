@@ -21,7 +21,7 @@ const maxAllocatorLines = 12
 //
 //	pytorch     69.3G reserved   peak 72.0G   small 1.20G in 400, large 68.1G in 412
 //	            expandable_segments:True,max_split_size_mb:512
-//	raw         8.40G in 213 allocations
+//	raw         8.40G in 213 allocations of its own
 //	            4.00G  2h03m old  cuMemAlloc by libcublas.so.12
 func (d Panel) allocators(width, maxLines int) []string {
 	p := d.process

@@ -5,7 +5,7 @@
 //	who, runtime, probe
 //	the parts, each with its share and the one fact that makes it useful
 //	allocators, trend, forecast
-//	graph                          (full screen only; v: the map of segments)
+//	graph                          (where there is room; v: the map of segments)
 //
 // Start at panel.go.
 package detail

@@ -26,7 +26,7 @@ type Input struct {
 	Graph    graph.Graph    // under the facts, where there is room
 	Advice   string         // what would save memory, "" for nothing
 	Segments *segments.View // the map that replaces the graph; nil: none
-	Held     *Held          // what holds the memory, in place of the graph; nil: not asked for
+	Held     *Held          // what holds the memory, in place of the allocators; nil: not asked for
 }
 
 // Panel is the detail. A line without facts is left out.

@@ -126,7 +126,7 @@ func taken(history snapshot.History, event *snapshot.Event) string {
 	return ""
 }
 
-// style returns the style of an event. Unlike an alert on the alert line it is never reversed.
+// style returns the style of an event, which is never reversed.
 func (e Events) style(event *snapshot.Event) themes.Style {
 	s := &e.look.Styles
 	if event.Severity == snapshot.Urgent {

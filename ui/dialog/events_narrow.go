@@ -16,8 +16,8 @@ import (
 // cursor is shown, in full.
 const minFramed = 5
 
-// foot returns the event under the cursor in full if a narrow list cuts messages off. It takes at
-// most a third of the height.
+// foot returns the event under the cursor in full if a narrow list cuts messages off. In a frame it
+// takes at most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
 	case len(e.log) == 0:
@@ -33,7 +33,7 @@ func (e Events) foot(width, height int) []string {
 // framedWidth is the minimum width for all columns.
 const framedWidth = 60
 
-// lines returns the number of events in view: the height without frame, titles and foot.
+// lines returns the number of lines in view: the height without frame, titles and foot.
 func (e Events) lines(width, height int) int {
 	rows := height - 3
 	if width < framedWidth && e.beyond(width) > 0 {

@@ -159,7 +159,7 @@ func (d Flush) gentlest() flush.Level {
 	return level
 }
 
-// Willing returns the number of targets that can be flushed.
+// Willing returns the number of targets that can be flushed, 1 if only the server can be asked.
 func (d Flush) Willing() int {
 	n := 0
 	for i := range d.targets {

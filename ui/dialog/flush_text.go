@@ -196,10 +196,10 @@ func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	return sum
 }
 
-// listedAtMost is how many of the tagged processes are listed.
+// listedAtMost is how many of the tagged processes are listed if more than one would be left out.
 const listedAtMost = 4
 
-// list returns a line for each of the processes, and their sum.
+// list returns lines for the first processes, and the sum of all.
 func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span

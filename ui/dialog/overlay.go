@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Overlay is a panel that lies over the screen and receives the keys: a question
-// or a panel that scrolls. It is a value: Press returns its successor.
+// Overlay is a panel that lies over the screen and receives the keys: a question, a menu or a
+// panel that scrolls. It is a value: Press returns its successor.
 type Overlay interface {
 	// Render returns exactly height lines of exactly width cells.
 	Render(width, height int) []string
