@@ -121,7 +121,7 @@ func writable(dir int, path string) error {
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
 // openDirectory opens a directory. If it does not exist, openDirectory makes it or, without make,
-// returns errCanBeMade. It follows only root's symbolic links: see resolve.
+// returns errCanBeMade if that is so. It follows only root's symbolic links: see resolve.
 func openDirectory(path string, make bool) (int, error) {
 	if path == "" {
 		return 0, install.ErrNoHome

@@ -24,7 +24,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // Log is the audit log: one JSON object a line, only ever appended to. A nil
 // Log writes nothing: the actions of a simulated box are not logged.
 type Log struct {
-	Directory string           // made when the first line is written
+	Directory string           // made when the log is first opened for writing
 	User      func() string    // name of who runs vramscope; may be nil
 	Clock     func() time.Time // nil: time.Now
 }

@@ -22,8 +22,8 @@ import (
 	"vramscope/schema"
 )
 
-// Alerts runs the user's own command when an alert is raised about the user's own processes (root:
-// about any), with the alert as JSON on its standard input: one command at a time.
+// Alerts runs the user's own command when an alert is raised that concerns the user (root: any
+// alert), with the alert as JSON on its standard input: one command at a time.
 //
 //	observe (each snapshot) ─ raised, and the user's ─→ waiting ─→ run ─→ command
 type Alerts struct {

@@ -102,8 +102,8 @@ type Options struct {
 // ErrReload ends Run at SIGHUP: the caller executes the program again.
 var ErrReload = errors.New("the configuration is read anew")
 
-// Run samples until SIGTERM or SIGINT, or until the context ends, whose cause it returns. If
-// another daemon of this user runs, it fails with a *Running.
+// Run samples until SIGTERM or SIGINT, until SIGHUP (ErrReload), or until the context ends, whose
+// cause it returns if it has one. If another daemon of this user runs, it fails with a *Running.
 func Run(ctx context.Context, o Options) (err error) {
 	held, err := lock(o.Directory, o.Now())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // logChanges logs changes that an administrator looks for in the journal: those of the driver, of
-// GPUs and of alerts. Those of processes are in the recording.
+// GPUs and of alerts, and what the guard does. Those of processes are in the recording.
 func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if state := snap.Driver.State; state != d.driver {
 		switch {

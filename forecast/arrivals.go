@@ -47,8 +47,8 @@ func (a *arrivals) promise(s *state) {
 }
 
 // punctuality returns how many minutes early (≤ 0) or late the series may reach a level that it
-// should reach in the given minutes. It uses the record of arrivals or, while that is short, the
-// error of a new course's slope.
+// should reach in the given minutes. It uses the record of arrivals or, while that is short, unsure
+// or the error of a new course's slope, if that is less.
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		return float64(e.Spread.Lower80), float64(e.Spread.Upper80)

@@ -2,7 +2,7 @@ package forecast
 
 import "time"
 
-// Every constant of the method. Times are in seconds unless their name says otherwise.
+// The constants of the method. Times are in seconds unless a comment says otherwise.
 const (
 	minute, hour = float64(time.Minute) / 1e9, float64(time.Hour) / 1e9
 	mebibyte     = 1 << 20     // the bytes by which an allocator's rounding changes a figure

@@ -10,8 +10,8 @@
 //	        ├→ arrivals at levels of the median path ────────────────────────┘
 //	        └→ lows of slots of time ────────────────────────────────────────→ Trend
 //
-// Start reading at Forecaster.Observe (forecaster.go), then outlook.go. Every constant is in
-// const.go, with its reason. docs/forecast.md explains the method, and has its figures and
+// Start reading at Forecaster.Observe (forecaster.go), then outlook.go. const.go has the
+// constants, with their reasons. docs/forecast.md explains the method, and has its figures and
 // limits. Its sources:
 //
 //   - the lines are discounted least squares (Brown, Smoothing, Forecasting and Prediction,

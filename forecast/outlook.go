@@ -73,8 +73,8 @@ type course struct {
 	Lifted     bool       // the course's own line is straight, though the sawtooth continues
 }
 
-// follow updates the course by the quick line. A course has ended once the series lies below the
-// course's own line by two standard deviations; at the end of a step by less.
+// follow updates the course by the quick line. Where that line is rough, another course begins. A
+// course is not sure while the series lies below its own line by two standard deviations.
 func (s *state) follow(quick, short line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {

@@ -17,7 +17,7 @@ type promise struct {
 type record struct {
 	First, Size uint8
 	Due, Next   int64 // when the first pending forecast is due, and when the next is kept, ns
-	Scored      int64 // when the last forecast came due, ns
+	Scored      int64 // when the last forecast was scored, ns
 	Credits     [experts]credit
 	Shares      [experts]float32 // the newest verdict's
 	Errors      residuals
@@ -32,7 +32,7 @@ func (r *record) settle(pending *[pendingCap]promise, now int64, y float64, hori
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
 			r.Scored = now
-			// The ring covers as many horizons as it has errors, an hour at most.
+			// The ring covers as many horizons as it has errors, at most an hour or the half-life.
 			r.Errors.add(now, min(horizon, min(float64(now)/1e9, max(hour, halfLife))/residualCap), mebibyte, happened-float64(p.Published))
 		}
 		r.First, r.Size = (r.First+1)%pendingCap, r.Size-1

@@ -29,8 +29,8 @@ type peak struct {
 	Height float64 // bytes
 }
 
-// observe takes the next sample. Bins are as long as the first interval between samples, at least
-// a second. A bin without a sample has the earlier value.
+// observe takes the next sample. Bins are as long as the time between samples when the job begins,
+// at least a second. A bin without a sample has the earlier value.
 func (s *seasons) observe(now int64, y, step float64) {
 	if s.Bin == 0 {
 		s.Bin = int64(max(step, 1) * 1e9)

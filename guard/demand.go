@@ -94,7 +94,7 @@ func (e *Engine) runsOf(key program) *runs {
 type demand struct {
 	bytes      quantity.Bytes // 0: none
 	important  bool           // important programs need it: all together, or the one whose demand it is
-	whose      program        // the one program that needs it; the zero value if several do
+	whose      program        // the program that needs it; the zero value if d is of all important ones, or of a lease
 	importance int
 	owner      uint32
 	lease      bool // a claim that waits needs it
@@ -167,10 +167,10 @@ func (e *Engine) leaseOn(rule int, views []*view) {
 	}
 }
 
-// givesFor reports whether a row frees memory for a demand. For a program that the configuration
-// calls important, every process that is not important frees memory. For any other program only its
-// own user's processes do, and they free memory that they need themselves only if they are less
-// important.
+// givesFor reports whether a row frees memory for a demand; without one, every row does. For
+// important programs and for a lease, every process that is not important does. For any other
+// program only its user's other programs do, and they free memory that they need themselves only if
+// they are less important.
 func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	importance := e.standing[p.ID].Importance
 	switch {
@@ -188,7 +188,7 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 type vain struct {
 	began time.Time      // zero once its effect is known
 	free  quantity.Bytes // what should be free afterwards if the flush was of use
-	until time.Time      // no other flush is made before this time
+	until time.Time      // no other flush only for the goal is made before this time
 }
 
 // goalRests is how long, after a flush in vain, a rule makes no flush that serves only its goal.

@@ -6,7 +6,7 @@
 //	                    ├─ would (dry-run), nothing, came back, tripped │
 //	                    └────────────→ event, recording, audit log ←────┘
 //
-//	trace     what rows did: peaks of ten minutes, growth, emptied caches, flushes
+//	trace     what rows did: growth, emptied caches, flushes
 //	standing  who may be flushed, and in which order
 //	episode   a rule's condition on a GPU, from when it holds until its goal is reached
 //	limits    how often, and for how long not again

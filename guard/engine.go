@@ -15,7 +15,7 @@ type Decision = snapshot.GuardDecision
 // Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
-	Root bool // the guard may flush other users' processes if a rule allows it
+	Root bool // the guard may flush other users' processes if the policy allows it
 }
 
 // Outcome is the result of a decision to act.
@@ -100,7 +100,7 @@ func (e *Engine) Want(free map[string]quantity.Bytes, devices int) {
 
 // Decide takes the next snapshot. The caller carries out each decision of kind GuardActs, without
 // waiting for others, and hands its outcome to Finished. At most one is under way for a user on a
-// GPU, and one for a process. The other decisions are for the record.
+// device, and one for a process. The other decisions are for the record.
 func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	if snap.Time.Before(e.now) {
 		e.forget() // the clock was set back
@@ -162,10 +162,10 @@ func (e *Engine) mode() Mode {
 	return e.policy.Mode
 }
 
-// State returns the state after the newest snapshot. The returned value never changes.
+// State returns the newest state. The returned value never changes.
 func (e *Engine) State() *snapshot.Guard { return e.state }
 
-// remembered is the number of decisions in State.
+// remembered is the largest number of decisions in State.
 const remembered = 32
 
 // note writes the text of decisions and remembers them.
@@ -200,7 +200,7 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	return g
 }
 
-// trace adds a snapshot to the traces, and drops those of rows that no longer exist.
+// trace adds a snapshot to the traces, and drops those of rows that are gone for longer than traceKept.
 func (e *Engine) trace(snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

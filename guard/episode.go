@@ -17,7 +17,7 @@ type episodeKey struct {
 
 // episode is the time from when a rule's condition holds on a device until its goal is reached.
 type episode struct {
-	since      time.Time // since when the condition holds without a break; zero while it does not hold
+	since      time.Time // when the condition began to hold without a break; zero if it does not, or memory is unknown
 	active     bool      // the condition has held for as long as the rule asks
 	step       int       // an index into the rule's steps
 	done       map[snapshot.RowID]Level
@@ -35,8 +35,8 @@ const (
 	// settleTime is how long a GPU's figures take to settle after an action: a driver shows
 	// freed memory within a second, and the next tick reads it.
 	settleTime = 3 * time.Second
-	// actionTimeout is when the engine gives up an action without an outcome. It is enough for four
-	// steps with the probe's ten seconds each, and the pauses between.
+	// actionTimeout is when the engine gives up a flush without an outcome; a sleep gets twice the
+	// time. It is enough for four steps with the probe's ten seconds each, and the pauses between.
 	actionTimeout = time.Minute
 )
 
@@ -241,7 +241,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
 	switch {
-	case step == Gradual, goalOfDemand: // no program needs the memory yet, so memory that would be taken again is not freed
+	case step == Gradual, goalOfDemand: // gradually, or while no program needs the memory, only what should stay free counts
 		return stays >= minimum
 	case step == Selective:
 		return stays+evictable(p) >= minimum

@@ -19,8 +19,8 @@ type importance struct {
 	unread string // an attribute that could not be read, and on which an entry may depend: "job"
 }
 
-// importanceOf applies the entries. A process may lower its own importance, never raise it. It
-// gains nothing by being unreadable: each entry that may match it limits its importance.
+// importanceOf applies the entries. A process may lower its own importance, never raise it. It gains
+// nothing by being unreadable: each entry that may be its first, or protect it, limits its importance.
 func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	var imp importance
 	limit := MostImportant

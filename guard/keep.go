@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kept is the state that an engine passes to the process that replaces this one: which rows and
-// users it leaves alone, and until when. Traces of rows are not part of it.
+// Kept is the state that an engine passes to the process that replaces this one: its pause, which
+// rows it leaves alone, which rules are off, and what programs need. Other traces are not part of it.
 type Kept struct {
 	Paused time.Time
 	Rows   []KeptRow

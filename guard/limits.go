@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// backOff is how long a process is left alone after its memory came back: the first time, the
-// second, and each further time.
+// backOff is how long a process is left alone after a flush that was refused, freed little, or whose
+// memory came back: the first time, the second, and each further time.
 var backOff = [...]time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute}
 
 const (
@@ -51,7 +51,7 @@ func (t *trace) wait(now time.Time, d time.Duration, why string) {
 	}
 }
 
-// backsOff leaves the row alone, longer each time.
+// backsOff leaves the row alone for a time of backOff, and returns that time.
 func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	d := backOff[min(t.stage, len(backOff)-1)]
 	t.stage++

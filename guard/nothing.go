@@ -14,7 +14,7 @@ import (
 // repeatAfter is the shortest time between two reports of one reason in different episodes.
 const repeatAfter = 5 * time.Minute
 
-// nothing reports why nothing is done when the reason has changed, at most once a minute.
+// nothing reports a new reason why nothing is done, or an earlier episode's after repeatAfter, at most once a minute.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	kind := strings.Map(WithoutDigits, why) // reasons that differ only in their times are the same
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {

@@ -26,7 +26,7 @@ const (
 	failingTime = 5 * time.Minute
 )
 
-// slot is a user's processes on a device. One of them is flushed at a time.
+// slot is a user's processes on a device. Rules flush one of them at a time.
 type slot struct {
 	snapshot.Place
 	owner uint32
@@ -34,7 +34,7 @@ type slot struct {
 
 // slotState is the state of a slot.
 type slotState struct {
-	until  time.Time // nothing is done before this time, while figures settle
+	until  time.Time // no rule acts before this time, while figures settle
 	tokens float64   // for flushes of processes that were flushed before
 	filled time.Time
 }

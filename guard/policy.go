@@ -73,7 +73,7 @@ type When struct {
 	FreeBelow Amount // zero: no such condition
 	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
 	Lease     bool   // the first claim that waits for a lease lacks memory
-	// FullWithin was a forecast's time to full. It prevented nothing, and now means Demand.
+	// FullWithin was a forecast's time to full. It prevented nothing. Without FreeBelow it now means Demand.
 	FullWithin time.Duration
 	For        time.Duration // how long the condition must hold without a break
 }

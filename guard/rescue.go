@@ -42,9 +42,9 @@ type RescueError struct {
 // The codes.
 const (
 	NotActing   = "unsupported"  // the guard does not act
-	RescueBusy  = "busy"         // another rescue is under way
+	RescueBusy  = "busy"         // another rescue is under way, or there is no snapshot yet
 	RescueLimit = "rate_limited" // there were too many rescues
-	NoRoom      = "no_room"      // nothing can be freed, or not enough
+	NoRoom      = "no_room"      // not enough can be freed, or the process is not on the GPU
 )
 
 func (e *RescueError) Error() string { return e.Reason }
@@ -53,11 +53,11 @@ func (e *RescueError) Error() string { return e.Reason }
 const rescueRule = "rescue"
 
 // Rescue decides which processes free memory for an allocation that has failed. It takes the least
-// important first, and only as much as is needed. It takes only processes that are less important
-// than the one that asks or, if they are the same user's, equally important. If they cannot free
-// enough, it takes none: its only decision is of kind GuardNothing, with the reason. The caller
-// carries out each decision to act and hands its outcome to Finished, or withdraws it. tried are
-// the rows that were asked before: they are not asked again.
+// important first, those of failing users last, and only as much as is needed. It takes only
+// processes that are less important than the one that asks or, if they are the same user's, equally
+// important. If they cannot free enough, it takes none: its only decision is of kind GuardNothing,
+// with the reason. The caller carries out each decision to act and hands its outcome to Finished, or
+// withdraws it. tried are the rows that were asked before: they are not asked again.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {

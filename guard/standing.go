@@ -14,9 +14,9 @@ import (
 // it is below twice the tolerance of the driver's figures.
 const minFlush = 64 * quantity.MiB
 
-// minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush
-// stops the program for a moment, and a threshold is a percentage of the GPU: without this
-// limit a full server would be flushed without end for little.
+// minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it, at least
+// minFlush. A flush stops the program for a moment, and a threshold is a percentage of the GPU:
+// without this limit a full server would be flushed without end for little.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(minFlush, capacity/200) }
 
 // untouchable returns why no rule may do anything to the row; "" if a rule may.

@@ -10,13 +10,13 @@ import (
 
 // Limits of a trace.
 const (
-	// watchedLeast is how long a row is watched before it is flushed.
+	// watchedLeast is how long a row is watched before a rule flushes it.
 	watchedLeast = 20 * time.Second
 	// loadTime is how long a program is assumed to load its data.
 	loadTime = time.Minute
 	// growthTime is how far back growth counts as present growth.
 	growthTime = 10 * time.Second
-	// emptiedCooldown is how long a process is left alone after others have emptied its cache.
+	// emptiedCooldown is how long rules leave a process alone after others have emptied its cache.
 	emptiedCooldown = time.Minute
 	// traceKept is how long a trace outlives its row: a driver may fail to answer, and a
 	// row's back-off must survive that.

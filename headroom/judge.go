@@ -65,8 +65,8 @@ type Place struct {
 	Returnable snapshot.Bytes // what flushes would free now
 	Staying    snapshot.Bytes // the part of Returnable that stays free for the time in question
 	Exact      bool           // Returnable is what flushes free, not a bound or an estimate of it
-	Flushable  []Flushable    // the largest first
-	Low        *LowPoint      // nil if nothing is predicted
+	Flushable  []Flushable    // the largest Stays first
+	Low        *LowPoint      // nil if nothing is predicted, or only now counts
 
 	Verdict Verdict
 	Short   quantity.Bytes // what is missing if nothing is flushed
@@ -260,7 +260,7 @@ func (p *Place) Why() string {
 	return s
 }
 
-// flushes names the processes to flush, the largest first: as many as it takes, at most maxNamed.
+// flushes names the processes to flush, in the order of Flushable: as many as it takes, at most maxNamed.
 func (p *Place) flushes() string {
 	const maxNamed = 3
 	s := ""

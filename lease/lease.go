@@ -65,7 +65,7 @@ type Lease struct {
 	Seen    bool      `json:"seen,omitempty"` // one of its processes was on one of its devices
 	Why     string    `json:"why,omitempty"`  // why it has ended
 
-	away time.Time // when the client stopped waiting for the answer; zero while a client waits
+	away time.Time // when the claim was restored; zero once its client is back, and for a claim that was not restored
 }
 
 // Ends returns when a lease is expected to end; zero if that is not known.
@@ -109,7 +109,7 @@ type Standing struct {
 	Before int // claims that come first
 	Fits   int // devices with enough room
 	// Nearest is the label of the device that lacks least, and Room the device's room; "" if no
-	// device is known.
+	// device would do.
 	Nearest string
 	Device  string // the UUID of the nearest device
 	Room    quantity.Bytes

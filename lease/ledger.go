@@ -250,8 +250,9 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 	l.change(le)
 }
 
-// Wanted returns how much would have to be free, by UUID, for the first claim of the queue, and on
-// how many of these devices. It leaves out devices on which freed memory would not help the claim.
+// Wanted returns how much would have to be free, by UUID, for the first claim without a parent, once
+// it has waited for wantedAfter, and on how many of these devices. It leaves out devices that have
+// room, and those on which freed memory would not help the claim.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
 	if at < 0 || !l.queue[at].away.IsZero() || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {

@@ -21,7 +21,7 @@ type database struct {
 	err      error
 }
 
-// openDatabase opens a database for writing, and creates its tables.
+// openDatabase opens a database for writing, and creates the tables of a new one.
 func openDatabase(path string) (*database, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)

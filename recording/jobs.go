@@ -43,8 +43,8 @@ type oomCount struct{ first, now int64 }
 // jobGrace is how long a job may have no process on a GPU between two of its steps.
 const jobGrace = time.Minute
 
-// Observe takes a snapshot and calls ended for each job that has had no process on a GPU for a
-// minute.
+// Observe takes a snapshot and calls ended for each job that has had no process on a GPU, and no GPU
+// allocated, for jobGrace.
 func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any)) {
 	if j.running == nil {
 		j.running, j.rows = make(map[jobKey]*jobUse), make(map[snapshot.RowID]jobKey)

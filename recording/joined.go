@@ -47,7 +47,7 @@ const (
 	// mostGrids limits the memory. A box with 16 GPUs of 64 processes each has a sparkline for each
 	// row.
 	mostGrids = 4096
-	// earlierEvents is the number of events that the live log keeps.
+	// earlierEvents is the largest number of events that are kept of the earlier history.
 	earlierEvents = 5000
 )
 

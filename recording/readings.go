@@ -51,8 +51,8 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 // lost.
 const describeEvery = 5 * time.Minute
 
-// Moments visits every recorded moment in [from, to) as a snapshot made only from the samples: At,
-// which reads everything else too, would take a hundred times as long.
+// Moments visits every recorded moment in [from, to) as a snapshot made from the samples and a
+// description of the GPUs. At, which reads everything else too, would take a hundred times as long.
 func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) error {
 	var base *snapshot.Snapshot
 	var described time.Time

@@ -205,7 +205,7 @@ func (r *Recording) Sessions(from, to time.Time) (all []Session, err error) {
 	return all, err
 }
 
-// GPUs returns the GPUs that were present in [from, to), once for each day, with their names and
+// GPUs returns the GPUs of the days between from and to, once for each day, with their names and
 // capacity.
 func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
 	err = r.eachDay(from, to, collect(&all, func(g *snapshot.GPU) []any {

@@ -68,7 +68,7 @@ func (m *meter) give(power, counted float64) (given float64) {
 
 // divide divides the time of a tick among rows: those of the snapshot, and one for each job that
 // has a GPU and runs nothing on it. It returns these rows and leaves their shares in d.rows. Energy
-// is unknown if its counter has gone back or was not read at the last tick.
+// is unknown after a gap, and if its counter has gone back or was not read at this tick or the last.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
 	rows = slices.Clip(snap.Rows) // the snapshot's array must not be appended to
 	for i := range snap.GPUs {

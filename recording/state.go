@@ -12,7 +12,6 @@ import (
 )
 
 // A state holds a snapshot's values other than figures. It is recorded as JSON whenever it changes.
-// The JSON names are those of the documents in package schema.
 
 type boxState struct {
 	Interval    time.Duration        `json:"interval_ns"`

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// whole joins a live history and an earlier one. Its methods wait for the earlier one; those of
-// Joined return at once.
+// whole joins a live history and an earlier one. Its methods wait for the earlier one; those that
+// Joined replaces return at once.
 type whole struct {
 	live    snapshot.History
 	earlier func() snapshot.History // nil while there is none

@@ -4,6 +4,6 @@
 //	sample ── driver's figures before ─→ flush, pause, flush … ─→ new stats ─→ sample ── driver's figures after
 //	                                     (steps; may be stopped)
 //
-// The probe measures what each step frees, the driver what the whole flush
-// frees. Start with Flusher.Run.
+// The probe measures what each step frees, the driver what the whole flush frees. What a server
+// releases (server.go) only the driver measures. Start with Flusher.Run.
 package flush

@@ -28,7 +28,7 @@ type Request struct {
 	Hold    time.Duration // how long the room of a server that sleeps is held; 0: as the configuration says
 	Origin  action.Origin
 	Reason  string // a policy's reason, with its figures, for the audit log's first line
-	// Progress gets the result so far after each step except the last. It must not wait; may be
-	// nil.
+	// Progress gets the result so far after each step except the last and, of a server, while the
+	// release is pending. It must not wait; may be nil.
 	Progress func(Result)
 }

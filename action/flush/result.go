@@ -34,7 +34,7 @@ type Device struct {
 	Collected     snapshot.Bytes // tensors in reference cycles, freed with Python's garbage; unknown if that was not asked for
 
 	// What the driver reports as used: by the process or, if it does not report that, on the
-	// whole GPU. Unknown if it reports neither.
+	// whole device. Unknown if it reports neither.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
 	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.

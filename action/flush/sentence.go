@@ -50,8 +50,8 @@ func (r *Result) Sentence(subject string) string {
 	}
 }
 
-// Sentences returns Sentence and, if something was freed, shorter ones for narrow screens, so that
-// the driver's figure is not cut off.
+// Sentences returns Sentence and, of a server or if all was freed, shorter ones for narrow screens,
+// so that the driver's figure is not cut off.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {

@@ -226,7 +226,7 @@ func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (
 	return result, nil
 }
 
-// hold makes leases hold the room of a server that sleeps until it is woken.
+// hold makes leases hold the room of a server that sleeps, for a time, or ends them when it is woken.
 func (a *asked) hold(ctx context.Context, r Request, result *Result) {
 	ttl := cmp.Or(r.Hold, a.server.Hold)
 	switch outcome := result.Outcome(); {

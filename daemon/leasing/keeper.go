@@ -53,7 +53,7 @@ type Keeper struct {
 }
 
 const (
-	perUser  = 256  // the most leases and waiting claims of a user
+	perUser  = 256  // the most leases and waiting claims of a user other than root and the daemon's
 	perBox   = 2048 // the most of all users together
 	tellTime = 2 * time.Second
 )
@@ -152,7 +152,7 @@ func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
 	return nil, 0
 }
 
-// settle writes down what has changed, and wakes the claims that wait. The lock is held.
+// settle writes down what has changed, and wakes the claims whose wait is over. The lock is held.
 func (k *Keeper) settle() error {
 	changed := k.ledger.Changed()
 	var err error
@@ -178,9 +178,9 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease, or fails with a *lease.Refusal. While the claim waits, it passes the state
-// of the claim to tell at every tellTime. An error of tell ends the wait, and so does left. A claim
-// whose wait ends with the context keeps its place for the next daemon.
+// Claim returns a lease. A refused claim is a *lease.Refusal. While the claim waits, it passes the
+// state of the claim to tell, at once and at every tellTime. An error of tell ends the wait, and so
+// do left and ask.Wait. A claim whose wait ends with the context keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -214,7 +214,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	return k.shown(le, ask.UID), nil
 }
 
-// wait returns when a claim was granted. The lock is held, except while it waits.
+// wait returns nil when a claim was granted. The lock is held, except while it waits.
 func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease, limit time.Duration, tell func(schema.Lease) error) error {
 	if le.State != lease.Waiting {
 		return nil

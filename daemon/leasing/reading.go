@@ -112,9 +112,9 @@ func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Proces
 	return most
 }
 
-// standing returns how far a claim is from its memory, and what is in its way: the process that
-// grows fastest or, if none grows, the largest process or what leases may still take there,
-// whichever is larger. It says no more about another user's process than the daemon's numbers do.
+// standing returns how far a claim is from its memory, and what is in its way: the viewer's process
+// that grows fastest (root's: any) or, if none grows, the largest process or what leases may still take
+// there, whichever is larger. It says no more about others' processes than the daemon's numbers do.
 func (k *Keeper) standing(le *lease.Lease, viewer uint32) lease.Standing {
 	s := k.ledger.Standing(le)
 	if s.Reason != "" || s.Device == "" || s.Room >= le.Need || le.Parent != "" {

@@ -160,7 +160,7 @@ func (s *Server) newest(r *request, owner bool) []byte {
 	return append(fmt.Appendf(nil, `{"id":%d`, r.ID), s.cache.lines[key]...)
 }
 
-// notFound is the code for a moment or series that the past does not have.
+// notFound is the code for what the daemon does not have: a past moment, a guard or a lease.
 const notFound probe.Code = "not_found"
 
 func (s *Server) status(owner bool) *Status {

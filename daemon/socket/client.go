@@ -75,7 +75,7 @@ type Place struct {
 	Owner     uint32
 }
 
-// Places returns root's directory, and this user's.
+// Places returns root's directory and, unless this user is root, this user's.
 func Places(getenv func(string) string) []Place {
 	places := []Place{{RootDirectory, 0}}
 	if uid := os.Geteuid(); uid != 0 {
@@ -210,7 +210,7 @@ func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Ans
 	return answers, nil
 }
 
-// Guard returns the state of the daemon's guard; nil if it has none.
+// Guard returns the state of the daemon's guard. A daemon without one refuses.
 func (c *Client) Guard(ctx context.Context) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdGuard})
 }

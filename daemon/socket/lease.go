@@ -21,7 +21,7 @@ import (
 
 // Leaser answers requests about leases.
 type Leaser interface {
-	// Claim may wait until left is closed or tell fails. It reports its progress to tell.
+	// Claim may wait for ask.Wait, until left is closed or tell fails. It reports its progress to tell.
 	Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error)
 	Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, error)
 	Release(uid uint32, id string) (schema.Lease, error)

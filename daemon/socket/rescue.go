@@ -17,8 +17,8 @@ import (
 
 // Rescuer makes other processes free memory for one whose allocation has failed.
 type Rescuer interface {
-	// Rescue returns when there is room. If no room can be made it returns an error, a
-	// *guard.RescueError, at once. The returned function takes the outcome.
+	// Rescue returns when there is room. If there is none in time it returns an error, a
+	// *guard.RescueError. The returned function takes the outcome.
 	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 

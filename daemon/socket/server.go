@@ -44,7 +44,7 @@ type Guard interface {
 	Pause(until time.Time) *snapshot.Guard
 }
 
-// The limits on clients.
+// The limits on clients. Connections that wait for a lease do not count.
 const (
 	mostOwners  = 32 // connections of root and the daemon's user
 	mostOthers  = 32 // connections of all other users together
@@ -84,8 +84,8 @@ func Listen(options Options) (*Server, error) {
 	}, nil
 }
 
-// Serve answers until the context ends, removes the socket, and waits for the
-// answers in progress. It is called once.
+// Serve answers until the context ends, removes the sockets, closes the connections, and waits for
+// their goroutines. It is called once.
 func (s *Server) Serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -239,7 +239,7 @@ func (s *Server) full(uid uint32) bool {
 	return same >= mostOfAUser || others >= mostOthers
 }
 
-// budgetOf returns a user's budget. It is kept without connections while it has debt. The lock is held.
+// budgetOf returns a user's budget. Without connections it is kept until it is full. The lock is held.
 func (s *Server) budgetOf(uid uint32) *budget {
 	for other, b := range s.users {
 		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {
@@ -293,7 +293,7 @@ func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.D
 	return cost
 }
 
-// full reports whether the budget has no debt: then it can be forgotten.
+// full reports whether nothing of the budget is used: then it can be forgotten.
 func (b *budget) full() bool { return b.left.Tokens() >= float64(b.left.Burst()) }
 
 func pause(ctx context.Context, d time.Duration) {

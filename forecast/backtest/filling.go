@@ -11,7 +11,7 @@ const (
 	alarmWithin = 300 * time.Second // the median time to full below which an alarm is raised
 	raiseAfter  = 3                 // an alarm is raised after this many samples in a row
 	lowerAfter  = 5
-	rightWithin = 2  // an alarm is right if the series is full within this many times alarmWithin
+	rightWithin = 2  // an alarm is right if the series is full within this many times alarmWithin, or an Alarmer's Within
 	apart       = 60 // seconds without being full before a series counts as full again
 )
 

@@ -7,7 +7,7 @@ import (
 	"vramscope/forecast"
 )
 
-// tolerance is the difference, in bytes, up to which a forecast counts as exact.
+// tolerance is the difference, in bytes, up to which two amounts count as equal.
 const tolerance = 1 << 20
 
 // Score holds the scores of one series' forecasts, as sums for Summarise.

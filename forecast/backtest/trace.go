@@ -32,7 +32,7 @@ type Series struct {
 	Age     float64 // seconds that its process had run before the first sample; 0: unknown
 }
 
-// Step returns the time between the first two samples, in seconds.
+// Step returns the time between the first two samples, in seconds; 1 without a second sample.
 func (s *Series) Step() float64 {
 	if len(s.Samples) < 2 {
 		return 1

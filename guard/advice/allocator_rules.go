@@ -155,7 +155,7 @@ func preallocation(f *facts) []Advice {
 }
 
 // Preallocated returns the advice for a process of JAX or TensorFlow that holds memory without
-// using it. Neither library frees before it exits, so the process keeps its peak in any case.
+// using it. By default neither library frees before it exits, so the process keeps its peak.
 func Preallocated(p *snapshot.Process, environment string) (Advice, bool) {
 	held := p.Unreturnable().Or(0)
 	for i := range p.Allocators {

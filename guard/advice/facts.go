@@ -90,7 +90,7 @@ func lowest(points []snapshot.Point) quantity.Bytes {
 }
 
 // measureSteps measures the memory that a step takes and frees. One sample a second misses a
-// step's peak, so it uses the allocator's own peak, which is never reset.
+// step's peak, so it uses the allocator's own peak, which vramscope does not reset.
 func (f *facts) measureSteps() {
 	steps := f.points(metric.Steps, stepTime, time.Second)
 	if f.process.Steps.Or(0) < fewestSteps || len(steps) < 2 || steps[len(steps)-1].Last == steps[0].Last {

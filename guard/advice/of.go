@@ -16,7 +16,7 @@ const maxSuggestions = 3
 // minSaving is the smallest amount worth advising: less does not repay a restart.
 const minSaving = 256 * quantity.MiB
 
-// Input is what advice is based on. A nil field is unknown.
+// Input is what advice is based on. Only Snapshot is required: another nil field is unknown.
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History

@@ -52,7 +52,7 @@ const (
 	stayTime    = time.Minute
 )
 
-// New returns a Replay. The policy acts, even if its mode is dry-run.
+// New returns a Replay. The policy acts, whatever its mode is.
 func New(policy guard.Policy, owner guard.Owner) *Replay {
 	policy.Mode = guard.Act
 	return &Replay{

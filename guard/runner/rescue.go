@@ -23,8 +23,8 @@ const (
 	// slack is free memory that may be impossible to allocate: the driver allocates in pages,
 	// and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimSamples is how many samples check a process's claim to lack memory although enough is
-	// free.
+	// claimSamples is how many more samples check a process's claim to lack memory although enough
+	// is free.
 	claimSamples = 4
 	// settlePause is the time between two samples.
 	settlePause = 50 * time.Millisecond
@@ -37,9 +37,9 @@ type giver struct {
 	freed quantity.Bytes
 }
 
-// Rescue flushes less important processes for one whose allocation has failed, and returns when
-// there is room. The returned function takes the outcome of the allocation. If no room can be made,
-// Rescue returns a *guard.RescueError at once.
+// Rescue flushes processes for one that is no less important and whose allocation has failed, and
+// returns when there is room. The returned function takes the outcome of the allocation. If there is
+// no room within rescueTime, or none can be made, Rescue returns a *guard.RescueError.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	state := r.State()
 	if state.Cannot != "" { // state.Cannot names a path, which other users must not learn
@@ -111,8 +111,8 @@ func refuse(code string, format string, args ...any) (guard.Room, func(guard.Res
 	return guard.Room{}, nil, &guard.RescueError{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// give flushes processes until there is room. It returns those that freed memory, or why there is
-// no room. It skips a process that is late, refuses or frees too little.
+// give flushes processes until there is room. It returns those that freed memory and, if there is no
+// room, why. After a process that is late, refuses or frees too little it goes on to the next.
 func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers []giver, reason string) {
 	var tried []snapshot.RowID
 	var late *giver
@@ -194,8 +194,8 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
 }
 
-// decide asks the engine for a process to flush that was not tried yet; none if there is room
-// by now. It waits for a while for another flush on the GPU.
+// decide asks the engine for processes to flush that were not tried yet; none if it has waited or
+// some were tried, and there is room by now. It waits for a while for another flush on the GPU.
 func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
 	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {

@@ -13,10 +13,9 @@ import (
 	"vramscope/schema"
 )
 
-// These rules are the same as in `vramscope backtest` (docs/forecast.md).
+// The rules by which alerts are judged. Those of `vramscope backtest` differ (docs/forecast.md).
 const (
-	// rightWithin is how soon a GPU must be full for an alert to be right: twice the time to full
-	// below which the alert is raised.
+	// rightWithin is how soon after an alert a GPU must be full for the alert to be right.
 	rightWithin = 10 * time.Minute
 	// apart is the least time between two moments at which a GPU becomes full. A recorded minute
 	// shows only that the GPU was full at some moment in it.

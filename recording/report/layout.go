@@ -11,8 +11,8 @@ import (
 
 // Layout is a report for reading: text, Markdown and HTML have the same tables.
 type Layout struct {
-	Period   string // "2026-11-20 12:00 to 2026-11-21 12:00 (UTC)"
-	Recorded string // "recorded 21h40m of 24h00m"
+	Period   string // "2026-11-20 12:00 to 2026-11-21 12:00 UTC"
+	Recorded string // "recorded 21 h 40 min of 24 h"
 	Tables   []Table
 	Lists    []List
 }
@@ -201,7 +201,7 @@ func memoryColumns() []Column {
 	}
 }
 
-// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of rest.
+// perGPU adds a row for each GPU and, of several, one for all: the parts of memory, then the cells of rest.
 func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}

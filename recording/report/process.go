@@ -113,9 +113,9 @@ func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (re
 	return p.retries.add(f.AllocRetries, f.Covered), p.steps.add(steps, f.Covered)
 }
 
-// addIdle adds the memory that the process held without computing. All processes of an idle GPU
-// are idle. On a busy GPU a process is idle if the driver reports its own utilization as 0 for
-// more than ten minutes.
+// addIdle adds the memory that the process held without computing, while that is more than
+// idleLeast. All such processes of an idle GPU are idle. On a busy GPU one is idle if the driver
+// reports its own utilization as 0 for more than ten minutes.
 func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 	held := gibHours(f.Used.Mean.Or(0), f.Covered)
 	unused := gibHours(f.Cached.Or(0)+f.Fragmented.Or(0), f.Covered)

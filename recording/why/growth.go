@@ -15,7 +15,7 @@ type Growth struct {
 }
 
 // neighbourOf returns the verdict that a neighbour took the memory. It names the one that grew most
-// since the reference.
+// since the reference, unless that explains less than half of the growth.
 func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
 	v := Verdict{Cause: NeighbourTook}
 	var largest quantity.Bytes

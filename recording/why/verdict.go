@@ -60,8 +60,8 @@ const (
 	// The cause can be fragmentation only if at least this share of the reserved memory was free.
 	fragmentedShare = 0.1
 	// A neighbour is the cause if it grew by at least the first share of the process's own
-	// growth. The process itself is the cause if the neighbour grew by at most the second.
-	// Between the two, neither is.
+	// growth, and by what was lacking. The process itself is the cause if the neighbour grew by at
+	// most the second, or by less than was lacking. Otherwise neither is.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
 	// A process needs no more than before if it needs at most this much more than before.
 	samePeak = 256 * quantity.MiB

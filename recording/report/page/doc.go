@@ -5,7 +5,7 @@
 //	schema.Report ─┬→ chart: an SVG for each GPU ─┐
 //	               └→ page, page.css ─────────────┴→ one file
 //
-// Names of processes may be hostile: put escapes them, and charts contain only numbers. Go's
+// Names of processes may be hostile: put escapes them, and charts contain none of them. Go's
 // templates would escape them, too, but would make the linker keep every exported method: 3 MB.
 //
 // Start reading at Write.

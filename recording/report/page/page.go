@@ -22,8 +22,8 @@ const mostEvents = 200
 
 const mostRows = 20
 
-// writer writes HTML. Names in a report come from processes and may be hostile, so all text is
-// written by put.
+// writer writes HTML. Names in a report come from processes and may be hostile, so put writes all
+// text of a report.
 type writer struct{ strings.Builder }
 
 // put writes HTML. It escapes the texts, which replace %s between tags or in an attribute.
