@@ -17,7 +17,7 @@ type Fleet struct {
 	View      string      `json:"view"`
 	Queries   Text        `json:"queries"` // "recorded" or "raw"; null if no engine is asked
 	Totals    FleetTotals `json:"totals"`
-	Lines     []FleetLine `json:"lines"` // worst first
+	Lines     []FleetLine `json:"lines"` // worst first, unless another order was asked for
 	Problems  []Text      `json:"problems"`
 }
 

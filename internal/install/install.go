@@ -49,8 +49,8 @@ func Directory(path string, mode fs.FileMode) error {
 }
 
 // Below makes a directory in a cache, with the cache and its parents if they are
-// missing, and returns its path. Only their owner can enter cache and directory,
-// and no other user can replace them.
+// missing, and returns its path. Only their owner can enter those that it makes, and
+// no other user can write in cache and directory or replace them.
 func Below(cache, name string) (string, error) {
 	if _, err := Trusted(cache); err != nil {
 		return "", err // before anything is made there

@@ -2,7 +2,7 @@
 // the host. It also signals processes safely: through a pidfd, and only while the identity matches.
 //
 //	/proc/PID/stat                 often ──┐
-//	status, cmdline, cgroup        seldom ─┼→ Table ── Info by pid
+//	cmdline, cgroup, environ       seldom ─┼→ Table ── Info by pid
 //	/proc/meminfo, loadavg         often ──┘        └─ Host
 //
 // What a process chooses about itself (name, arguments, environment) is hostile

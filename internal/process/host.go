@@ -42,8 +42,8 @@ func (t *Table) readHost(host *Host) {
 	}
 }
 
-// UserName returns the name of a user; "" if there is none, or while the directory
-// service has not answered.
+// UserName returns the name of a user, the number if there is none, and "" while the
+// directory service has not answered.
 func (t *Table) UserName(uid uint32) string {
 	if name, _ := t.users.name(uid); name != "" {
 		return name

@@ -36,7 +36,7 @@ func (kernel) send(fd int, signal syscall.Signal) error {
 	return unix.PidfdSendSignal(fd, signal, nil, 0)
 }
 
-// Signal sends a signal to the process with this identity, or fails with a *Refusal. It refuses
+// Signal sends a signal to the process with this identity. A refusal is a *Refusal. It refuses
 // other users' processes, unless root asks. Without pidfds (Linux before 5.3) it refuses, because
 // the pid could be reused between the comparison and the signal.
 func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) error {

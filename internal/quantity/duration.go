@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AppendDuration writes two units in at most 6 cells: "58s", "4m10s", "2h23m", "1d06h", "41d".
+// AppendDuration writes one or two units in at most 6 cells: "58s", "4m10s", "2h23m", "1d06h", "41d".
 func AppendDuration(dst []byte, d time.Duration) []byte {
 	s := int64(max(d, 0) / time.Second)
 	pair := func(big, small int64, bigUnit, smallUnit byte) []byte {
@@ -34,7 +34,7 @@ func AppendDuration(dst []byte, d time.Duration) []byte {
 // Duration returns AppendDuration as a string.
 func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
 
-// BriefDuration returns a duration's String without zero units: "5m", "2h".
+// BriefDuration returns a duration's String without zero units at its end: "5m", "2h".
 func BriefDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -6,7 +6,7 @@ import (
 )
 
 // SpreadsheetCell returns Clean for a field of CSV. Spreadsheets run text that begins with =, +, -
-// or @ as a formula; the leading quote that is added prevents that. Numbers stay.
+// or @ as a formula; the leading quote that is added prevents that. Negative numbers stay.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)
 	begins := strings.TrimLeft(cleaned, " ") // Clean has replaced tabs and line ends by spaces

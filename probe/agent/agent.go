@@ -74,8 +74,8 @@ func Name() string {
 }
 
 // Install writes the agent to a directory below cache, making both if needed, and returns the
-// directory. Only this user can open them: whoever can write to a directory on PYTHONPATH runs code
-// in the program.
+// directory. Only this user can write in them: whoever can write to a directory on PYTHONPATH runs
+// code in the program.
 func Install(cache string) (string, error) {
 	directory, err := install.Below(cache, Name())
 	if err != nil {

@@ -47,7 +47,7 @@ type FullIn struct {
 	Made time.Time `json:"-"`
 }
 
-// Until returns the median alone: in minutes from 10 to 99 minutes, otherwise in two units.
+// Until returns the median alone: in minutes from 10 to 99 minutes, otherwise as quantity.Duration.
 func (f *FullIn) Until() string {
 	minutes := int(f.Median.Round(time.Minute) / time.Minute)
 	if f.Median >= 10*time.Minute && minutes < 100 {

@@ -1,11 +1,11 @@
 // Package world is one simulated GPU that several jobs share, for the guard's evaluation. A job is
 // a program in Go that computes for a time, allocates and frees; it has PyTorch's or JAX's
-// allocator (sampler/simulator/allocator), and an allocation that fails ends it, as in reality:
+// allocator (sampler/simulator/allocator), and an allocation that fails ends it, unless it goes on:
 //
 //	Program ─ Allocate ─→ allocator ─ Reserve ─→ the GPU: is there room?
 //	   ↑                      ↑ 1. no: frees its own cache, tries again
 //	   │                      └ 2. no: asks World.Rescue, tries again
-//	   └─ 3. no: an out-of-memory event. The process ends, and starts again from its
+//	   └─ 3. no: an out-of-memory event. If the process ends, it starts again from its
 //	      last checkpoint after Spec.Restart
 //
 // Time is simulated, from event to event, and the same seed always gives the same run. The cost of
