@@ -274,7 +274,7 @@ func (r *flushRun) report(text string) {
 	}
 }
 
-// await returns a command that waits for the next progress.
+// await is a command that waits for the next progress.
 func (r *flushRun) await() tea.Msg {
 	if text, ok := <-r.steps; ok {
 		return flushStepMsg{text}

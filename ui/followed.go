@@ -34,7 +34,7 @@ func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 }
 
 // followed returns the series that the graph shows: the pinned one, or else the GPU in focus, the
-// process under the cursor, the GPU of the worst alert, or the fullest GPU.
+// process under the cursor, the GPU of an urgent alert, or the fullest GPU.
 func followed(st *state) snapshot.SeriesKey {
 	if st.pinned != nil {
 		return *st.pinned

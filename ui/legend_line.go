@@ -17,7 +17,7 @@ import (
 // Without an alert the alert line says how to get a probe, until some process has a probe. After that
 // it says what the textures mean, or shows the sums of the box.
 
-// dayOne reports whether no process has had a probe yet, and nothing waits to be seen.
+// dayOne reports whether no process has had a probe yet, nothing waits to be seen, and Esc has not dismissed the hint.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }

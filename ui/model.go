@@ -17,8 +17,8 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// model is the tea.Model. Update draws a frame where the state has changed. View returns the
-// last frame: Bubble Tea calls it after every message.
+// model is the tea.Model. Update draws a frame where the state has changed, and Frame returns the
+// last one. View returns only the modes and the title.
 type model struct {
 	terminal.Hold
 	options Options

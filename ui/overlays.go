@@ -126,7 +126,7 @@ func (m *model) fitOverlay() {
 	}
 }
 
-// openHelp shows the keys and, on a second page, what the columns mean.
+// openHelp shows the keys and, on a third page, what the columns mean.
 func (m *model) openHelp() bool {
 	gpuColumns := dialog.Section{Title: "COLUMNS OF A GPU"}
 	for _, c := range gpus.Columns() {

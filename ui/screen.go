@@ -15,7 +15,7 @@ import (
 )
 
 // frame draws the whole screen: exactly height lines of exactly width cells. It depends
-// only on its arguments and changes nothing.
+// only on its arguments, and changes nothing but their caches.
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
 //	table.List ────────┼─ table

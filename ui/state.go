@@ -55,7 +55,7 @@ type state struct {
 
 	detail  bool           // Enter: the detail fills the screen above the alert line
 	advised advised        // the best advice for the process of the detail
-	inside  *inside        // v, V: what replaces the graph of the detail; nil: the graph
+	inside  *inside        // v, V: the map or the holders in the detail; nil: neither
 	overlay dialog.Overlay // nil: none
 	typing  *typing        // the line being typed, in place of the keys line; nil: none
 

@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is the line being typed. It takes effect at once; Esc restores what was before.
+// typing is the line being typed. All but a time takes effect at once; Esc restores what was before.
 type typing struct {
 	kind   typingKind
 	prompt dialog.Prompt

@@ -12,7 +12,7 @@ import (
 )
 
 // Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances are below their GPU.
-// If not all lines fit, those with an alert stay on top and the others scroll.
+// If not all lines fit, GPUs that are urgent or do not answer stay on top and the others scroll.
 type Panel struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot
@@ -81,7 +81,7 @@ func (p Panel) Render(width, height int) []string {
 	return out
 }
 
-// Visible returns the lines in view: all, or those with an alert and a part of the others.
+// Visible returns the lines in view: all, or the urgent ones and a part of the others.
 func (p *Panel) Visible(room int) []Line {
 	if len(p.Lines) <= room || room <= 0 {
 		return p.Lines[:min(len(p.Lines), max(room, 0))]

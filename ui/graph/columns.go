@@ -177,7 +177,7 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes returns the minimum of history and median, and the maximum of all curves except the capacity.
+// extremes returns the minimum of history and median, 0 for areas and tiles, and the maximum of all curves except the capacity.
 func (c *curves) extremes() (low, high float64) {
 	if low = 0; len(c.parts) == 0 && !c.zero { // a stack begins at 0
 		low = lowest(append(slices.Clone(c.history), c.median...))

@@ -5,5 +5,5 @@
 //	values ── scaleOf ──→ rows and labels of the axis (scale.go)
 //	plot ── asciigraph, restyled ──→ lines in the theme's colours (plot.go)
 //
-// SubjectOf chooses what is drawn (subject.go). Start reading at Graph.Render.
+// SubjectOf gathers what is drawn (subject.go). Start reading at Graph.Render.
 package graph

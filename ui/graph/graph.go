@@ -106,7 +106,7 @@ func (g Graph) WindowFor(height int) time.Duration {
 
 // horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the
 // forecast is withheld its place stays empty, so that the curve does not jump. horizon is 0 if there
-// will be no forecast, or no room for the label "now".
+// will be no forecast, no room for the label "now", or a window of more than 2 hours.
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0
@@ -123,7 +123,7 @@ func (g Graph) horizon(columns int) time.Duration {
 
 func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
-// title returns "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
+// title returns "── GPU 3 used, 5m back and 3m ahead ──── ─ used  - forecast … ──".
 func (g Graph) title(width int, forecast bool, unit string) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)

@@ -10,7 +10,7 @@ import (
 
 // yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data,
 // the maximum of the data. The bottom row is a round number below the data, so that changes fill
-// the panel. It is 0 in a tall panel that is still at least half full. The lower bound of a
+// the panel. It is 0 in a tall panel if data are below half of the top. The lower bound of a
 // forecast is 0 for a job that may end soon: it takes at most half of the rows and is not
 // drawn below them, because history and median would become flat lines.
 type yAxis struct {
@@ -22,8 +22,8 @@ type yAxis struct {
 	labels []string // by row from the bottom, labelCells wide, "" where none
 }
 
-// rowsFromZero is the number of rows from which on the y axis starts at 0. maxGraphed is the
-// maximum that is drawn, so that an impossible figure does not overflow the labels.
+// rowsFromZero is the number of rows of a tall panel. maxGraphed is the maximum that is drawn, so
+// that an impossible figure does not overflow the labels.
 const (
 	rowsFromZero = 16
 	maxGraphed   = float64(quantity.EiB)

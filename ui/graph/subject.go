@@ -78,7 +78,7 @@ func (s *Subject) path() []snapshot.Prediction {
 	return append(s.Predicted[:until:until], full)
 }
 
-// rowsOf returns the rows, running or ended, whose memory adds up to a series.
+// rowsOf returns the rows, running or ended, that a series of a process or of a GPU's probes is about.
 func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	if key.Row != (snapshot.RowID{}) {
 		return []snapshot.RowID{key.Row}

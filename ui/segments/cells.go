@@ -7,7 +7,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A band is drawn as cells of equal size, segment by segment and in the order of addresses. A
+// A band is drawn as cells of equal size, segment by segment, each in the order of its blocks. A
 // cell over several blocks shows the state with the most memory and carries the rest over
 // (error diffusion), so that the number of cells of a state is in proportion to its memory.
 // Segments of several cells have gaps between them, and show the live block that keeps them,
@@ -26,7 +26,7 @@ func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
 
-// cells draws a band in rows of strip cells. A segment that fits into one row is not broken.
+// cells draws a band in rows of strip cells. Between gaps, a segment that fits into one row is not broken.
 func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing

@@ -10,9 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fate is what a flush does with a segment. The driver frees a segment whole or not at all.
+// fate is what a flush does with a segment. The driver frees a segment whole or, if it is expandable, by pages.
 //
-//	allocated   no free memory in it
+//	allocated   no free memory in it, or only whole pages
 //	fragmented  free memory beside live blocks: a flush cannot free it
 //	private     free memory that is kept for a CUDA graph
 //	cached      no live block in it: a flush frees all of it
@@ -68,7 +68,7 @@ type Map struct {
 	left     int // segments that were not reported
 	count    int
 	sums     blockSums
-	byFate   []band // largest segments first
+	byFate   []band // see bandsOf
 	bySize   []band
 	keepers  int            // the number of segments with half of the fragmented memory
 	kept     quantity.Bytes // the fragmented memory in these segments

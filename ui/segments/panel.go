@@ -11,13 +11,13 @@ import (
 
 // Panel draws the map of a process's segments:
 //
-//	── 812 segments, 2s ago ─────────────────────────────── v: graph  r: again ──
+//	── 812 segments, 2s ago ────────────────────────────── r: again   v: graph ──
 //	 F frees 11.8G: 41 segments have no live block.
-//	 4.60G more is fragmented: 212 segments also have live blocks, 7.00G …
-//	 allocated   559  50.1G  ████████████████████████████████████████████████
-//	 fragmented  212  7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
-//	 cached       41  11.8G  ░░░░░░░░░░░░░░░
-//	 █ alloc 52.7G  ▅ pending 215M  ▒ fragmented 4.60G  ░ cached 11.8G    cell = 128M
+//	 4.60G more is fragmented: 212 segments also have live blocks (2.80G).
+//	 alloc        ×559 50.1G  ███████████████████████████████████████████████
+//	 frag         ×212 7.40G  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒█▒▒▒▒▒▒▒▒▒▒▒██▒▒▒▒▒█████
+//	 cached        ×41 11.8G  ░░░░░░░░░░░░░░░
+//	 █ alloc 52.7G  ▅ pending 215M  ▒ frag 4.60G  ░ cached 11.8G      cell = 128M
 type Panel struct {
 	Appearance *cell.Appearance
 	Now        cell.Moment

@@ -25,7 +25,7 @@ type Row struct {
 // end.
 const endedFresh = time.Minute
 
-// MaxEnded is how many ended processes are listed; the events have them all.
+// MaxEnded is how many ended processes are listed, beside one under the cursor; the events have them all.
 const MaxEnded = 2
 
 // List returns the rows that pass focus, mine and filter, at most MaxEnded of them ended. They are
@@ -94,7 +94,7 @@ func (t *Table) lists(p *snapshot.Process) bool {
 	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// Matches reports whether a visible text of a row contains text, ignoring case.
+// Matches reports whether a text of a row, in view or not, contains text, ignoring case.
 func Matches(p *snapshot.Process, text string) bool {
 	contains := func(field string) bool { return containsFold(field, text) }
 	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
@@ -125,7 +125,7 @@ type sortKey struct {
 }
 
 // sortRows sorts by a column, unknown values last, then by identity, so that rows move only
-// when a shown figure changes. Unless reversed, numbers go down and texts go up.
+// when a shown figure changes. Unless reversed, numbers go down; GPU, PID and texts go up.
 func sortRows(rows []Row, order Order) {
 	type keyed struct {
 		row Row

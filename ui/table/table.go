@@ -186,8 +186,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords replace the figures of parts if the probe is silent or, under the cursor, if there is
-// no probe.
+// partsWords replace the figures of parts if the probe is silent or rejected or, under the cursor,
+// if there is no probe or no allocator.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {

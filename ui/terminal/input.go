@@ -18,7 +18,7 @@ import (
 // deadline ends a read, so that no goroutine is left behind.
 //
 // It reports the end of the terminal, because Bubble Tea takes an end of file for silence and would
-// run on, and each Ctrl-C, so that one can be answered even when the event loop hangs. Bubble Tea
+// run on, and each lone Ctrl-C, so that it can be answered even when the event loop hangs. Bubble Tea
 // does not read the next key before the loop has taken the last, so a goroutine reads ahead of it.
 type input struct {
 	file        *os.File // asked for modes

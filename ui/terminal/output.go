@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// output writes to the terminal without ever waiting for it, so that one that is not being read (a
-// stopped SSH client, a full pipe of a multiplexer) never holds up the event loop.
+// output writes to the terminal and hardly waits for it, so that one that is not being read (a
+// stopped SSH client, a full pipe of a multiplexer) does not block the event loop.
 //
 //	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //

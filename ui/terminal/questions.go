@@ -33,7 +33,7 @@ func (t Traits) questions() string {
 	return ask + ansi.RequestPrimaryDeviceAttributes
 }
 
-// answerTimeout is how long the end of the program waits for answers.
+// answerTimeout is how long after the questions answers are expected.
 const answerTimeout = time.Second
 
 // Expect notes that the questions have been written. For a while answers may come that the shell

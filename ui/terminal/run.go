@@ -51,7 +51,7 @@ type Program struct {
 	lost     atomic.Bool   // output was dropped while the terminal stalled
 }
 
-// errQuit ends a run after a signal or a closed terminal.
+// errQuit ends a run for Hold.End, a signal or a closed terminal.
 var errQuit = errors.New("asked to end")
 
 // Run shows the model until it ends itself, a signal ends it, the terminal closes,

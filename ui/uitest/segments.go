@@ -59,7 +59,7 @@ func CarolsSegments() snapshot.SegmentMap {
 	return m
 }
 
-// ExpandableSegments returns the map of a process whose memory is two segments that grow.
+// ExpandableSegments returns the map of a process with an expandable and a private segment.
 func ExpandableSegments() snapshot.SegmentMap {
 	const gib = quantity.GiB
 	return snapshot.SegmentMap{Time: DrawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{
