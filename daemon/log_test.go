@@ -78,7 +78,7 @@ func TestLockSaysWhoIsThere(t *testing.T) {
 		t.Fatalf("after the end: %v", err)
 	}
 	_ = again.Close()
-	// A link that belongs to another user is not followed.
+	// A link is not followed.
 	path := filepath.Join(directory, lockName)
 	target := filepath.Join(t.TempDir(), "target")
 	if err := errors.Join(os.Remove(path), os.Symlink(target, path)); err != nil {

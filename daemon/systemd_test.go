@@ -76,8 +76,8 @@ func TestUnitsAreValid(t *testing.T) {
 	}
 }
 
-// TestRootsUnitIsHardened: systemd rates the unit 2.8 of 10, and 3.4 if the unit serves a port or
-// asks servers. The unit may do only what it needs.
+// TestRootsUnitIsHardened: systemd rates the unit at most 3.0 of 10, and 3.6 if the unit serves a port
+// or asks servers: it may do little more than it needs.
 func TestRootsUnitIsHardened(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
 	plain := unit(t, "vramscope-daemon.service")

@@ -76,7 +76,7 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveManySeries cycles through twice as many forecasters as a box with 16 GPUs of 64
+// BenchmarkObserveManySeries cycles through about twice as many forecasters as a box with 16 GPUs of 64
 // processes each has. The state of a forecaster has left the CPU caches before its next sample.
 func BenchmarkObserveManySeries(b *testing.B) {
 	const series = 2064

@@ -150,8 +150,8 @@ func TestKVCacheFillsNoGPU(t *testing.T) {
 	}
 }
 
-// Growth that saturates, as a server's cache does, fills no GPU: it bends, and a course is
-// believed for no longer than twice its age.
+// Growth that saturates, as a server's cache does, seems to fill a GPU at two samples at most: it
+// bends, and a course is believed for no longer than twice its age.
 func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
 	for _, fade := range []float64{100, 250, 600} {
 		y := noisy(6, 5*mib, 2400, func(t float64) float64 {
@@ -220,7 +220,7 @@ func TestRampInStepsDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// A rise that ends below everything before it leads nowhere, however straight it was, and a plateau
+// A rise that ends below everything before it does not lead for long, however straight it was, and a plateau
 // after a rise is not one of the course's falls.
 func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	saw := regime.Sawtooth(regime.Seeded(1))[:1200]

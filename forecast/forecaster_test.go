@@ -236,7 +236,7 @@ func TestNextJobStartsWithoutWeights(t *testing.T) {
 	}
 }
 
-// Every third sample is missing, others come late or twice.
+// Samples are missing, or come late or twice.
 func TestLeakIsForecastFromIrregularSamples(t *testing.T) {
 	const rate = 25 * mib
 	r := regime.Seeded(4)

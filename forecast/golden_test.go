@@ -68,7 +68,7 @@ func TestForecastsAreThoseOfBefore(t *testing.T) {
 	}
 }
 
-// nearlyEqual reports whether the words of two lines are equal, numbers to a ten-thousandth.
+// nearlyEqual reports whether the words of two lines are equal, numbers within .1 and a ten-thousandth.
 func nearlyEqual(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) != len(y) {

@@ -128,8 +128,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestClaimsAreWorthWhatTheConfigurationSays: the first entry that matches counts, and no user
-// gains by the name of a command.
+// TestClaimsAreWorthWhatTheConfigurationSays: the first entry that matches counts. Only the daemon's
+// own user gains by the name of a command.
 func TestClaimsAreWorthWhatTheConfigurationSays(t *testing.T) {
 	p := Policy{Importance: []Importance{
 		{Command: "train.py*", Value: 700}, {User: "ci", Command: "pytest*", Value: 400}, {Job: "slurm:*", Value: 300}, {User: "ci", Value: -500}, {User: "a*", Value: 200},

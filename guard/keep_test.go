@@ -51,8 +51,8 @@ func TestKeptOverARestart(t *testing.T) {
 	t.Error("it is never flushed again")
 }
 
-// A flush that is under way at SIGHUP is not begun again by the next engine, and the
-// limit of actions a minute continues.
+// A flush that is under way at SIGHUP is not begun again by the next engine within
+// actionTimeout, and the limit of actions a minute continues.
 func TestFlushUnderWayOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	old := New(rooms(Act), alice)

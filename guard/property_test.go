@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A course is half an hour of a generated box: programs with peaks, leaks and caches,
+// A course is a generated box, second by second: programs with peaks, leaks and caches,
 // some of them protected, another user's, part of a distributed job or without figures.
 type course struct {
 	box    *box

@@ -24,8 +24,7 @@ func sleeps(mode Mode, whom ...string) Policy {
 	return p
 }
 
-// TestServersArePutToSleepLast: a server sleeps only after caches were flushed, only if the rule
-// names it, and only once.
+// TestServersArePutToSleepLast: a server is put to sleep once, and no cache is flushed after that.
 func TestServersArePutToSleepLast(t *testing.T) {
 	server, training := serving(0)
 	b := newBox(server, training)
@@ -77,8 +76,8 @@ func TestServersAreLeftAwake(t *testing.T) {
 	}
 }
 
-// TestSleepsThatFailBackOff: after a failure the guard waits for 1, 5 and 25 minutes, and three
-// failures in a row turn the rule off.
+// TestSleepsThatFailBackOff: after a first failure the guard waits for a minute, after a second for
+// five. Three failures in a row turn the rule off.
 func TestSleepsThatFailBackOff(t *testing.T) {
 	server, training := serving(0)
 	b, e := newBox(server, training), New(sleeps(Act, "vllm*"), alice)

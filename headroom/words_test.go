@@ -149,7 +149,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// A process without a probe, or on another instance, does not hide the process after it.
+// A process without a probe, or with nothing to flush, does not hide the process after it.
 func TestFlushableBehindAnother(t *testing.T) {
 	snap := snapshottest.Room(15*gib, 5*gib)
 	unprobed := snap.Rows[0]

@@ -365,7 +365,7 @@ func TestStreamOfSmallClaimsStarvesNobody(t *testing.T) {
 	}
 }
 
-// BenchmarkClaim measures a claim with 500 leases and 500 waiting claims on 8 GPUs.
+// BenchmarkClaim measures a claim with about 500 leases and as many waiting claims on 8 GPUs.
 func BenchmarkClaim(b *testing.B) {
 	ids := 0
 	l := &Ledger{NewID: func() string { ids++; return strconv.Itoa(ids) }}

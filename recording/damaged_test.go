@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// If any table of today's database is damaged, recording continues in a new database.
+// If any table of today's database is damaged, recording continues, where necessary in a new database.
 func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})

@@ -42,7 +42,7 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 // apart.
 const wholeDay = 86_300
 
-// TestMonth: a seek anywhere in 30 days takes at most 100 ms. With VRAMSCOPE_FULL two of the days
+// TestMonth: half of the seeks in 30 days take at most 100 ms. With VRAMSCOPE_FULL two of the days
 // are whole; all others have a few minutes. A test with 30 whole days takes ten minutes:
 // docs/measured/recording.md.
 func TestMonth(t *testing.T) {

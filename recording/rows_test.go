@@ -77,8 +77,7 @@ func all[T any](t *testing.T, from, to time.Time, each func(from, to time.Time, 
 	return rows
 }
 
-// sumsEqual compares with sums made from the ticks. A session's first tick counts for its extremes
-// only if another one follows.
+// sumsEqual compares with sums made from the ticks, except a session's first tick.
 func sumsEqual(t *testing.T, moments []*snapshot.Snapshot, at time.Time, width, covered time.Duration, got Sum, value func(*snapshot.Snapshot) (snapshot.Bytes, bool)) {
 	t.Helper()
 	var low, high, area float64

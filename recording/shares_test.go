@@ -148,7 +148,7 @@ func TestEnergyAfterAGap(t *testing.T) {
 }
 
 // TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds the rest
-// and computes nothing. The rest of the time is divided equally.
+// and computes nothing. The rest of the time is divided by memory, or equally if that is unknown.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
 		return snapshot.Process{

@@ -73,7 +73,7 @@ func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
 	}
 }
 
-// TestProblemsOfADay: an error that is not damage, or concerns a day that is gone, is no problem.
+// TestProblemsOfADay: a missing file or row, a closed database, and any error of a day that is gone are no problem.
 func TestProblemsOfADay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "day")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -138,7 +138,7 @@ func TestLastAt(t *testing.T) {
 	}
 }
 
-// TestPresent: the age of days is measured from the end of the newest whole day before now.
+// TestPresent: the age of days is measured from the end of the newest other day, or from now if that is earlier.
 func TestPresent(t *testing.T) {
 	file := func(name string) string { return "/var/lib/vramscope/" + name + suffix }
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)

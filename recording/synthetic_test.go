@@ -14,7 +14,7 @@ import (
 )
 
 // synthetic makes the snapshots of a box of any size, much faster than a sampler: the memory of
-// processes changes in steps every few minutes, that of every fourth is a sawtooth, sensors and CPU
+// processes changes in steps every few minutes, what every fourth has allocated, sensors and CPU
 // are noise, and each hour one process ends and another starts.
 type synthetic struct {
 	random *rand.Rand

@@ -157,8 +157,8 @@ func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 	answer(third, `"lease":{"id":"`)
 }
 
-// TestOthersClaim: other users claim for their own processes only, and do not see each other's
-// claims.
+// TestOthersClaim: other users claim for their own processes only, and see each other's leases without
+// ID and command.
 func TestOthersClaim(t *testing.T) {
 	directory, _ := serveLeases(t, mustShare(t, "all"))
 	got := as(t, alice, alice, directory, `{"id":1,"cmd":"lease_claim","bytes":1073741824,"count":1,"command":"train.py"}

@@ -113,7 +113,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever a daemon sends, a monitor accepts only possible figures.
+// FuzzAnswer: whatever a daemon sends, a monitor takes no report of a foreign process or from the future.
 func FuzzAnswer(f *testing.F) {
 	b := newBox()
 	s := &Server{options: Options{

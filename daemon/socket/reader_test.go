@@ -13,8 +13,8 @@ import (
 	"vramscope/probe"
 )
 
-// TestReaderPrefersItsOwnAnswers: the daemon's answers are used only for processes that this user
-// may not ask.
+// TestReaderPrefersItsOwnAnswers: the daemon's answers are used only for processes whose probes did
+// not answer this user.
 func TestReaderPrefersItsOwnAnswers(t *testing.T) {
 	id := func(pid int, ns uint64) process.Identity {
 		return process.Identity{PID: pid, StartTime: 10, Namespace: ns}

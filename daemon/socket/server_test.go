@@ -23,7 +23,7 @@ func connect(t *testing.T, directory string) *net.UnixConn {
 	return conn
 }
 
-// TestHostileClientsAreCutOff: no hostile client takes up the daemon's memory, and others are served.
+// TestHostileClientsAreCutOff: a client whose request has no end, or that never reads, is cut off. Others are served.
 func TestHostileClientsAreCutOff(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "all"))
 	endless := connect(t, directory)

@@ -450,7 +450,7 @@ func TestNoFiguresNoAdvice(t *testing.T) {
 	}
 }
 
-// For every box, with a history or without, there are at most three pieces of advice, and none twice.
+// For every drawn box, without a history, there are at most three pieces of advice, and none twice.
 func TestAdviceOfDrawnBoxes(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "sixteen": snapshottest.SixteenGPUs(),

@@ -57,8 +57,8 @@ func freed(policy guard.Policy, rows ...row) (took time.Duration) {
 	return took
 }
 
-// TestHangingProbesDelayTheirOwnerAlone: another user's processes are flushed as if the hanging
-// ones were not there, whoever owns those and wherever they are.
+// TestHangingProbesDelayTheirOwnerAlone: another user's processes are flushed at most five seconds
+// later than without the hanging ones, wherever those are.
 func TestHangingProbesDelayTheirOwnerAlone(t *testing.T) {
 	alices := []row{
 		{pid: 201, uid: alice, command: "a", gpu: 1, allocated: 12 * gib, cached: 25 * gib},

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The demo's leaking job runs out of memory three times. What it leaked is why.
+// The demo's leaking job runs out of memory. Its leak or its growth is the cause, or the figures do not tell.
 func TestDemoIsExplained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
