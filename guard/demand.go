@@ -38,8 +38,8 @@ func programOf(p *snapshot.Process) program {
 	return program{snapshot.Place{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}, p.User, p.ProgramName()}
 }
 
-// watchRuns records what each program has needed in this snapshot, including an allocation
-// that failed.
+// watchRuns records what each program whose allocated memory is known has needed in this snapshot,
+// and what each failed allocation would have needed.
 func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 	for _, r := range e.runs {
 		r.holds = 0

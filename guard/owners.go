@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each user has their own back-offs, limits and circuit breaker, and waits only briefly for
+// Each user has their own back-offs, share of the limits and circuit breaker, and waits only briefly for
 // another user's flush.
 
 // noUser is the owner of a process whose user is unknown.

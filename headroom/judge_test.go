@@ -143,7 +143,7 @@ func TestUnknownReturnable(t *testing.T) {
 	}
 }
 
-// On a simulated box the low point of free memory is where it was predicted.
+// On a simulated box free memory seldom falls below the lower end of the predicted low point.
 func TestLowPointComesTrue(t *testing.T) {
 	const watch, length = 5 * time.Minute, 3 * time.Minute
 	held, asked := 0, 0

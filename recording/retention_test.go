@@ -96,8 +96,8 @@ func TestTooLargeDaysAreRemoved(t *testing.T) {
 	}
 }
 
-// A day that is too large by itself loses its oldest samples; the files stay below the limit, and
-// the newest moments are complete.
+// A day that is too large by itself loses its oldest samples. The database stays below twice the
+// limit, and the newest moments are complete.
 func TestTooLargeDayLosesItsOldestSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

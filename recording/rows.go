@@ -108,7 +108,7 @@ func (f *Process5Min) columns() []any {
 		percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy))
 }
 
-// Alerts returns the alerts that were raised in [from, to), oldest first.
+// Alerts returns the alerts whose record begins in [from, to), oldest first.
 func (r *Recording) Alerts(from, to time.Time) (all []Alert, err error) {
 	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = a.alert)"
 	full = fmt.Sprintf(full+", "+full+", "+full, "median", "earliest", "latest")

@@ -14,7 +14,7 @@ import (
 // the lease's process, and those whose environment names the lease.
 type members struct {
 	table   *process.Table
-	leaseOf map[process.Key]string // leases by the processes that were seen in their trees
+	leaseOf map[process.Key]string // leases by the processes that were found to belong to them
 	named   map[process.Key]string // the lease that the environment of a process on a GPU names; "": none
 }
 

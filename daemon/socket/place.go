@@ -151,7 +151,7 @@ func ParseShare(value string) (Share, error) {
 	return Share{0o660, id}, nil
 }
 
-// apply opens the socket, which has mode 0600, to the users that it is shared with.
+// apply gives the socket the share's mode and group.
 func (s Share) apply(path string) error {
 	if s.group >= 0 {
 		if err := os.Lchown(path, -1, s.group); err != nil {

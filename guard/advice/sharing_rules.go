@@ -148,7 +148,7 @@ func idle(f *facts) []Advice {
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}
 }
 
-// idleFor returns how long the process has done nothing or, if its utilization is not recorded, its whole GPU.
+// idleFor returns how long the process has done nothing (an hour at most) or, if its utilization is not recorded, its whole GPU.
 func (f *facts) idleFor() time.Duration {
 	if f.process.SMUtilization.Or(0) > 0 {
 		return 0

@@ -130,7 +130,7 @@ func (r *Runner) Prove() {
 const proveEvery = 5 * time.Second
 
 // Run carries out decisions until the context ends, each at once, so that a process that does
-// not answer delays no other. Then it waits for the flushes under way, which make no further step.
+// not answer delays no other. Then it waits for the flushes under way.
 func (r *Runner) Run(ctx context.Context) {
 	proofs := time.NewTicker(proveEvery)
 	defer proofs.Stop()
