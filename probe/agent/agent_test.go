@@ -9,12 +9,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +29,15 @@ import (
 
 // timeout limits one suite, even on a busy machine.
 const timeout = 10 * time.Minute
+
+// TestMain runs more tests at once than there are processors: the tests of the Python probe mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // pythons returns the supported interpreters of this machine, by version.
 func pythons(t *testing.T) map[string]string {
