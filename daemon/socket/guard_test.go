@@ -107,6 +107,41 @@ func TestReaderAsksForTheGuard(t *testing.T) {
 	}
 }
 
+// timed is a guard that tells when it is asked.
+type timed struct {
+	*fakeGuard
+	asked chan time.Time
+}
+
+func (g timed) State() *snapshot.Guard {
+	g.asked <- time.Now()
+	return g.fakeGuard.State()
+}
+
+// TestReaderAsksAGuardOften: more often than it looks for a daemon.
+func TestReaderAsksAGuardOften(t *testing.T) {
+	directory, guard := t.TempDir(), timed{guarded(), make(chan time.Time, 100)}
+	s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return Status{UID: os.Geteuid()} }, Guard: guard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := NewReader(fixed{}, []Place{{Directory: directory, Owner: uint32(os.Geteuid())}}, time.Now)
+	var running sync.WaitGroup
+	running.Go(func() { s.Serve(ctx) })
+	running.Go(func() { r.Run(ctx) })
+	defer func() { cancel(); running.Wait() }()
+	before := <-guard.asked
+	for range 3 { // the box may be busy
+		now := <-guard.asked
+		if now.Sub(before) < lookInterval {
+			return
+		}
+		before = now
+	}
+	t.Errorf("it is asked no more often than every %v", lookInterval)
+}
+
 func TestReaderWithoutGuard(t *testing.T) {
 	r := NewReader(fixed{}, []Place{{Directory: filepath.Join(t.TempDir(), "none"), Owner: uint32(os.Geteuid())}}, time.Now)
 	if err := r.PauseGuard(context.Background(), time.Minute); err == nil || err.Error() != "the daemon does not answer" || r.Guard() != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -254,6 +255,26 @@ func TestClaimForNoProcessEnds(t *testing.T) {
 			if ask, err := (&Server{options: o}).ask(new(client), &r); err == nil || !strings.Contains(err.Error(), "cannot be identified") {
 				t.Errorf("%+v, %v", ask, err)
 			}
+		}
+	}
+}
+
+// TestClaimForAnothersProcess: only root claims for a process whose owner is another user, or not known.
+func TestClaimForAnothersProcess(t *testing.T) {
+	table := process.NewTable("/proc")
+	conn := answering(t).conn
+	for _, c := range []struct {
+		uid   uint32
+		owner quantity.Optional[uint32]
+		want  bool
+	}{
+		{alice, quantity.From[uint32](alice, quantity.System), true}, {alice, quantity.From[uint32](bob, quantity.System), false}, {alice, quantity.Optional[uint32]{}, false},
+		{0, quantity.From[uint32](bob, quantity.System), true}, {0, quantity.Optional[uint32]{}, true},
+	} {
+		s := &Server{options: Options{Identify: table.Identify, Owner: func(int) quantity.Optional[uint32] { return c.owner }}}
+		ask, err := s.ask(&client{conn: conn, uid: c.uid, pid: os.Getpid(), since: math.MaxUint64}, &request{PID: os.Getpid()})
+		if (err == nil) != c.want || err == nil && ask.Process.PID != os.Getpid() {
+			t.Errorf("%+v: %+v, %v", c, ask, err)
 		}
 	}
 }
