@@ -132,6 +132,26 @@ func TestLowestLevelOfACycle(t *testing.T) {
 	}
 }
 
+// A rise was a step if the series then falls by no more than what counts.
+func TestFallAfterAStep(t *testing.T) {
+	for _, fall := range []float64{minChange - 1, minChange} {
+		var s seasons
+		for i := range 20 {
+			y := 100.0 * mib
+			if i > 2 {
+				y = 500 * mib
+			}
+			if i > 4 {
+				y -= fall
+			}
+			s.observe(int64(i)*1e9, y, 1)
+		}
+		if s.Size != 1 || s.Peaks[0].At != 3e9 {
+			t.Errorf("falls by %.0f: %d peaks, %+v", fall, s.Size, s.Peaks[0])
+		}
+	}
+}
+
 // A missing sample has the value before it.
 func TestPastIsKeptInBins(t *testing.T) {
 	var s seasons
