@@ -323,6 +323,29 @@ func TestJobIsKept(t *testing.T) {
 	}
 }
 
+// A moment has the job that holds a GPU, at the GPU and not as a row.
+func TestAllocationIsKept(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	want := snapshot.JobAllocation{Job: process.Job{Kind: "slurm", ID: "88123"}, User: "bob", Since: time.Unix(1000, 0)}
+	q.snap.GPUs[1].Allocation = &want
+	moments := q.record(2)
+	check := func(s *snapshot.Snapshot) {
+		a := s.GPU(q.snap.GPUs[1].UUID).Allocation
+		if len(s.Rows) != len(moments[0].Rows) || s.GPUs[0].Allocation != nil || a == nil || a.Job != want.Job || a.User != want.User || !a.Since.Equal(want.Since) {
+			t.Errorf("at %v: %d rows, %+v", s.Time, len(s.Rows), a)
+		}
+	}
+	r := q.end()
+	then, ok := r.At(moments[1].Time)
+	if !ok {
+		t.Fatal("there is no moment")
+	}
+	check(then)
+	if err := r.Moments(moments[0].Time, q.now, check); err != nil {
+		t.Error(err)
+	}
+}
+
 // On the second day the process's probe has not answered yet.
 func TestCountsOfTheDayBeforeAreKept(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
