@@ -18,6 +18,15 @@ func TestLineThroughSamples(t *testing.T) {
 	}
 }
 
+// The quick line covers two samples, however rare they are.
+func TestQuickLineOfRareSamples(t *testing.T) {
+	for step, want := range map[float64]float64{0.1: 8, 4: 8, 5: 10, 300: 600} {
+		if got := (&state{Step: step}).quickTau(); got != want {
+			t.Errorf("every %v s: %v s, want %v", step, got, want)
+		}
+	}
+}
+
 // An approach without noise yields level and speed exactly, at any sampling interval, from above
 // and from below.
 func TestReversionFindsLevelAndSpeed(t *testing.T) {
