@@ -1,6 +1,6 @@
-// Package actions defines the commands that act on one process. flush, resume and attach ask first;
-// snapshot makes a process write where its memory lies and which lines allocate it; holds asks what
-// holds that memory; summary prints PyTorch's own summary of it; what-if replays its allocations.
+// Package actions defines the commands that act on one process. flush, resume, attach and record ask
+// first. record makes a process note which lines allocate its memory, snapshot makes it write where that
+// lies; holds asks what holds it, summary prints PyTorch's own summary, what-if replays the allocations.
 // Package action decides what is done, refused and logged.
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON

@@ -38,7 +38,7 @@ type Program struct {
 	Unwritten             error // why the last Write failed
 }
 
-// GlobalFlags are the flags that every command takes in addition to the options.
+// GlobalFlags are the global flags: Demo, Seed, Config and those of the options.
 type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64

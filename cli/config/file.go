@@ -121,7 +121,7 @@ func (s *Settings) parse(path string, content []byte) error {
 	return refused
 }
 
-// DefaultFile returns a configuration file with every key at its default, explained.
+// DefaultFile returns a configuration file with every option at its default, explained.
 func DefaultFile() string {
 	s := Defaults()
 	return "# The configuration of vramscope, with every key at its default.\n" +

@@ -132,7 +132,7 @@ func duration(to *time.Duration, shortest, longest time.Duration) Value {
 func tomlDuration(d time.Duration) string { return strconv.Quote(inDays(d)) }
 
 // whole returns the value of a key that is a whole number from lowest to highest. Its errors say what it
-// counts: " of MiB", or "".
+// counts: " of minutes", or "".
 func whole(to *int, what string, lowest, highest int) Value {
 	return value(number, to, func(given string) (int, error) {
 		n, err := strconv.Atoi(given)

@@ -3,6 +3,6 @@
 //
 //	Box (what the sources say, the settings) ─→ findings, by section ─→ Report
 //
-// Start with Report. Each section has a file: driver.go (the driver and its
-// GPUs), system.go (processes, terminal), probes.go.
+// Start with Report. The sections are in driver.go (the driver and its GPUs), system.go
+// (processes, daemon, terminal), probes.go and doctor.go (the configuration).
 package doctor

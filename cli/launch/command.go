@@ -19,7 +19,7 @@ type Command struct {
 	Name    string
 	path    string
 	python  bool   // it is a Python interpreter, or a script for one
-	Refusal string // why there will be no probe: it is setuid, or a Python that is too old; "" if there will be one
+	Refusal string // why there will be no probe: it is setuid, or a Python that is too old; "" if nothing is known
 }
 
 // Inspect finds out whether a command is an interpreter, a script, or another program.
@@ -139,7 +139,7 @@ func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	return why == "", why
 }
 
-// NativeObstacle returns why a running process cannot have the native probe; "" if it can.
+// NativeObstacle returns why a running process cannot have the native probe; "" if it can, or is Python's.
 func NativeObstacle(pid int) string {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	if target, err := os.Readlink(path); err != nil || isPython(target) {

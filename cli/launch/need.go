@@ -43,7 +43,7 @@ type Needs struct {
 // may take of it.
 const (
 	capAtNeed = "need"
-	contexts  = 512 * quantity.MiB // the same as the daemon's lease_reserve
+	contexts  = 512 * quantity.MiB // the same as lease_reserve's default
 )
 
 // Add adds the flags that all claims have.
@@ -174,7 +174,7 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
-// capped returns the value of --cap; 0: the same as --need. It fails if the program's name looks like the value of a flag before it.
+// capped returns the value of --cap; 0: none, or what --need says. It fails if the program's name looks like the value of a flag before it.
 func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
 	if command.Duration(new(time.Duration), time.Second, Longest).Set(program) == nil && n.wait == Longest {
 		return 0, command.Usage("--wait %s is a flag and a command: write --wait=%[1]s", text.Clean(program))

@@ -184,8 +184,8 @@ func ExitOf(answer headroom.Verdict, unjudged string) error {
 }
 
 // waiting takes the snapshot to judge: at once, after watching, or as soon as the job fits.
-// Standard error shows what it waits for: in a terminal a line that changes, elsewhere a line for
-// each change of the answer.
+// Standard error shows what it waits for: in a terminal a line that changes, elsewhere a line when
+// the answer has changed, at most one a minute.
 type waiting struct {
 	program  *command.Program
 	question headroom.Question

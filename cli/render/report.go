@@ -62,7 +62,7 @@ func heading(title, note string) string {
 	return strings.ToUpper(title) + "  " + note
 }
 
-// reportGrid draws a table as text. If it is too wide it leaves out columns, one by one, until the
+// reportGrid draws a table as text. If it is too wide it leaves out wide columns, one by one, until the
 // last column fits.
 func reportGrid(t *evaluation.Table, width int) *grid {
 	const least = 18

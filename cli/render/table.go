@@ -58,8 +58,8 @@ const commandLeast = 16
 const nameLeast = 12
 
 // fit leaves out columns on a terminal, where a person reads: first those that only a probe
-// fills, if there is none, then as many as it takes to show the command. A pipe always gets all
-// columns except the jobs.
+// fills, if there is none, then as many as it takes to show the command. A pipe gets all columns
+// except the jobs, and forecasts only if there are any.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
@@ -184,7 +184,7 @@ var processMetrics = []struct {
 	{"CACHE", metric.Cached}, {"OTHER", metric.Other}, {"FLUSH", metric.Returnable},
 }
 
-// processes returns a line for each process, the biggest first, unknown sizes last.
+// processes returns a line for each row, the biggest first, unknown sizes last.
 func (t *table) processes() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},

@@ -14,7 +14,7 @@ import (
 //	SETTINGS                  RESERVED  FRAGMENTED  OUT OF MEMORY  SMALLEST GPU
 //	its own                      18.5G       10.9G             no        24 GiB
 //	expandable_segments:True     7.09G        234M             no         8 GiB
-//	replayed 80124 events from the first allocation, through PyTorch 2.12.1's own allocator
+//	replayed 80124 events of cuda:0, from the first allocation, through PyTorch 2.12.1's own allocator
 func WhatIf(doc *whatif.Document, signs Signs) string {
 	var lines []string
 	for _, d := range doc.Devices {

@@ -33,7 +33,7 @@ import (
 // A daemon also does this to read a new configuration. What its guard must not forget
 // (pause, back-offs, breakers, the last minute's actions) is handed over.
 
-// ErrUpgraded ends a monitor because only a new process can read the upgraded driver.
+// ErrUpgraded ends a monitor or a daemon because only a new process can read the upgraded driver.
 var ErrUpgraded = errors.New("the driver was upgraded")
 
 const (
@@ -41,7 +41,7 @@ const (
 	// guard keeps ("-" for none), the Unix time of the restart, and its reason.
 	variable = "VRAMSCOPE_RESTART"
 
-	// pause is the shortest time between two restarts.
+	// pause is the shortest time from any restart to one for the driver.
 	pause = 2 * time.Minute
 )
 
@@ -123,7 +123,7 @@ func Previous(p *command.Program) *Handover {
 	return h
 }
 
-// TakeOver makes a sampler continue where the previous process ended. h may be nil.
+// TakeOver notes in a sampler that the process was restarted for an upgraded driver. h may be nil.
 func (h *Handover) TakeOver(sampling *sampler.Sampler) {
 	if h != nil && h.why == ErrUpgraded.Error() { // the reason was not a new configuration
 		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})

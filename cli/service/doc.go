@@ -1,5 +1,5 @@
-// Package service is vramscope daemon: it wires a sampler to the recorder, the exporter,
-// the guard and the socket that monitors ask.
+// Package service is vramscope daemon: it wires a sampler to the recorder, the exporter, the guard,
+// the leases, the alerts and the socket that monitors ask.
 //
 //	settings ─→ sources.Set ─→ sampler ─→ daemon.Run ─┬→ recording, exporter
 //	                                                  └→ socket, guard
