@@ -171,8 +171,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestFlamesShowWhatIsLive: each call is as wide as its share of the one above, the largest comes
-// first, and hostile names are plain text.
+// TestFlamesShowWhatIsLive: each call is as wide as its share of the one above, and hostile names
+// are plain text.
 func TestFlamesShowWhatIsLive(t *testing.T) {
 	outer, hostile := Frame{File: "a.py", Function: "main"}, Frame{File: "<script>.py", Function: "f"}
 	inner := Frame{File: "a.py", Function: "loss"}

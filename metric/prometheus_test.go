@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExportedNamesAreInBaseUnits: each name ends in its unit, and no name occurs twice.
+// TestExportedNamesAreInBaseUnits: a metric's name ends in its unit, if that has a word, and no name occurs twice.
 func TestExportedNamesAreInBaseUnits(t *testing.T) {
 	ends := map[Unit]string{
 		Bytes: "_bytes", BytesPerSecond: "_bytes_per_second", Percent: "_ratio", Celsius: "_celsius", Watts: "_watts", Joules: "_joules", Megahertz: "_hertz",

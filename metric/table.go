@@ -8,7 +8,7 @@ type (
 	Float = quantity.Optional[float64]
 )
 
-// ID names a metric. A saved history numbers its series by ID, so new metrics go to the end.
+// ID names a metric. It may change between releases: what is saved has the metric's Name.
 type ID uint8
 
 // The metrics. The first ones are memory, and the load and steps of a process. From Utilization on

@@ -16,7 +16,7 @@ import (
 	"vramscope/metric"
 )
 
-// If the driver refuses one field, that field is unknown and every other figure stays.
+// If the driver refuses one call, only figures that depend on the call become unknown.
 func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {

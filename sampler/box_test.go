@@ -18,7 +18,7 @@ import (
 )
 
 // box is a hand-written fake of all three sources. A test changes it between
-// ticks, under its lock.
+// ticks, under its lock if a call may be outstanding.
 type box struct {
 	mu        sync.Mutex
 	openErr   error

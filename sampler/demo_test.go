@@ -89,8 +89,7 @@ func TestSimulatedSnapshotsAddUp(t *testing.T) {
 	}
 }
 
-// TestMemoryIsFlatOverEightHours samples for eight hours, and for eight more. The second half adds
-// at most what the store's budgets allow.
+// TestMemoryIsFlatOverEightHours samples for two hours, and for six more. The six add at most 8 MiB.
 func TestMemoryIsFlatOverEightHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -203,8 +202,8 @@ func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 	return count
 }
 
-// TestDemoPredictsTheEndOfItsLeak: it does so at least four minutes before, with an error of less
-// than 5 %. docs/forecast.md has what the test logs.
+// TestDemoPredictsTheEndOfItsLeak: it does so at least four minutes before, the first time with an
+// error of at most 5 %. docs/forecast.md has what the test logs.
 func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")

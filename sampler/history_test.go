@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The history has every figure of every tick, even while processes start and end and probes fall silent.
+// The history has the rows and memory of every tick, even while processes start and end and probes fall silent.
 func TestHistoryHasWhatWasPublished(t *testing.T) {
 	b := newBox(3)
 	s := b.sampler()

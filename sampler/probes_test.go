@@ -126,7 +126,7 @@ func (b *answeringLater) Answers() []probe.Answer {
 
 func (b *answeringLater) oneMore() { b.answers, b.later = append(b.answers, b.later[0]), b.later[1:] }
 
-// TestUnaskedCountsEveryRowWithoutAnAnswer: the count is right even if a probe answers meanwhile.
+// TestUnaskedCountsEveryRowWithoutAnAnswer: the count is not too low if a probe answers meanwhile.
 func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	b := newBox(0)
 	for pid := 31; pid < 35; pid++ {

@@ -11,8 +11,8 @@ import (
 )
 
 // FuzzReports: whatever three probes report and the driver reads, at whatever
-// moments, no figure of the snapshot contradicts the driver's by more than the
-// tolerance.
+// moments, the memory that the snapshot shows is within the driver's readings and
+// a tolerance.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte("0123456789abcdef0123456789abcdef0123456789abcdef"))
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 9, 3, 0, 0, 0x20, 0, 0x10, 0, 0xff, 0, 0, 1, 2, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})

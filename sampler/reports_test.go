@@ -134,7 +134,7 @@ type step struct {
 const doubted = unknown - 1
 
 // TestSkewedReportsAreShown: a process that grows or shrinks between the driver's reading and the
-// probe's keeps its figures. A probe that lies gets none.
+// probe's keeps its figures. A lie is not shown.
 func TestSkewedReportsAreShown(t *testing.T) {
 	const early, late = 900 * time.Millisecond, -10 * time.Millisecond
 	for name, steps := range map[string][]step{

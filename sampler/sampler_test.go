@@ -216,7 +216,7 @@ func TestPublishedSnapshotsNeverChange(t *testing.T) {
 	}
 }
 
-// deepCopy copies a snapshot, including what its slices hold.
+// deepCopy copies a snapshot, including most of what its slices hold.
 func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 	c := *s
 	c.GPUs = append([]snapshot.GPU(nil), s.GPUs...)

@@ -31,7 +31,7 @@ func (t *trickling) Read(p []byte) (int, error) { return t.endless.Read(p[:min(l
 
 const limit = 1000
 
-// TestSourcesAreBounded: no source makes its reader keep or read more bytes than the limit says.
+// TestSourcesAreBounded: no source makes its reader return more bytes than the limit says.
 func TestSourcesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		source io.Reader
@@ -81,8 +81,8 @@ func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBounded: their output, memory and time are limited, and so are the programs that
-// they have started.
+// TestCommandsAreBounded: their output, memory and time are limited, and a child in their group ends
+// with them.
 func TestCommandsAreBounded(t *testing.T) {
 	pid := t.TempDir() + "/pid"
 	for name, c := range map[string]struct {

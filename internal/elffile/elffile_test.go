@@ -159,8 +159,8 @@ func FuzzELF(f *testing.F) {
 	})
 }
 
-// TestHostileSizes: neither a huge table nor names that overlap make the reader use more memory
-// than the tables' limits.
+// TestHostileSizes: neither a huge table nor names that overlap make the reader allocate or read
+// without limit.
 func TestHostileSizes(t *testing.T) {
 	const symbols, name = 20000, 1 << 20
 	many := file(symbols, string(bytes.Repeat([]byte("x"), name)))

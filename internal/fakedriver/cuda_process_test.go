@@ -186,7 +186,7 @@ func TestARaceForTheLastPages(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, want)
 }
 
-// If several processes race for the last allocation, only one gets it.
+// If several processes race for the last allocation, only one at a time has it.
 func TestTheLastPageIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	const racers = 16

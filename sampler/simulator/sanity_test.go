@@ -35,7 +35,7 @@ func TestFiguresAreSaneOnEveryBox(t *testing.T) {
 	}
 }
 
-// watch samples a box for a time and checks every figure.
+// watch samples a box for a time and checks its figures.
 func watch(t *testing.T, options simulator.Options, long, every time.Duration) {
 	t.Helper()
 	b := open(t, options)

@@ -47,7 +47,7 @@ func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 	}
 }
 
-// numbers turns fuzzed bytes into numbers, at most so many. A number takes eight bytes or, to reach
+// numbers turns fuzzed bytes into numbers, at most so many. A number takes nine bytes or, to reach
 // the runs and narrow widths, one byte that says how the numbers continue.
 func numbers(data []byte, most int) []int64 {
 	var values []int64

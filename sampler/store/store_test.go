@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// run ticks once a second after begin and appends the tick's number to each series.
+// run ticks once a second from begin on and appends the tick's number to each series.
 func run(t *testing.T, s *Store, begin time.Time, ticks int, series ...*Series) {
 	t.Helper()
 	for i := range ticks {

@@ -10,13 +10,13 @@ It needs Linux and the standard library of Python 3.8 or newer.
     import hook ── torch, cupy, jax … is imported ──→ thread: waits
                                                          │ a library uses a GPU
     monitor ←── Unix socket, one JSON object a line ── thread: serves
-                                                         │ flush, snapshot
+                                                         │ flush, snapshot, holds
                                                      a thread for each
 
-The probe never imports or initialises a library and never makes a CUDA context.
-Only a flush makes CUDA calls that wait for the GPU. No failure of the probe
-reaches the program. The probe's threads are unknown to the `threading` module
-and block signals. A forked child closes the descriptors that it inherited.
+The probe never imports or initialises a library, and makes a CUDA context only to
+set a cap. Only a flush makes CUDA calls that wait for the GPU. No failure of the
+probe reaches the program. Its threads are unknown to the `threading` module and
+block signals. A forked child closes the descriptors that it inherited.
 
 docs/protocol.md of vramscope describes the protocol.
 """

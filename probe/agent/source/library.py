@@ -1,4 +1,4 @@
-# The probe imports nothing. An import releases the GIL, and a new entry of sys.modules breaks a
+# The probe avoids imports. An import releases the GIL, and a new entry of sys.modules breaks a
 # loop over it in another thread, as in programs that reload changed files. C modules of the
 # standard library that the program has not imported are loaded only for the probe. probe/attach
 # also runs this part by itself, before the rest.

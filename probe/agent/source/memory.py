@@ -78,7 +78,7 @@ class _Memory:
                         raise
                     return self._report  # with the time at which it was read
                 took = _monotonic() - now
-                # Slow stats are read less often: at most 0.5 % of the time.
+                # Slow stats are read less often: 0.5 % of the time, or every 2.5 s.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
                 self._fresh_due = now + min(took * 20, 2.5)
             return self._report

@@ -58,7 +58,7 @@ class _MapBudget:
 
 
 class _SnapshotFile:
-    """The monitor's file that a snapshot is written to, from offset 0."""
+    """The file that a snapshot is written to, from offset 0."""
 
     def __init__(self, fd, wanted):
         self.offset = 0
