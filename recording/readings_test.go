@@ -3,9 +3,11 @@ package recording
 import (
 	"database/sql"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
@@ -158,5 +160,25 @@ func TestMomentsAreDescribedAnew(t *testing.T) {
 	})
 	if err != nil || names["box"] != 300 || names["renamed"] != 9 {
 		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestAnInstanceOfTheWholeGPUIsNotTheGPU: the only instance of a GPU may have the IDs 0 and 0.
+func TestAnInstanceOfTheWholeGPUIsNotTheGPU(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	snap := q.next()
+	gpu := &snap.GPUs[1]
+	gpu.MIG, gpu.Memory.Used = true, quantity.From(7*quantity.GiB, quantity.Driver)
+	gpu.Instances = []snapshot.Instance{{ID: snapshot.InstanceID{MIG: true}, Memory: snapshot.Memory{Used: quantity.From(3*quantity.GiB, quantity.Driver)}}}
+	q.w.write(tick{snap, nil})
+	got := map[bool]quantity.Bytes{}
+	err := q.end().Readings(snap.Time, snap.Time.Add(1), func(x *Reading) error {
+		if used, ok := x.Value(metric.Used); ok && x.Process == nil && x.GPUUUID == gpu.UUID {
+			got[x.Instance.MIG] = quantity.Bytes(used)
+		}
+		return nil
+	})
+	if want := map[bool]quantity.Bytes{false: 7 * quantity.GiB, true: 3 * quantity.GiB}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
