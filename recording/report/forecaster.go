@@ -15,8 +15,9 @@ import (
 
 // The rules by which alerts are judged. Those of `vramscope backtest` differ (docs/forecast.md).
 const (
-	// rightWithin is how soon after an alert a GPU must be full for the alert to be right.
-	rightWithin = 10 * time.Minute
+	// rightWithin is how soon after an alert a GPU must be full for the alert to be right: twice what
+	// raises it, as for `vramscope backtest`.
+	rightWithin = 30 * time.Minute
 	// apart is the least time between two moments at which a GPU becomes full. A recorded minute
 	// shows only that the GPU was full at some moment in it.
 	apart = 2 * time.Minute

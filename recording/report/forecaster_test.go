@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/recording"
+	"vramscope/sampler/alert"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -19,6 +20,9 @@ func (b box) alarm(minute int, row snapshot.RowID) {
 }
 
 func TestAlertsAreJudged(t *testing.T) {
+	if rightWithin != 2*alert.FullWithin {
+		t.Errorf("an alert is right within %v, and is raised below %v", rightWithin, alert.FullWithin)
+	}
 	for _, c := range []struct {
 		name string
 		make func(b box)
@@ -30,6 +34,11 @@ func TestAlertsAreJudged(t *testing.T) {
 			b.use(34, 40, 79.5, 50)
 			b.use(40, 60, 10, 50)
 		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: quantity.From(1, quantity.Computed), IntervalHeld: 1, IntervalOf: 1}},
+		{"a hit at the end of twice the time that raises an alert", func(b box) {
+			b.use(0, 59, 60, 50)
+			b.alarm(30, snapshot.RowID{})
+			b.use(59, 60, 79.5, 50)
+		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: quantity.From(1, quantity.Computed), IntervalOf: 1}},
 		{"a hit that another alert repeats", func(b box) {
 			b.use(0, 34, 60, 50)
 			b.alarm(30, snapshot.RowID{})

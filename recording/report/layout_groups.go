@@ -159,7 +159,7 @@ func (l *layouter) forecaster() List {
 			list.Items = append(list.Items, Item{name, fmt.Sprint(n)})
 		}
 	}
-	add("right: full within 10 min", f.Hits)
+	add("right: full within 30 min", f.Hits)
 	add("false", f.False)
 	add("acted on, or the process ended", f.ActedOn)
 	add("undecided: the recording does not show it", f.Undecided)
