@@ -160,7 +160,7 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 }
 
 // TestMonitorFindsItsUsersSpareDirectory: it does so without the driver's list. Another user's
-// monitor does not look into the directory.
+// monitor does not look into the directory, unless it looks for everyone's.
 func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	spare, err := spareDirectory(temporary, uid)

@@ -177,8 +177,8 @@ func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 	}
 }
 
-// TestOneDirectoryForEachUser: a user who makes many directories whose names read as the user's
-// number does not fill the list.
+// TestOneDirectoryForEachUser: a directory whose name has a leading zero in the user's number does
+// not count, so a user cannot fill the list with such directories.
 func TestOneDirectoryForEachUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root looks for other users' directories")

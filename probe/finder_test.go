@@ -18,7 +18,7 @@ import (
 // otherUser is the ID of a user other than the test's.
 const otherUser = 65534
 
-// unshare starts a process in a new pid namespace.
+// unshare returns the attributes of a process in a new pid namespace.
 func unshare() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	if os.Geteuid() != 0 {

@@ -64,8 +64,8 @@ func (b *hostileBox) Alive(process.Identity) bool { return true }
 
 func (b *hostileBox) Host(time.Time) process.Host { return process.Host{Name: "h"} }
 
-// FuzzHostileProbe: whatever probes report, the snapshot has no figure above what the
-// driver reports, none below zero, and parts that add up.
+// FuzzHostileProbe: whatever probes report, the snapshot has, within the tolerance, no
+// memory above what the driver reports, none below zero, and parts that add up.
 func FuzzHostileProbe(f *testing.F) {
 	const line = `{"id":1,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-%d","total_bytes":%d,"allocators":[{"kind":"pytorch","basis":"stranded","reserved_bytes":%d,"allocated_bytes":%d,` +
 		`"cached_bytes":%d,"fragmented_bytes":%d,"returnable_bytes":%d}%s]}]}`

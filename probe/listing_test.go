@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fillDirectory makes empty files with the names prefix0, prefix1 and so on.
+// fillDirectory makes empty files with the names prefix0.sock, prefix1.sock and so on.
 func fillDirectory(t testing.TB, dir, prefix string, names int) {
 	t.Helper()
 	for i := range names {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAllocationsAreOfRootsDirectories: scontrol is asked about a job once, and again after its
-// cgroup has disappeared and returned, but never about a directory that a user has made.
+// TestAllocationsAreOfRootsDirectories: scontrol is asked once about a job that it knows, and again
+// after its cgroup has disappeared and returned, but never about a directory that a user has made.
 func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

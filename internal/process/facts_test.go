@@ -51,7 +51,7 @@ func TestEffectiveUser(t *testing.T) {
 }
 
 // TestOnlyWhatIsWantedIsRead: the names of all threads, and the environments of other users'
-// processes, are read only if Hints is set.
+// processes unless root reads them, are read only if Hints is set.
 func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", os.Geteuid()+1)

@@ -85,8 +85,8 @@ func TestSlurmJobMadeByAUser(t *testing.T) {
 	}
 }
 
-// TestScontrolIsAskedOnce: if no slurmstepd can be read, scontrol is asked, on another goroutine,
-// and only once.
+// TestScontrolIsAskedOnce: if no slurmstepd can be read, scontrol is asked for the job's number, on
+// another goroutine, and only once.
 func TestScontrolIsAskedOnce(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

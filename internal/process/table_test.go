@@ -145,7 +145,7 @@ func (t *Table) reading(pid int) bool {
 	return pending != nil && len(pending) == 0
 }
 
-// TestMissingFiles removes each file in turn. The other facts stay.
+// TestMissingFiles: without cmdline, cgroup or ns the other facts stay. Without stat it has ended.
 func TestMissingFiles(t *testing.T) {
 	for _, name := range []string{"cmdline", "cgroup", "ns"} {
 		tree := newTree(t)
@@ -270,7 +270,7 @@ func TestZombieHasEnded(t *testing.T) {
 	}
 }
 
-// TestStatOfManyIsReadLessOften counts how soon a change shows.
+// TestStatOfManyIsReadLessOften: with more processes, a stat stands for longer.
 func TestStatOfManyIsReadLessOften(t *testing.T) {
 	for _, tc := range []struct {
 		processes int

@@ -76,8 +76,8 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// forbidden is defined independently of Printable: controls, escapes, formats (including direction
-// marks and joiners), marks, and all separators except the space.
+// forbidden is defined independently of Printable: controls, formats (including direction marks and
+// joiners), marks without width, private and unassigned runes, and line and paragraph separators.
 func forbidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Co, unicode.Cn, unicode.Mn, unicode.Me, unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Join_Control, unicode.Variation_Selector) ||
 		r == unicode.ReplacementChar

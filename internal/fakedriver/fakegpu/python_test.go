@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The command finds the runtime, and stand-ins for the libraries that its Python's packages need.
+// The command finds the driver's library and both runtimes, unless NVIDIA's own runtime is installed.
 func TestCUDARTIsFound(t *testing.T) {
 	t.Parallel()
 	python, site := pythonWith(t)

@@ -196,7 +196,7 @@ func TestAssembler(t *testing.T) {
 	}
 }
 
-// A folder without such libraries, or with only NVIDIA's own, needs no stand-in.
+// A folder without such libraries needs no stand-in.
 func TestNothingNeeded(t *testing.T) {
 	t.Parallel()
 	site := t.TempDir()

@@ -56,8 +56,8 @@ func TestSameSeedGivesTheSameResult(t *testing.T) {
 	}
 }
 
-// A process asks for ten rescues a minute at most, and for none in the minute after one that freed
-// nothing, as the preloaded library does.
+// If no memory can be freed, a process asks for at most one rescue at each failure, and none brings
+// anything.
 func TestRescueClosesItsDoor(t *testing.T) {
 	s := named(t, "all memory allocated")
 	r := Play(s, 100, Policy{Name: "rescue", Importance: true, Rescue: true}, cost, 20*time.Minute)

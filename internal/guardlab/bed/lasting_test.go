@@ -14,9 +14,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestRecommendedFlushKeepsWhatItSays: in each story, half of the flushes keep free for thirty
-// seconds at least 80 % of the memory that the alert line promises. The alert line cannot foresee a
-// process that needs more than before. With VRAMSCOPE_FULL there are twenty seeds.
+// TestRecommendedFlushKeepsWhatItSays: in each story with ten flushes or more, half of them keep free
+// for thirty seconds at least 80 % of the memory that the alert line promises. The alert line cannot
+// foresee a process that needs more than before. With VRAMSCOPE_FULL there are twenty seeds.
 func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 	seeds := uint64(5)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
