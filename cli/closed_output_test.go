@@ -11,7 +11,7 @@ import (
 	"vramscope/cli/command"
 )
 
-// TestClosedOutputIsAnError: every command that cannot write its output says so.
+// TestClosedOutputIsAnError: a command that cannot write its output says so.
 func TestClosedOutputIsAnError(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -26,7 +26,8 @@ func (d *runningDaemon) status(words string) bool {
 	return false
 }
 
-// TestGuardThatCannotActSaysSo: a guard without an audit log says so everywhere, and acts as soon as the log is repaired.
+// TestGuardThatCannotActSaysSo: the log, the unit's status, doctor and guard check say that a guard lacks
+// its audit log, until the log is repaired.
 func TestGuardThatCannotActSaysSo(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, nil, "--record", "--nvml-library", "/nonexistent")
@@ -65,7 +66,7 @@ func TestGuardThatCannotActSaysSo(t *testing.T) {
 }
 
 // TestGuardIsOffByItsMode: the configuration turns a guard off while the daemon runs, and
-// in every daemon that starts with it.
+// guard check says so.
 func TestGuardIsOffByItsMode(t *testing.T) {
 	t.Parallel()
 	off := strings.Replace(actingGuard, "'act'", "'off'", 1)

@@ -242,7 +242,7 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 	}
 }
 
-// TestDaemonRecords: everything is on disk after SIGTERM, marked as simulated, and recording
+// TestDaemonRecords: the last samples are on disk after SIGTERM, marked as simulated, and recording
 // continues after a reload.
 func TestDaemonRecords(t *testing.T) {
 	t.Parallel()

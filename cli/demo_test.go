@@ -106,8 +106,7 @@ func TestGuardCheckOfTheDemo(t *testing.T) {
 	}
 }
 
-// TestDemoFleet: all boxes are simulated, marked so, and at different points of their story; one is
-// down.
+// TestDemoFleet: the boxes are marked as simulated; one is down.
 func TestDemoFleet(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "fleet", "--boxes") })

@@ -18,7 +18,7 @@ import (
 	"vramscope/schema"
 )
 
-// TestDocumentationNamesEveryField: docs/json.md names every field of the JSON and CSV output.
+// TestDocumentationNamesEveryField: docs/json.md names every field of a snapshot's and a flush's JSON, and of CSV.
 func TestDocumentationNamesEveryField(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "docs", "json.md"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// TestHelpFitsATerminal: the help of a command is readable in 80 columns. Commands in it may be
+// TestHelpFitsATerminal: the help of each top command is readable in 80 columns. Commands in it may be
 // longer: users copy them.
 func TestHelpFitsATerminal(t *testing.T) {
 	p := &command.Program{Getenv: os.Getenv, Now: time.Now}

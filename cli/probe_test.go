@@ -265,8 +265,8 @@ func TestProbeProcess(t *testing.T) {
 	}
 }
 
-// TestProbeEndsCleanlyOnEverySignal: the probe exits with code 0, and leaves nothing on the GPU and no
-// socket.
+// TestProbeEndsCleanlyOnEverySignal: on each of eleven signals the probe exits with code 0, says that all
+// is freed, and leaves no socket.
 func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

@@ -46,7 +46,7 @@ func script(environ []string, text string) *exec.Cmd {
 	return cmd
 }
 
-// TestRunStartsTheCommandWithoutAProbe: run prints one line that says why and what to do.
+// TestRunStartsTheCommandWithoutAProbe: run prints one line that says why.
 func TestRunStartsTheCommandWithoutAProbe(t *testing.T) {
 	t.Parallel()
 	unknown := userWithoutName(t)

@@ -79,8 +79,8 @@ var zeroWord = regexp.MustCompile(`(^|[\s>±+(:|])0(\.0+)?(%|[BKMGTWC]|°C|[hms]
 var knownZeros = regexp.MustCompile(`(?s)<style>.*?</style>|<svg.*?</svg>|(?m)^[ >]*0 |^box +0 |^\| 0 \||<tr>(<td class="name">\?</td>)?<td class="">0</td>|GPU 0|gpu 0|fullest 0| 0[┤│]|` +
 	`\b0s|0 down|alerts:? +0$|flushes:? +0$|ran out( on a GPU|):? +0$|<dt>(alerts|flushes|times that memory ran out on a GPU)</dt><dd>0|<b>0</b><span>times`)
 
-// TestUnknownIsNeverZero: what neither the driver nor a probe reports is absent, null or
-// a dash in every output.
+// TestUnknownIsNeverZero: what neither the driver nor a probe reports is a 0 on no screen, and in no
+// snapshot, headroom, scrape, report or fleet.
 func TestUnknownIsNeverZero(t *testing.T) {
 	t.Parallel()
 	driver := silentBox(t)

@@ -61,7 +61,7 @@ func firstDifference(a, b string) string {
 	return a[max(i-60, 0):min(i+60, len(a))] + "\n---\n" + b[max(i-60, 0):min(i+60, len(b))]
 }
 
-// TestValues: every value is written as Prometheus' own encoder writes it.
+// TestValues: values are written as Prometheus' own encoder writes them.
 func TestValues(t *testing.T) {
 	for _, text := range []string{"NaN", "+Inf", "-Inf", "0", "1", "-1", "0.5", "1e+09", "1.5e-07", "123456"} {
 		families, err := parse("a " + text + "\n")

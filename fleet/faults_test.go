@@ -43,7 +43,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>no</html>", code) }
 }
 
-// TestErrorsSayWhatToDo: each fault of an engine, or on the way to it, has a message of its own.
+// TestErrorsSayWhatToDo: each of these faults of an engine, or on the way to it, has a message of its own.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

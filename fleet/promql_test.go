@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFiltersNarrowWhatTheEngineReads: if few boxes match a filter, every query names those boxes;
-// if none matches, no figure is asked for; if many match, the engine filters.
+// TestFiltersNarrowWhatTheEngineReads: if few boxes match a filter, queries for figures name those
+// boxes; if none matches, no box; if many match, the engine filters.
 func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 	for boxes, want := range map[int]string{2: `instance=~"box0:1|box1:1"`, 0: `instance=~""`, fewest + 1: "and on (instance,uuid) (vramscope_process_info"} {
 		var mu sync.Mutex

@@ -172,7 +172,7 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	}
 }
 
-// TestMapKeysWithoutAMap: when its process has gone, keys of the map do nothing.
+// TestMapKeysWithoutAMap: when its process has gone, keys of the map break nothing.
 func TestMapKeysWithoutAMap(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {

@@ -153,7 +153,7 @@ func TestEventsOfTheLiveMonitor(t *testing.T) {
 	}
 }
 
-// TestTheMomentOfAReplayIsShown: at every size the moment is shown in full, with the keys that leave it.
+// TestTheMomentOfAReplayIsShown: at every size the moment is shown, on a wide screen in full and with its keys.
 func TestTheMomentOfAReplayIsShown(t *testing.T) {
 	for _, size := range [][2]int{{140, 40}, {200, 50}, {80, 24}, {60, 11}, {40, 8}, {30, 3}} {
 		m := replayed(t, nil, -7200, 0)

@@ -80,7 +80,7 @@ func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestChosenColumnsAtEveryWidth: each column is there once, and the row fills the width.
+// TestChosenColumnsAtEveryWidth: whichever are chosen, PID and USED are there, and lines fill the width.
 func TestChosenColumnsAtEveryWidth(t *testing.T) {
 	for width := minWidth; width <= 300; width += 9 {
 		for _, columns := range [][]string{{"USED"}, {"CPU%", "PID", "USER", "JOB", "ALLOC", "TREND"}, {"CACHE", "BAR", "ALLOC", "FRAG", "USED", "PID", "GPU", "nonsense"}} {
@@ -102,7 +102,7 @@ func TestChosenColumnsAtEveryWidth(t *testing.T) {
 // helpMost is the room of an explanation in the help, in two columns at 120.
 const helpMost = 117/2 - 2 - 12 - 1
 
-// TestEveryColumnIsExplained: setup, sort menu and help have a line for each column.
+// TestEveryColumnIsExplained: each column has an explanation that fits a line of the menus.
 func TestEveryColumnIsExplained(t *testing.T) {
 	for _, c := range table.Columns() {
 		if c.Name == "" || c.Help == "" || len(c.Help) > helpMost {
@@ -174,7 +174,7 @@ func TestZoomGoesOnFromWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestGraphWindowIsConfigured: a configured window is used at every height.
+// TestGraphWindowIsConfigured: a configured window is used, and z goes on from it.
 func TestGraphWindowIsConfigured(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), func(o *Options) { o.Window = 20 * time.Minute })
 	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})

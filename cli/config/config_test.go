@@ -46,7 +46,7 @@ func TestInForceReadsBack(t *testing.T) {
 	}
 }
 
-// TestInlineTable: in both of TOML's ways to write a table, each key has its line.
+// TestInlineTable: a table of the file may also be written in one line.
 func TestInlineTable(t *testing.T) {
 	s := Defaults()
 	if err := s.parse("f", []byte("theme = 'light'\ndaemon = { record = true, share = 'all' }\n")); err != nil || !s.Record || s.Share != "all" {
@@ -54,7 +54,7 @@ func TestInlineTable(t *testing.T) {
 	}
 }
 
-// TestDocumentationNamesEveryKey: docs/config.md names every key.
+// TestDocumentationNamesEveryKey: docs/config.md names every option's key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
 	if err != nil {

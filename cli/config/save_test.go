@@ -167,7 +167,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// FuzzSave: for every valid file, the settings are in it afterwards, and nothing else has changed.
+// FuzzSave: for every valid file, the settings are in it afterwards, and no other setting has changed.
 func FuzzSave(f *testing.F) {
 	for _, content := range []string{DefaultFile(), example, "theme='dark'#x", "\"theme\"=\"dark\"\r\n[daemon]", "guard = {mode='off'}\n", "\ufeff", "columns=[\n#x\n'GPU' ,]\n[[guard.rule]]"} {
 		f.Add(content)

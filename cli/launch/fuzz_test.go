@@ -36,7 +36,7 @@ func FuzzCommandLine(f *testing.F) {
 	})
 }
 
-// FuzzEnvironment: what was set before stays, in its order, and what is added can be removed again.
+// FuzzEnvironment: the other variables stay, in their order, and adding twice adds no more than once.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("LD_PRELOAD=/a.so:/b.so\x00PATH=/bin\x00ASAN_OPTIONS=x=1\x00PYTHONPATH=/p::/q")
 	f.Add("LD_PRELOAD= \x00LD_PRELOAD=/x/" + preload.FileName + " y\x00ASAN_OPTIONS=verify_asan_link_order=1\x00=\x00PYTHONPATH=")

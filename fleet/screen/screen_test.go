@@ -79,7 +79,7 @@ func (m *model) type_(t *testing.T, keys ...string) {
 	}
 }
 
-// TestEveryFrameFillsTheScreen: at every size and in every state each line has exactly
+// TestEveryFrameFillsTheScreen: at eight sizes and in each of these states each line has exactly
 // the screen's width.
 func TestEveryFrameFillsTheScreen(t *testing.T) {
 	full, down, lost, unknown := line("full", 1, 95), line("down", -1, 0), line("lost", 2, 0), line("unknown", 3, 0)

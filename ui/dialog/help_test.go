@@ -94,8 +94,7 @@ func TestHelpBeginsWithTenKeys(t *testing.T) {
 	}
 }
 
-// TestHelpExplainsInLinesThatFit: at 80, 120 and 200 columns each item takes one line and is not
-// cut off.
+// TestHelpExplainsInLinesThatFit: each item's meaning takes one line of 58 cells.
 func TestHelpExplainsInLinesThatFit(t *testing.T) {
 	h := NewHelp(uitest.Appearance(t, "", false))
 	for _, section := range h.marks() {
