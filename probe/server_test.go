@@ -44,12 +44,12 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 // Handler answers for a Server, with simulated allocators. An *Error is sent to the monitor
 // unchanged, any other error as Internal.
 type Handler interface {
-	// Hello names runtimes and capabilities; the server adds the rest.
+	// Hello names runtimes, capabilities and caches; the server adds the rest.
 	Hello() Hello
 	// Stats reads the allocators' stats. It should take far less than 200 ms.
 	Stats(ctx context.Context) (Report, error)
-	// Flush frees cached memory; the request has been checked. It sets Devices,
-	// with the sizes measured before and after, SkippedReason and Notes.
+	// Flush frees cached memory. It sets Devices, with the sizes measured before
+	// and after, SkippedReason and Notes.
 	Flush(ctx context.Context, request FlushRequest) (FlushResult, error)
 	// Snapshot writes a snapshot in the requested format, and sets Format and
 	// Notes. For an unknown format it returns an *Error with Unsupported.
@@ -66,7 +66,7 @@ type Server struct {
 	open map[*net.UnixConn]struct{}
 }
 
-// listen serves in a directory, which it makes if necessary.
+// listen makes a server in a directory, which it makes if necessary.
 func listen(path string) (*Server, error) {
 	begin, err := ownStart()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // TestHeaderMatchesCUDA makes the compiler compare driver.h with the real cuda.h: the types of the
 // functions, the values of the enumerations, the layout of the structures. The header is found by
-// VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
+// VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME, or in /usr/local/cuda.
 func TestHeaderMatchesCUDA(t *testing.T) {
 	include, err := cudaInclude()
 	if err != nil {

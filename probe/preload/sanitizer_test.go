@@ -99,7 +99,7 @@ func TestUnderValgrind(t *testing.T) {
 }
 
 // TestPrototypesMatchCUDA compiles every hook with NVIDIA's header, from
-// VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME.
+// VRAMSCOPE_CUDA_INCLUDE, CUDA_HOME or /usr/local/cuda.
 func TestPrototypesMatchCUDA(t *testing.T) {
 	include := ""
 	for _, directory := range []string{os.Getenv("VRAMSCOPE_CUDA_INCLUDE"), filepath.Join(os.Getenv("CUDA_HOME"), "include"), "/usr/local/cuda/include"} {
