@@ -2,8 +2,8 @@
 
     python3 targets.py NAME FILE
 
-Each writes its number of steps to FILE, as proof that it continues. After a line
-on standard input, or its end, it checks its results and prints "done".
+Each writes its number of steps to FILE, as proof that it continues. After a line on
+standard input, or its end (locked: a signal), it checks its results and prints "done".
 """
 
 import asyncio
@@ -259,7 +259,7 @@ def power(step):
 
 def filtered(step):
     """Is sleeping; some of its threads have a seccomp filter, as $FILTER says:
-    "main CALL" or "thread CALL"."""
+    "main CALL", "thread CALL" or, once FILE.install exists, "later CALL"."""
     import seccomp
 
     who, call = os.environ["FILTER"].split()

@@ -1,4 +1,4 @@
-"""A stand-in for PyTorch, for tests: torch.cuda's memory, and nothing else.
+"""A stand-in for PyTorch, for tests: torch.cuda's memory, and what the probe uses beside it.
 
 FAKE_TORCH_VERSION is the release to imitate (default 2.6.0), with its keys and
 functions. With FAKE_TORCH_DRIVER=1 it allocates through libcuda.so.1, so that

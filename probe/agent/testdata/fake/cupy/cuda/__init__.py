@@ -31,7 +31,7 @@ class Device:
 
 class MemoryPool:
     def __init__(self):
-        self.chunks = {}  # device → [(size, live bytes)]; a chunk is freed when it has none
+        self.chunks = {}  # device → [(size, live bytes)]; free_all_blocks frees those that have none
         self.idle = {}  # device → driver addresses of the chunks without live bytes
 
     def _here(self):

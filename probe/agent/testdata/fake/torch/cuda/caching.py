@@ -276,7 +276,7 @@ class CachingAllocator:
 
 
 class UncachedAllocator(CachingAllocator):
-    """PYTORCH_NO_CUDA_MEMORY_CACHING=1: it counts nothing."""
+    """PYTORCH_NO_CUDA_MEMORY_CACHING=1: it counts no memory."""
 
     def take(self, size):
         address = self.device.take(size)
