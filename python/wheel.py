@@ -49,7 +49,7 @@ vramscope = vramscope.pytest_plugin
 
 
 class Types:
-    """The types of the JSON Schemas, as TypedDicts. Each object of $defs becomes a class."""
+    """The types of the JSON Schemas, as TypedDicts. An object with properties becomes a class."""
 
     def __init__(self):
         self.schemas, self.classes = {}, {}

@@ -59,7 +59,7 @@ class Vramscope:
         return ""
 
     def refuses_flush(self, pid):
-        """Raises Failed if a flush does anything."""
+        """Raises Failed unless a flush is refused."""
         code, out, errors = self.call("flush", str(pid), "--yes")
         if code != 3:
             raise Failed("a flush without a probe: exit code %d: %s%s" % (code, out, errors))
