@@ -196,8 +196,8 @@ func TestCommonFiltersAreAccepted(t *testing.T) {
 	}
 }
 
-// TestFileDescriptorsAreCounted: a process without free descriptors is left alone, and one with as
-// many free as a probe needs gets one.
+// TestFileDescriptorsAreCounted: a process with too few free descriptors is left alone, and one with
+// as many free as a probe needs gets a probe.
 func TestFileDescriptorsAreCounted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
