@@ -164,7 +164,7 @@ func TestRunKeepsStandardDescriptorsClosed(t *testing.T) {
 	}
 }
 
-// TestDoctorNoticesAFullDisk: there is no room for the audit log or for the native probe's file.
+// TestDoctorNoticesAFullDisk: doctor says that there is no room for the audit log.
 func TestDoctorNoticesAFullDisk(t *testing.T) {
 	full := t.TempDir()
 	cmd := script([]string{"HOME=" + full, "XDG_STATE_HOME=" + full, "FULL=" + full, "XDG_CONFIG_HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"},

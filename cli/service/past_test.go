@@ -13,7 +13,7 @@ import (
 )
 
 // TestDaemonsPastBeginsWithItsRecording: a restarted daemon has what the previous one recorded,
-// without a gap or a repeat.
+// without a gap.
 func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
 	writer := recording.Start(directory, recording.Options{})

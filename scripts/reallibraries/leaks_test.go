@@ -18,7 +18,7 @@ import (
 )
 
 // TestLeaks runs leaks_job.py: two recordings of a real training loop with ten leaks show the lines
-// of all ten, and no other line.
+// of all ten, and no other line that grew by two blocks or more.
 func TestLeaks(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)
