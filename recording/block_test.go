@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 )
@@ -29,6 +30,21 @@ func TestMalformedTailIsRefused(t *testing.T) {
 		b := &block{n: c.before}
 		if err := b.replay(&tailRow{codec: codecChecked, data: checked(0, 0, append(make([]byte, checksumBytes), c.data...))}); (err == nil) != c.want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTailHasChangesOnly: a row of the tail has a series only if it is new or has changed.
+func TestTailHasChangesOnly(t *testing.T) {
+	c := &column{series: 1}
+	b := block{columns: []*column{c}}
+	for tick, want := range [][]byte{{3, 10}, nil, {2}, nil, {3, 0}, {3, 2}} {
+		b.n++
+		if v := []int64{5, 5, -1, -1, 5, 6}[tick]; v >= 0 {
+			c.Set(tick, v)
+		}
+		if got := b.appendTail(nil); !bytes.Equal(got, want) {
+			t.Errorf("tick %d: %v, want %v", tick, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -208,6 +209,29 @@ func TestClockIsSet(t *testing.T) {
 	}
 	if known < 380 || known > 420 {
 		t.Errorf("%d known points of %d", known, len(points))
+	}
+}
+
+// A day that cannot be read is not kept open.
+func TestUnreadableDayIsClosed(t *testing.T) {
+	directory := t.TempDir()
+	blank, missing := filepath.Join(directory, "blank.db"), filepath.Join(directory, "missing.db")
+	if err := os.WriteFile(blank, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{blank, missing} {
+		if _, err := openReader(path); err == nil {
+			t.Errorf("%s is read", path)
+		}
+	}
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range open {
+		if to, _ := os.Readlink(fd); to == blank {
+			t.Errorf("%s is still open", to)
+		}
 	}
 }
 
