@@ -132,6 +132,19 @@ func TestLowestLevelOfACycle(t *testing.T) {
 	}
 }
 
+// Peaks rise while each is above the one before: an equal one is not.
+func TestRisingPeaks(t *testing.T) {
+	for third, want := range map[float64]uint16{10.5: 1, 11: 1, 11.5: 3} {
+		s := seasons{Bin: 1e9, Newest: 300}
+		for i, height := range []float64{10, 11, third} {
+			s.peaked(peak{int64(100+50*i) * 1e9, height * gib})
+		}
+		if s.Rising != want {
+			t.Errorf("10, 11, %v GiB: %d rise, want %d", third, s.Rising, want)
+		}
+	}
+}
+
 // A rise was a step if the series then falls by no more than what counts.
 func TestFallAfterAStep(t *testing.T) {
 	for _, fall := range []float64{minChange - 1, minChange} {
