@@ -195,6 +195,40 @@ func TestReadOnlyFolder(t *testing.T) {
 	has(t, read(t, directory), moments)
 }
 
+// A day whose recorder was killed has a log, which is needed and cannot be used in a read-only folder.
+// An empty one is not needed.
+func TestLogInAReadOnlyFolder(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		q := newQuiet(t, t.TempDir(), Options{})
+		q.record(3)
+		if !killed {
+			q.end()
+		}
+		name := fileOf(q.now)
+		content, err := os.ReadFile(filepath.Join(q.w.directory, name))
+		log, missing := os.ReadFile(filepath.Join(q.w.directory, name+"-wal"))
+		if err != nil || killed && missing != nil {
+			t.Fatal(err, missing)
+		}
+		if killed {
+			q.end()
+		}
+		directory := tmpfs(t, 8*quantity.MiB)
+		path := filepath.Join(directory, name)
+		if err := errors.Join(os.WriteFile(path, content, 0o600), os.WriteFile(path+"-wal", log, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		remount(t, directory, unix.MS_RDONLY)
+		d, err := openReader(path)
+		if (err != nil) != killed || err != nil && !strings.Contains(err.Error(), "its log cannot be used there") {
+			t.Errorf("killed %t: %v", killed, err)
+		}
+		if err == nil {
+			_ = d.db.Close() // it was only read
+		}
+	}
+}
+
 // A tick of a slow sampler is committed at once: the next commit would be no earlier than the next tick.
 func TestRareTicksAreCommittedAtOnce(t *testing.T) {
 	for interval, want := range map[time.Duration]int64{commitInterval - 1: 0, commitInterval: 1} {

@@ -105,6 +105,9 @@ func TestJoinedPastEndsAtTheSeam(t *testing.T) {
 	if !j.Before(&stretch{number: 1, oldest: 1, newest: 29}) {
 		t.Fatal("the past is of no use")
 	}
+	if points := j.Series(snapshot.SeriesKey{}, time.Unix(15, 0), time.Unix(25, 0), 0); len(points) != 0 {
+		t.Errorf("%d points", len(points))
+	}
 	for _, off := range []time.Duration{0, time.Second / 2} {
 		from := time.Unix(15, 0).Add(off)
 		series := func() []snapshot.Point { return j.Series(snapshot.SeriesKey{}, from, from.Add(10*time.Second), 10) }
