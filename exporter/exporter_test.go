@@ -17,7 +17,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// exporting returns an exporter with everything, of a snapshot that was taken a second ago.
+// exporting returns an exporter with all process labels, of a snapshot that was taken a second ago.
 func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	o := Options{
 		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16,
@@ -61,7 +61,7 @@ func has(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// eventful returns the drawn box with everything that can be exported.
+// eventful returns the drawn box with a guard, and events that are counted.
 func eventful() (*snapshot.Snapshot, []snapshot.Event) {
 	snap := snapshottest.DrawnBox()
 	uuid := snap.GPUs[0].UUID

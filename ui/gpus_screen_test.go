@@ -185,8 +185,7 @@ func TestUnknownFiguresAreDashes(t *testing.T) {
 	}
 }
 
-// TestHiddenProcesses: memory that no listed process accounts for has a note, and
-// is never drawn as free.
+// TestHiddenProcesses: memory that no listed process accounts for has a note.
 func TestHiddenProcesses(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Rows = nil

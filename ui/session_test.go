@@ -52,7 +52,7 @@ type session struct {
 	armed   atomic.Int32 // counts down from a y: what it starts may run a little later
 }
 
-// eventLog is a history with events of every kind.
+// eventLog is a history with events of many kinds.
 type eventLog struct{ snapshot.History }
 
 func (eventLog) Events(int) []snapshot.Event {

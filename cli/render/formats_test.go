@@ -55,7 +55,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestJSONHasItsStableFields names every field that the schema promises.
+// TestJSONHasItsStableFields names fields that readers rely on.
 func TestJSONHasItsStableFields(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString(asJSON(t, forecast()))
@@ -131,7 +131,7 @@ func hostileWith(bad string) *snapshot.Snapshot {
 	}
 }
 
-// outputs returns all that the commands write about a snapshot whose texts are bad.
+// outputs returns what once, flush and headroom write about a snapshot whose texts are bad.
 func outputs(bad string) map[string]func(io.Writer) error {
 	snap := hostileWith(bad)
 	flushed := &flush.Result{Level: flush.Urgent, Reason: bad, Notes: []string{bad}, Returnable: quantity.GiB,

@@ -55,7 +55,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 	}
 }
 
-// TestEveryFailureSaysWhatToDo goes through everything that a driver can report.
+// TestEveryFailureSaysWhatToDo combines the errors of opening the driver with states of the driver.
 func TestEveryFailureSaysWhatToDo(t *testing.T) {
 	for _, kind := range []error{
 		nvml.ErrLibraryNotFound, nvml.ErrDriverNotLoaded, nvml.ErrNoCgo, nvml.ErrVersionMismatch, nvml.ErrNoPermission,

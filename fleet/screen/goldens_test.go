@@ -17,7 +17,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// drawnGPU returns a GPU with every figure.
+// drawnGPU returns a GPU with its memory, sensors and job.
 func drawnGPU(box string, index int, used, allocated, fragmented, returnable quantity.Bytes) fleet.Line {
 	l := line(box, index, 0)
 	known := func(gib quantity.Bytes) snapshot.Bytes { return quantity.From(gib*quantity.GiB, quantity.Driver) }

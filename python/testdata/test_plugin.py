@@ -1,4 +1,4 @@
-"""@pytest.mark.gpu_memory with a stand-in for PyTorch."""
+"""@pytest.mark.gpu_memory with a stand-in for PyTorch; test_limits also runs with a real one."""
 
 import os
 import re

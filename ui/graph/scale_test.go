@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestScaleFromZeroIsRound: if the axis starts at 0 then, for every capacity and height, the top
+// TestScaleFromZeroIsRound: if the axis starts at 0 then, for many capacities and heights, the top
 // row is the capacity, the labels are round, each is in the row of its amount, and no two are in
 // neighbouring rows.
 func TestScaleFromZeroIsRound(t *testing.T) {
