@@ -227,7 +227,7 @@ func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release 
 	return m, asked, release
 }
 
-// TestVShowsWhatHoldsTheMemory: the probe is asked once, on request; meanwhile the screen says what
+// TestVShowsWhatHoldsTheMemory: the probe is asked only on request; meanwhile the screen says what
 // it waits for.
 func TestVShowsWhatHoldsTheMemory(t *testing.T) {
 	m, asked, release := newHoldersModel(t)

@@ -10,7 +10,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// TestNoKeyIsSilent: whether it is bound or not, a key changes the screen or says why not.
+// TestNoKeyIsSilent: bound or not, a key changes the screen or says why not, unless it moves or ends something.
 func TestNoKeyIsSilent(t *testing.T) {
 	empty := snapshottest.DrawnBox()
 	empty.Rows, empty.Ended, empty.Alerts = nil, nil, nil
