@@ -2,6 +2,7 @@ package socket
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,14 +10,18 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/daemon/leasing"
 	"vramscope/guard"
+	"vramscope/internal/needs"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/lease"
@@ -293,6 +298,46 @@ func TestRootsLedgerIsTheOnlyOne(t *testing.T) {
 	if got != "false <nil>\n" && !strings.HasPrefix(got, "true root's daemon keeps the leases") {
 		t.Errorf("root's daemon, and the claim's error: %q", got)
 	}
+}
+
+// TestRootsDaemonGrants: root's daemon does not refuse a claim because it answers itself.
+func TestRootsDaemonGrants(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	directory, _ := serveLeases(t, mustShare(t, "none"))
+	var failed error
+	var claim func()
+	claim = func() {
+		runtime.LockOSThread()            // it ends with the goroutine, and its mounts with it
+		if unix.Gettid() == os.Getpid() { // the main thread would keep them
+			defer runtime.UnlockOSThread()
+			inOther(claim)
+			return
+		}
+		if failed = errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("tmpfs", "/run", "tmpfs", 0, ""),
+			os.Mkdir(RootDirectory, 0o755), unix.Mount(directory, RootDirectory, "", unix.MS_BIND, "")); failed != nil {
+			return
+		}
+		if roots, err := DialLeases(context.Background(), []Place{{RootDirectory, 0}}); err != nil {
+			t.Error(err)
+		} else {
+			_ = roots.Close() // it has answered
+		}
+		if _, err := (&Server{options: Options{Leaser: granting{}}}).claim(context.Background(), &client{}, &request{}, nil, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if inOther(claim); failed != nil {
+		needs.Missing(t, "no file system can be mounted: %v", failed)
+	}
+}
+
+// inOther runs a function in another goroutine.
+func inOther(f func()) {
+	var running sync.WaitGroup
+	running.Go(f)
+	running.Wait()
 }
 
 func TestRefusalsOfClaims(t *testing.T) {
