@@ -102,10 +102,7 @@ func (w *Writer) prune(now time.Time) {
 	oldest := fileOf(w.present(paths, now).Add(-w.options.Keep))
 	for _, path := range paths {
 		name := filepath.Base(path)
-		if w.day != nil && path == w.day.path || name >= today {
-			break
-		}
-		if name >= oldest && size <= w.options.MaxSize {
+		if w.day != nil && path == w.day.path || name >= today || name >= oldest && size <= w.options.MaxSize {
 			break
 		}
 		size -= sizeOf(path)

@@ -139,6 +139,21 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 	}
 }
 
+// The day that is written is kept, and so are later ones, however old they are.
+func TestDayThatIsWrittenIsKept(t *testing.T) {
+	directory := t.TempDir()
+	for i := -5; i <= 0; i++ {
+		if err := os.WriteFile(filepath.Join(directory, fileOf(start.AddDate(0, 0, i))), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Writer{directory: directory, day: &day{path: filepath.Join(directory, fileOf(start.AddDate(0, 0, -3)))}}
+	w.prune(start)
+	if paths, err := files(directory); err != nil || len(paths) != 4 || paths[0] != w.day.path {
+		t.Errorf("%v are left: %v", paths, err)
+	}
+}
+
 // Days are kept for the time, and up to the size, that was asked for; today and later days are
 // always kept.
 func TestDaysAreKeptUpToTheLimits(t *testing.T) {
