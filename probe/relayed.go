@@ -107,7 +107,7 @@ func Release(version string) string {
 const longestRelease = 16
 
 // Answer returns the answer that a daemon has passed on, after the checks that a Monitor makes of a
-// probe's own answer, except that of the times of failed allocations.
+// probe's own answer.
 func (r *Relayed) Answer(now time.Time) (Answer, error) {
 	id := process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace}
 	if r.PID <= 0 || id.Foreign() {
@@ -116,7 +116,7 @@ func (r *Relayed) Answer(now time.Time) (Answer, error) {
 	report := Report{TimeNS: r.TimeNS, Devices: r.Devices}
 	err := report.check()
 	if err == nil {
-		err = checkTime(now, r.TimeNS, r.StartTime)
+		err = report.checkTimes(now, r.StartTime)
 	}
 	hello := Hello{Proto: Version, PID: r.PID, StartTime: r.StartTime, Runtimes: r.Runtimes}
 	if err == nil {

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/panics"
+	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -106,12 +108,17 @@ func (d *driver) takeLate(now time.Time) {
 	}
 }
 
+var memoryCalls = map[quantity.Source]string{quantity.Driver: "v2", quantity.DriverV1: "v1"}
+
 // conclude sets the states of the GPUs and of the driver from the tick's answers.
 func (d *driver) conclude(now time.Time) {
 	var lost error
 	access := d.access(now)
 	for _, g := range d.gpus {
 		g.conclude(now, access, d.openedAt)
+		if g.fresh != nil {
+			d.state.MemoryCall = cmp.Or(memoryCalls[g.fresh.Memory.Used.Source()], d.state.MemoryCall)
+		}
 		if isDriverLost(g.err) {
 			lost = g.err
 		}

@@ -158,6 +158,18 @@ func TestMissingDriverIsRetried(t *testing.T) {
 	}
 }
 
+func TestTheMemoryCallIsTheOneThatAnswers(t *testing.T) {
+	for source, want := range map[quantity.Source]string{quantity.Driver: "v2", quantity.DriverV1: "v1", quantity.System: ""} {
+		b := newBox(1)
+		r := b.readings["GPU-0"]
+		r.Memory.Used = quantity.From(10*quantity.GiB, source)
+		b.readings["GPU-0"] = r
+		if got := b.tick(b.sampler()).Driver.MemoryCall; got != want {
+			t.Errorf("%v: %q, want %q", source, got, want)
+		}
+	}
+}
+
 func TestHistoryStaysWhenTheDriverIsLost(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,16 +152,12 @@ func (b *Box) gpus() []finding {
 
 // memoryCall reports which of the two memory calls answers, and what that means.
 func (b *Box) memoryCall() finding {
-	sources := make(map[quantity.Source]bool)
-	for i := range b.Snapshot.GPUs {
-		sources[b.Snapshot.GPUs[i].Memory.Used.Source()] = true
-	}
-	switch {
-	case sources[quantity.System]:
+	switch unified := func(g snapshot.GPU) bool { return g.Memory.Used.Source() == quantity.System }; {
+	case slices.ContainsFunc(b.Snapshot.GPUs, unified):
 		return finding{works, "memory", "unified: the GPU uses the host's memory, and that is what is shown", nil}
-	case b.Snapshot.Driver.MemoryCall == "v2" || sources[quantity.Driver]:
+	case b.Snapshot.Driver.MemoryCall == "v2":
 		return finding{works, "memory", "what the driver reserves for itself is reported apart (memory call v2)", nil}
-	case b.Snapshot.Driver.MemoryCall == "v1" || sources[quantity.DriverV1]:
+	case b.Snapshot.Driver.MemoryCall == "v1":
 		return finding{neither, "memory", "what the driver reserves for itself is counted as used (memory call v1)", nil}
 	default:
 		return finding{fails, "memory", "no GPU reports its memory", nil}

@@ -19,8 +19,6 @@ type holding struct {
 	blocks  []address      // 0: not allocated now
 	growth  quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
 	reserve quantity.Bytes // kept free on the GPU
-
-	short bool // it does not grow, so that the reserve stays free
 }
 
 // hold makes the pool on a device.
@@ -60,7 +58,6 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 			return err
 		}
 	}
-	h.short = false
 	for i, block := range h.blocks {
 		if block != 0 || !h.live(s, i, at) {
 			continue
@@ -118,8 +115,7 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	h.short = free < growth+h.reserve
-	return !h.short, nil
+	return free >= growth+h.reserve, nil
 }
 
 // undo frees a block for which the pool grew more than expected, and remembers by how much.

@@ -34,7 +34,7 @@ func TestPatternsReachSize(t *testing.T) {
 				}
 				most = max(most, reserved)
 			}
-			if most <= size-chunk || p.holding.short {
+			if most <= size-chunk {
 				t.Errorf("at most %d bytes were reserved of %d", most, size)
 			}
 		})
@@ -122,12 +122,12 @@ func TestSpareMemoryIsKeptFree(t *testing.T) {
 		gpu.Start(fakedriver.NewProcess(4_200_000, other))
 	})
 	g.play(p, 0, 12*time.Second)
-	if left := g.free(); left < spare || left >= spare+chunk || !p.holding.short {
+	if left := g.free(); left < spare || left >= spare+chunk {
 		t.Errorf("%d bytes of the GPU are left free, want %d and less than a chunk more", left, spare)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
 	g.play(p, 12*time.Second, 13*time.Second)
-	if pool := g.stats(p); p.holding.short || pool.reserved <= 2*quantity.GiB-chunk {
+	if pool := g.stats(p); pool.reserved <= 2*quantity.GiB-chunk {
 		t.Errorf("after the other process: %+v", pool)
 	}
 }

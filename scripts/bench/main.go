@@ -33,7 +33,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this")
 	flag.StringVar(&o.programs, "programs", "", "only programs whose name contains one of these words, and nvtop")
 	flag.StringVar(&o.page, "write", "", "write the tables into this file, between its markers")
-	flag.BoolVar(&o.short, "short", false, "the first scenario once, beside nvtop; fails on a gross regression")
+	flag.BoolVar(&o.short, "short", false, "the first scenario, briefly, beside nvtop; fails on a gross regression")
 	flag.Func("with", "another program to watch; may be given more than once", func(command string) error {
 		o.with = append(o.with, command)
 		return nil
