@@ -56,7 +56,7 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 }
 
-// TestFleetViews: a user or a job has the memory of its own processes.
+// TestFleetViews: every view prints, and with a filter on a user the sums are of that user's processes.
 func TestFleetViews(t *testing.T) {
 	for view, title := range map[string]string{"boxes": "BOX ", "gpus": "BOX ", "users": "USER ", "jobs": "JOB "} {
 		out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view)

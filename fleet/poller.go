@@ -127,8 +127,8 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// once asks for the lines and then, if due, for the totals. An engine that computes both at the same
-// time answers later with the lines.
+// once asks for the lines and then, if due, for the totals. An engine that had to compute both at
+// once would return the lines later.
 func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) { v.Asked = p.now() })
 	pic, err := p.source.Look(ctx, q)

@@ -108,8 +108,9 @@ var (
 	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
 )
 
-// shared returns a figure of users or jobs: the recorded one, if the filter leaves out no part of a
-// user or job, or else the sum over their processes on each GPU.
+// shared returns the query for a figure of users or jobs: the recorded series, if there is one and
+// the filter leaves out no part of a user or job. Otherwise it sums over their processes, counts, or
+// aggregates the figures of the GPUs that they use.
 func (a *asking) shared(f field, matchers string) string {
 	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
 	if a.query.Unit == Jobs {

@@ -184,7 +184,8 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	return importance < d.importance || step == Gradual
 }
 
-// vain is the newest flush on a device that a rule made only for its goal.
+// vain is the newest flush that a rule made on a device only for its goal, without a demand. It may
+// turn out to have been in vain.
 type vain struct {
 	began time.Time      // zero once its effect is known
 	free  quantity.Bytes // what should be free afterwards if the flush was of use

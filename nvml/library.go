@@ -29,7 +29,7 @@ type Library struct {
 	complete atomic.Bool            // see Complete
 	details  atomic.Bool            // see Details
 	alone    atomic.Bool            // see WithoutProcesses
-	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls that have entered it
+	gpus     map[string]*gpu        // by UUID; written between gate.begin and end, read between enter and leave
 	known    map[int]Device         // by index: the facts of the last Open, for a GPU that is lost at the next
 }
 

@@ -27,7 +27,7 @@ func (d *directory) close() { _ = d.file.Close() } // only read
 
 // makeDirectory opens a process's own directory of sockets, and creates it if
 // necessary. The parent must be the user's own or sticky: otherwise another user
-// could replace the directory. (Under sudo, $XDG_RUNTIME_DIR is such a parent.)
+// could replace the directory. (Under sudo, $XDG_RUNTIME_DIR is the other user's, and is refused.)
 func makeDirectory(path string, uid uint32) (*directory, error) {
 	dirfd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 	SummaryFormat SnapshotFormat = "summary"
 )
 
-// Recording says how long a process records which of its lines allocate: for some seconds, or until
-// a number of steps have ended.
+// Recording says how long a process records which of its source lines allocate: for Seconds, or
+// until Steps steps have ended if that is sooner.
 type Recording struct {
 	Seconds float64 `json:"seconds"`
 	Steps   int64   `json:"steps,omitempty"`

@@ -35,7 +35,7 @@ func TestFlippedBitInventsNothing(t *testing.T) {
 	for _, table := range []string{"ticks", "chunks", "tail"} {
 		q := newQuiet(t, t.TempDir(), Options{})
 		moments := q.record(300)
-		if err := q.w.day.database.close(); err != nil { // the recorder was killed, so there is a tail
+		if err := q.w.day.database.close(); err != nil { // as if the recorder had been killed: it leaves a tail
 			t.Fatal(err)
 		}
 		_ = q.w.lock.Close()

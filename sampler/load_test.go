@@ -120,8 +120,9 @@ func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	}
 }
 
-// A process that has risen and freed its memory rises again. It is expected to rise as far as
-// before, and not to fill the GPU, until it has risen further. How much its rises differ counts too.
+// A process that has risen and freed its memory rises again. Until it has risen further than before
+// it is not expected to fill the GPU. After rises of different heights it may exceed the highest by
+// as much as they differ.
 func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	i := newIdler(gib)
 	i.move(60*mib, 700) // to 42 GiB

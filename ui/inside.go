@@ -17,9 +17,9 @@ import (
 	"vramscope/ui/segments"
 )
 
-// inside is the answer of a probe in the detail: v shows the map of segments in place of the graph, V shows
-// what holds the memory, above the graph. The probe is asked once, and again with r: an answer costs the program
-// too much to be fetched every second.
+// inside is a probe's answer that the detail shows: v shows the map of segments in place of the graph, V shows
+// what holds the memory, above the graph. An answer costs the program too much to be fetched every second: the
+// probe is asked when the view opens and with r, for the map also after a flush and for another process.
 //
 //	v, V, r ─→ askInside ─ cmd: Actions ─→ insideMsg ─→ state.inside ─→ the detail
 //	j, k ────→ followInside ─ a moment ──→ insideDueMsg ─→ askInside

@@ -252,7 +252,7 @@ func TestSignalIsConfirmedByYAlone(t *testing.T) {
 	m.press("jx")
 	m.untilText("Send a signal")
 	m.press("\r\r")
-	m.press("j") // the next choice: the dialog has the keys
+	m.press("j") // selects the next choice: the keys go to the dialog, not to the table
 	m.untilText("send INT")
 	time.Sleep(askingTime) // to read it
 	m.press("y")

@@ -47,8 +47,9 @@ const (
 	driverPause   = 100 * time.Millisecond
 )
 
-// Run flushes. If the context ends meanwhile it starts no further step, but waits for the step
-// under way and reports it. If nothing was done the error is a *process.Refusal, or the probe's.
+// Run flushes a process, or asks its server to sleep or wake. If the context ends meanwhile, a flush
+// waits for the step under way and starts no other; for a server, Run stops waiting at once. If
+// nothing was done the error is a *process.Refusal, the probe's or the server's.
 func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
 	entry := action.NewEntry("flush", r.Process, r.Origin)

@@ -50,8 +50,8 @@ func (r *Result) Sentence(subject string) string {
 	}
 }
 
-// Sentences returns Sentence and, of a server or if all was freed, shorter ones for narrow screens,
-// so that the driver's figure is not cut off.
+// Sentences returns Sentence and shorter ones for narrow screens, which keep the driver's figure.
+// Shorter ones exist for a server, and for a flush that freed memory and was not stopped.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {

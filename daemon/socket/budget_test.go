@@ -19,8 +19,8 @@ func TestBudgetBoundsAClient(t *testing.T) {
 	for range times {
 		cost += b.use(t.Context(), func() time.Duration { return each })
 	}
-	// All time used is earned first, except the saved budget and the last request, which goes into
-	// debt.
+	// Time must be earned before it is used, except what was saved at the start, and that of the last
+	// request, which may be earned afterwards.
 	if took, earned := time.Since(began), time.Duration(float64(cost-saved-each)/share); cost != times*each || took < earned {
 		t.Errorf("used %s in %s, which earn it in %s", cost, took, earned)
 	}

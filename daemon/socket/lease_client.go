@@ -34,8 +34,8 @@ const (
 	againPause = time.Second      // the longest pause between attempts
 )
 
-// DialLeases connects to root's daemon or, where that shares nothing with this user or keeps no
-// leases, to the user's own.
+// DialLeases connects to the first daemon of places that can be reached and keeps leases: root's,
+// otherwise the user's own.
 func DialLeases(ctx context.Context, places []Place) (client *Client, err error) {
 	err = errNone
 	for _, place := range places {

@@ -90,8 +90,8 @@ func TestEventsHaveALimit(t *testing.T) {
 	}
 }
 
-// FuzzRequest: everything that a client sends is answered with one line of JSON, which shows
-// nothing to others.
+// FuzzRequest: whatever a client sends is answered with one line of JSON, and to a client that is
+// not the owner it shows no secret.
 func FuzzRequest(f *testing.F) {
 	for line := range strings.Lines(everything()) {
 		f.Add([]byte(line), true)

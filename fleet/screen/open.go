@@ -26,7 +26,8 @@ type openedMsg struct {
 	err     error
 }
 
-// open starts to fetch a box. The screen that shows it follows.
+// open starts to fetch the chosen box, whose screen opens when it has come (see opened). For a user or
+// a job it shows their GPUs instead.
 func (m *model) open() tea.Cmd {
 	l := m.chosen()
 	switch {

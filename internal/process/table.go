@@ -93,7 +93,7 @@ type entry struct {
 	kills, killsBefore oomKills // of its cgroup: at the last reading of the facts, and at the one before
 }
 
-// NewTable reads the proc file system at root: "/proc", except in tests.
+// NewTable returns a Table that reads the proc file system at root: "/proc", except in tests.
 func NewTable(root string) *Table {
 	hostname, _ := os.Hostname() // "" if unknown
 	t := &Table{

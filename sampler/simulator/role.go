@@ -49,7 +49,7 @@ type role struct {
 	pause span          // from an end to the next start; zero: no next start
 }
 
-// playing returns a function that makes a program like begins for each task of a role.
+// playing returns a function that returns a new copy of the program begins for each task of a role.
 func playing[P any, T interface {
 	*P
 	program

@@ -177,7 +177,7 @@ func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 }
 
 // A program frees and allocates by turns if its memory falls more than once in fallEvery, on
-// average. A fall is at least the part 1/fallPart of the peak before it.
+// average. A fall counts if it is more than 1/fallPart of the peak before it.
 const (
 	fallEvery = 5 * time.Minute
 	fallPart  = 20

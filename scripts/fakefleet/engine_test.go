@@ -301,7 +301,7 @@ func oneBox(t *testing.T, source fleet.Source) {
 }
 
 // nearest asks for room that no box has, and checks that the boxes that come nearest are named. A GPU
-// that will be full has no room for a longer time.
+// that will soon be full has room now, but not for a request that lasts longer.
 func nearest(t *testing.T, source fleet.Source) {
 	f, _ := fleet.ParseFilter("host=box-0003")
 	room := func(need quantity.Bytes, count int, horizons ...time.Duration) fleet.Room {

@@ -85,7 +85,7 @@ class Looking(threading.Thread):
                 lap()
                 del begun[threading.get_ident()]
 
-        self.ask()  # the probe meets the optimizers as they step
+        self.ask()  # only so that the probe gets to know the optimizers as they step
         probe._sleep, probe._Steps.wait, probe._Holds.answer = pausing(probe._sleep), pausing(probe._Steps.wait), answered
         self.known = True
         self.stands.wait()

@@ -24,7 +24,7 @@ type Flush struct {
 	targets []flushTarget
 	level   flush.Level // the chosen level; "" if none can be chosen
 	running bool        // a dry run is under way
-	server  choice      // what the process's server can be asked to do; no name: there is no server
+	server  choice      // what the process's server can be asked to do; its name is empty if there is no server
 	notes   []string    // notes of the server
 }
 

@@ -1,8 +1,8 @@
-// Package gpupage draws everything known about one GPU or MIG instance: a page that
-// fills the screen above the alert line (i), and scrolls if it does not fit.
+// Package gpupage draws everything known about one GPU or MIG instance: a page,
+// opened with i, that fills the screen above the alert line and scrolls if it does not fit.
 //
 //	head     name and used memory; it stays while the rest scrolls
-//	graphs   memory with its forecast, utilisation, memory bandwidth
+//	graphs   memory with its forecast, utilization, memory bandwidth
 //	figures  clocks and why they are not higher, power, PCIe, engines, ECC, rows, NVLink
 //	lists    Xids, instances, processes, unlisted holders of the device, NVLinks
 //

@@ -301,7 +301,7 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 	}
 }
 
-// The forecast moves as the curve does, and changes with its subject.
+// The forecast moves only when the curve does, and at once when another subject is shown.
 func TestForecastStaysWithItsColumn(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
 	g.Stacks = &Stacks{}

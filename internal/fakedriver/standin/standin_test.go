@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The sources of three of NVIDIA's libraries, and of a wheel's library that is linked to them, with
-// symbol versions and without.
+// Sources of fakes of three NVIDIA libraries (the first two are linked with symbol versions), of a
+// wheel's library that needs them, and of a program that loads the wheel's.
 const (
 	cublas = `int cublasCreate_v2(void **handle) { return 7; }`
 	cudnn  = `unsigned long cudnnGetVersion(void) { return 7; }`

@@ -60,7 +60,7 @@ type Job struct {
 
 	// Work, as the time that it takes a job that never waits.
 	done, unsaved time.Duration
-	stood         time.Duration // for flushes, and for memory that it reserved
+	stood         time.Duration // how long the job stood still: for flushes, for rescues, and while it reserved memory
 }
 
 const never = time.Duration(math.MaxInt64)

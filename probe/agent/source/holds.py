@@ -108,7 +108,7 @@ class _Holds:
         return blocks
 
     def _ends(self, wanted):
-        """The blocks and gradients at the end of a step of up to _MAX_ENDS optimizers."""
+        """Returns the blocks and gradients at the end of a step, for up to _MAX_ENDS optimizers."""
         seen, ends = set(), []
 
         def at_end(optimizer):

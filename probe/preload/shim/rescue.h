@@ -23,7 +23,7 @@ void rescue_open(const char *runtime); /* the directory of this user's sockets, 
 void rescue_close(void);               /* the process exits */
 void rescue_reset(void);               /* in a forked child */
 
-/* Called on the serving thread from time to time: finds out what rescue_begin cannot find out itself. */
+/* Finds out what rescue_begin cannot find out itself. Called from time to time, on the serving thread or the Python probe's. */
 void rescue_prepare(void);
 /* ,"rescues":{…}, if there are any on the device */
 void rescue_report(struct text *text, int device);

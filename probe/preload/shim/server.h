@@ -29,7 +29,7 @@ struct server {
 };
 extern struct server server;
 
-/* Held by the loop except in poll, so that exit and another probe see a consistent state. */
+/* Held by the loop except while it waits, so that exit and another probe see a consistent state. */
 extern struct lock server_loop;
 
 int serves(void);
