@@ -108,13 +108,7 @@ func instanceID(gpu, compute uint32) InstanceID {
 // whole process. Memory above limit becomes unknown. The result is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
 	sorted.Stable(list, func(a, b Process) int {
-		if order := cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU), cmp.Compare(a.Instance.Compute, b.Instance.Compute)); order != 0 || a.Instance.MIG == b.Instance.MIG {
-			return order
-		}
-		if a.Instance.MIG {
-			return 1
-		}
-		return -1
+		return cmp.Or(cmp.Compare(a.PID, b.PID), a.Instance.Compare(b.Instance))
 	})
 	merged := list[:0]
 	for _, process := range list {

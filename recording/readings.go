@@ -265,10 +265,5 @@ func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 
 // compare orders the subjects of series, ignoring their metrics.
 func (s seriesOf) compare(other seriesOf) int {
-	// A GPU's only instance may have the IDs 0 and 0, which the whole GPU has here, too.
-	if s.instance.MIG != other.instance.MIG && s.process == other.process && s.gpu == other.gpu {
-		return map[bool]int{true: 1, false: -1}[s.instance.MIG]
-	}
-	return cmp.Or(cmp.Compare(s.process, other.process), cmp.Compare(s.gpu, other.gpu),
-		cmp.Compare(s.instance.GPU, other.instance.GPU), cmp.Compare(s.instance.Compute, other.instance.Compute))
+	return cmp.Or(cmp.Compare(s.process, other.process), cmp.Compare(s.gpu, other.gpu), s.instance.Compare(other.instance))
 }

@@ -23,12 +23,8 @@ const (
 	margin = 0.05
 )
 
-// Checkpointing returns the advice for a process that takes and frees this much in each step.
-func Checkpointing(tooth quantity.Bytes) Advice {
-	return checkpoint(tooth, tooth.String()+" that it takes and frees in a step")
-}
-
-func checkpoint(bytes quantity.Bytes, what string) Advice {
+// Checkpointing returns the advice for these bytes of activations; what describes them.
+func Checkpointing(bytes quantity.Bytes, what string) Advice {
 	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(bytes)), "activation checkpointing: about 60 %% of the %s", what)
 }
 
@@ -44,7 +40,7 @@ func activations(f *facts) []Advice {
 	}
 	half := quantity.Bytes(halved * float64(tooth))
 	all := []Advice{
-		checkpoint(tooth, what),
+		Checkpointing(tooth, what),
 		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s", what),
 		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s", what),
 	}

@@ -91,10 +91,12 @@ func File(path string, content []byte, mode fs.FileMode) error {
 }
 
 // Listed does what File does for a file that has a line in sums, the output of sha256sum. It asks
-// for the content only if there is no file at path with that hash.
+// for the content only if there is no file at path with that hash and mode.
 func Listed(path, name string, sums []byte, content func() ([]byte, error), mode fs.FileMode) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Contains(sums, fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(old), name)) {
-		return nil
+	if info, err := os.Lstat(path); err == nil && info.Mode() == mode && info.Size() <= packedMost { // no link, no pipe
+		if old, err := os.ReadFile(path); err == nil && bytes.Contains(sums, fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(old), name)) {
+			return nil
+		}
 	}
 	whole, err := content()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"vramscope/internal/install"
@@ -126,6 +127,18 @@ func TestListedAsksForTheContentOnlyIfTheFileIsAnother(t *testing.T) {
 		got, err := os.ReadFile(path)
 		if string(got) != "a" || err != nil || (asked == 0) != (before == "a") {
 			t.Errorf("%d: asked %d times, the file has %.10q, %v", i, asked, got, err)
+		}
+	}
+	for name, spoil := range map[string]func() error{
+		"another mode": func() error { return os.Chmod(path, 0o666) },
+		"a link":       func() error { return errors.Join(os.Rename(path, path+"2"), os.Symlink(path+"2", path)) },
+		"a pipe":       func() error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+	} {
+		if err := errors.Join(spoil(), install.Listed(path, "listed", sums, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
 	if err := install.Listed(path, "unlisted", sums, func() ([]byte, error) { return nil, os.ErrInvalid }, 0o600); !errors.Is(err, os.ErrInvalid) {

@@ -58,7 +58,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0), lacking))
 	}
 	if tooth := toothOf(e); tooth >= lacking && (v.Cause == OwnGrowth || v.Cause == NeighbourTook) {
-		add(advice.Checkpointing(tooth), true)
+		add(advice.Checkpointing(tooth, tooth.String()+" that it takes and frees in a step"), true)
 	}
 	sorted.Stable(all, func(a, b Advice) int {
 		if a.Enough != b.Enough {

@@ -92,8 +92,7 @@ func SortRows(rows []Process) {
 
 func byPlace(a, b *Process) int {
 	return cmp.Or(cmp.Compare(a.GPU, b.GPU),
-		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
-		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
+		a.ID.Instance.Compare(b.ID.Instance),
 		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
 		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
 }

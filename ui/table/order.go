@@ -177,8 +177,7 @@ func compareIdentity(a, b *snapshot.Process) int {
 		cmp.Compare(a.ID.Process.PID, b.ID.Process.PID),
 		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime),
 		cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID),
-		cmp.Compare(a.ID.Instance.GPU, b.ID.Instance.GPU),
-		cmp.Compare(a.ID.Instance.Compute, b.ID.Instance.Compute),
+		a.ID.Instance.Compare(b.ID.Instance),
 		cmp.Compare(a.ID.Process.Namespace, b.ID.Process.Namespace),
 	)
 }

@@ -66,6 +66,7 @@ _SIZES_FACTOR = 200  # that time is at least this many times as long as the call
 _SIZES_MAX_TIME = 120.0  # … up to this
 _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # how long hello waits for new sizes
+_STOPPED = 99999989  # a threshold of the garbage collector that is never reached (_CollectionOff)
 _FORK_TIME = 5.0  # how long a fork waits for the probe (_ForkLock)
 _START_TIME = 1.0  # how long the program waits for the probe's thread to begin
 _RECENT_TIME = 10.0  # an error this young may be unknown to the monitors

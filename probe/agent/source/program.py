@@ -142,12 +142,15 @@ class _CollectionOff:
 
     A snapshot makes an object for each block. That many new objects make the collector look at
     every object of the program, which takes longer than the snapshot; and at the end all are
-    dropped. Whatever is raised here, the collector is on afterwards if it was on before. A program
-    that sets its first threshold to 0 at this very moment finds it as it was. gc.isenabled() stays as
-    it is: programs read it, to restore it.
+    dropped. Whatever is raised here, the collector is on afterwards if it was on before.
+
+    It is kept off by a first threshold that is never reached. A program that reads the thresholds
+    meanwhile, and sets them again later, sets this one: begin() knows it, and puts it right. The flag
+    of gc.isenabled() stays as it is, since programs save and restore it far more often.
     """
 
-    _gc = _thresholds = None  # of the class: the collector's thresholds, while the probe keeps it off
+    _gc = _thresholds = None  # of the class: the program's thresholds, while the probe keeps the collector off
+    _last = 700, 10, 10  # as they were when it did so last
 
     def __enter__(self):
         _no_fork.acquire()
@@ -163,15 +166,18 @@ class _CollectionOff:
         """Returns whether the collector was on. It makes as few objects as it can: the next may start a collection."""
         gc = _CollectionOff._gc = _CollectionOff._gc or _library("gc")
         thresholds = gc.get_threshold()
-        if thresholds[0]:
-            _CollectionOff._thresholds = thresholds
-            gc.set_threshold(0)
-        return thresholds[0] != 0
+        if thresholds[0] == _STOPPED:
+            thresholds = _CollectionOff._last
+        if not thresholds[0] or _CollectionOff._thresholds:
+            return False
+        _CollectionOff._thresholds = _CollectionOff._last = thresholds
+        gc.set_threshold(_STOPPED)
+        return True
 
     @staticmethod
     def end():
         """Returns whether the probe kept the collector off. Also runs in a forked child, since a fork waits for the probe no longer than _FORK_TIME."""
         thresholds, _CollectionOff._thresholds = _CollectionOff._thresholds, None
-        if thresholds and not _CollectionOff._gc.get_threshold()[0]:  # or the program has set others
+        if thresholds and _CollectionOff._gc.get_threshold()[0] == _STOPPED:  # or the program has set others
             _CollectionOff._gc.set_threshold(*thresholds)
         return thresholds is not None

@@ -68,8 +68,8 @@ class Fork(Case):
         job = self.job("import vramscope_probe as v, gc, threading; v._FORK_TIME = 0.1; held = threading.Event()",
                        "def hold():\n    with v._CollectionOff():\n        held.set()\n        threading.Event().wait()",
                        "threading.Thread(target=hold, daemon=True).start()", "assert held.wait(%d)" % TIMEOUT)
-        self.assertEqual(job.do("gc.get_threshold()[0]"), 0)
-        self.assertIsNone(job.do(self.FORK % "os._exit(7 if gc.get_threshold()[0] else 8)"))
+        self.assertTrue(job.do("gc.get_threshold()[0] == v._STOPPED"))
+        self.assertIsNone(job.do(self.FORK % "os._exit(7 if gc.get_threshold()[0] != v._STOPPED else 8)"))
         self.assertEqual(job.do("os.waitpid(pid, 0)[1]"), 7 << 8)
 
     def test_a_childs_exit_leaves_the_parents_socket(self):

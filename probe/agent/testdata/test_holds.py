@@ -113,13 +113,16 @@ class Holds(Case):
                                   "class Lock: acquire = staticmethod(noting(v._never_released.acquire, in_pauses))", "v._storages, v._opened, v._never_released = noting(v._storages, at_work), noting(v._opened, at_work), Lock",
                                   "gc.set_threshold(600, 5, 7)")
         self.assertTrue(monitor.ask("holds")["ok"])
-        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (0, 5, 7), 1)], [(True, (600, 5, 7), 0)], (600, 5, 7)])
-        job.do("gc.set_threshold(0, 5, 7), in_pauses.clear()")  # as the program may
+        self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (job.do("v._STOPPED"), 5, 7), 1)], [(True, (600, 5, 7), 0)], (600, 5, 7)])
+        job.do("gc.set_threshold(0, 5, 7), at_work.clear(), in_pauses.clear()")  # as the program may
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (0, 5, 7), 1)], [(True, (0, 5, 7), 0)], (0, 5, 7)])
 
     def test_the_programs_own_thresholds_stay(self):
         job, monitor = self.begin("import gc; storages = v._storages\ndef sets(t):\n gc.set_threshold(900, 8, 9)\n return storages(t)\nv._storages = sets")
+        self.assertTrue(monitor.ask("holds")["ok"])
+        self.assertEqual(job.do("gc.get_threshold()"), (900, 8, 9))
+        job.do("v._storages = storages; gc.set_threshold(v._STOPPED)")  # as a program that read it in a hold, and sets it again
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("gc.get_threshold()"), (900, 8, 9))
 

@@ -138,7 +138,7 @@ class Snapshot(Case):
                     job = self.settled(
                         "import gc, threading, torch; seen = []; real = torch.cuda.memory._snapshot; gc.set_threshold(%d)" % threshold,
                         "def snapshot():\n"
-                        "    try_fork = threading.Thread(target=lambda: seen.append((gc.get_threshold()[0] > 0, v._no_fork.acquire(False))))\n"
+                        "    try_fork = threading.Thread(target=lambda: seen.append((gc.get_threshold()[0] not in (0, v._STOPPED), v._no_fork.acquire(False))))\n"
                         "    try_fork.start(); try_fork.join()\n    %s\n    return real()" % end,
                         "torch.cuda.memory._snapshot = snapshot; t = torch.empty(30 << 20)")
                     monitor = self.monitor(job)
