@@ -20,9 +20,13 @@ func TestRuleCheck(t *testing.T) {
 			func(r *Rule) { r.Steps = []Level{Gradual, Selective, Urgent} },
 			func(r *Rule) { r.Steps = []Level{Gradual, Urgent} },
 		},
-		"name: the rule needs a name":                      {func(r *Rule) { r.Name = "" }},
-		"when: the rule needs a condition":                 {func(r *Rule) { r.When = When{For: time.Minute} }},
-		"goal: the rule needs a goal":                      {func(r *Rule) { r.Goal = Amount{} }},
+		"name: the rule needs a name":      {func(r *Rule) { r.Name = "" }},
+		"when: the rule needs a condition": {func(r *Rule) { r.When = When{For: time.Minute} }},
+		"goal: the rule needs a goal": {
+			func(r *Rule) { r.Goal = Amount{} },
+			func(r *Rule) { r.When, r.Goal = When{Demand: true}, Amount{} },
+			func(r *Rule) { r.When.Lease, r.Goal = true, Amount{} },
+		},
 		"goal: 10% is not above when.free_below (10%)":     {func(r *Rule) { r.Goal = percent(10) }},
 		"goal: 8.00G is not above when.free_below (9.00G)": {func(r *Rule) { r.When.FreeBelow, r.Goal = bytes(9), bytes(8) }},
 		"goal: write it as when.free_below is written": {
