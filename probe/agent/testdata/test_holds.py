@@ -136,6 +136,13 @@ class Holds(Case):
         self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
         self.assertFalse(answer["exact"])
 
+    def test_memory_that_sleeps_is_not_allocated(self):
+        """As vLLM's, asked for before any statistics were."""
+        job, monitor = self.begin("v._HOLD_MOST = 0; v._SNAPSHOT_MOST = v._SNAPSHOT_SHARE = 1e9; asleep = set(); v._Driver.mapped = lambda self, address: address not in asleep",
+                                  "pool = torch.cuda.MemPool()\nwith torch.cuda.use_mem_pool(pool): weights, cache = torch.empty(200 << 20), torch.empty(30 << 20)", "del cache",
+                                  "asleep.update(s['address'] for s in torch.cuda.memory_snapshot() if s['segment_pool_id'] != (0, 0))")
+        self.assertEqual(self.by_class(monitor.ask("holds")), {"parameters": 8 * MIB, "buffers": 512})
+
     def test_memory_that_comes_and_goes_is_not_named(self):
         job, monitor = self.begin("walk = v._Holders.walk",
                                   "def moving(self, pace):\n found = walk(self, pace); parameter(m, 'w', 3); return found\nv._Holders.walk = moving")
