@@ -122,7 +122,7 @@ func NewNotifier(getenv func(string) string) *Notifier {
 	return n
 }
 
-// Reloading tells systemd that the daemon reads its configuration again; READY=1 follows.
+// Reloading notifies systemd that the daemon reads its configuration again; READY=1 follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // the clock always exists

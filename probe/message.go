@@ -63,7 +63,7 @@ func (r *request) head() *request { return r }
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
-	Last  bool    `json:"last,omitempty"` // stats that nobody asked for, sent when the program exits
+	Last  bool    `json:"last,omitempty"` // unasked stats, sent when the program exits
 	Error *Error  `json:"error,omitempty"`
 }
 

@@ -88,7 +88,7 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 				value = before + "," + value
 			}
 			p.Flags.given[o.Key] = value
-			return o.Set(value) // into settings that nobody reads: pflag's message names the flag
+			return o.Set(value) // into settings that are not used: pflag's message names the flag
 		})
 		flag := flags.Lookup(o.Flag)
 		flag.Value = &holder{flag.Value, cmp.Or(o.Holder, "bool")}

@@ -107,7 +107,7 @@ func TestReaderAsksForTheGuard(t *testing.T) {
 	}
 }
 
-// timed is a guard that tells when it is asked.
+// timed is a guard that reports when it is asked.
 type timed struct {
 	*fakeGuard
 	asked chan time.Time

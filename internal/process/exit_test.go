@@ -59,7 +59,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// tellsExits reports whether the kernel tells how a process ended after its parent has waited for it.
+// tellsExits reports whether the kernel shows how a process ended after its parent has waited for it.
 func tellsExits() bool {
 	command := exec.Command("true")
 	if command.Start() != nil {

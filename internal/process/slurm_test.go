@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSlurmJobByItsStepd: if a job's cgroup is named by its SLUID, root's slurmstepd tells the
+// TestSlurmJobByItsStepd: if a job's cgroup is named by its SLUID, root's slurmstepd gives the
 // job's number. Nothing that a user can write counts.
 func TestSlurmJobByItsStepd(t *testing.T) {
 	const sluid, title = "sEKNKTV3WPV500", "slurmstepd: [88123.0]"

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// shippedRules is the file of the rules that the documentation tells users to load.
+// shippedRules is the file of the rules that the documentation has users load.
 const shippedRules = "../../contrib/prometheus/rules.yml"
 
 // engine starts a real Prometheus that scrapes paths of a server, and returns when it has scraped each

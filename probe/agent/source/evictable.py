@@ -124,7 +124,7 @@ class _Sizes:
         done.acquire(True, _SIZES_WAIT)
 
     def _ask(self, every, known, done):
-        # known is self._known as it was when the thread started. After invalidate() nobody reads it.
+        # known is self._known as it was when the thread started. After invalidate() it is not read.
         began = _monotonic()
         try:
             self._agent.memory.prepare_thread()

@@ -1,5 +1,5 @@
 class _History:
-    """Records PyTorch's memory history, which tells the lines of the program that allocate, for as long as a monitor
+    """Records PyTorch's memory history, which has the lines of the program that allocate, for as long as a monitor
     asks. Blocks that are allocated after the end of the last step get no lines. After the snapshot the recording is
     off, whatever happens. A history that the program records itself, or begins or ends meanwhile, is left as it is.
 

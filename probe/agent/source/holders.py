@@ -38,7 +38,7 @@ def _do_nothing(*_):
 
 
 def _compiling():
-    """Returns a function that tells whether torch.compile is tracing its caller. torch.compile would
+    """Returns a function that returns whether torch.compile is tracing its caller. torch.compile would
     inline a hook into the program's graph, and compile again for each value that the hook reads."""
     compiler = _attribute(_module("torch"), "compiler")
     return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool

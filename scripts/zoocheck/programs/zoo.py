@@ -28,7 +28,7 @@ def _place(number):
 
 
 def ready(number=0):
-    """Tells the runner that this process is ready, for the number-th time, without opening a descriptor."""
+    """Notifies the runner that this process is ready, for the number-th time, without opening a descriptor."""
     os.mkdir(_place(number))
 
 
