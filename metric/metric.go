@@ -14,12 +14,11 @@ type Metric struct {
 	Unit    Unit
 	Help    string
 	Of      Subject
-	Source  quantity.Source // who usually reports it; GPUs with unified memory and older drivers differ
+	Source  quantity.Source // the usual one; GPUs with unified memory and older drivers can have another
 	History History
 	Live    Subject // subjects of which only the latest value is kept: no history, no export
 	Digits  int     // significant bits that the history keeps; 0 keeps whole numbers exactly
-	// Prometheus is the end of the exported name, in base units. It is "" if the metric is not
-	// exported. ExportedAs returns the whole name.
+	// Prometheus is the end of the exported name, "" if the metric is not exported.
 	Prometheus string
 
 	whole    func(*Sensors) *Int // a sensor has either this or fraction
@@ -39,7 +38,7 @@ const (
 	Joules         Unit = "joules"
 	Megahertz      Unit = "megahertz"
 	Number         Unit = "number"
-	State          Unit = "state" // a number that is not an amount
+	State          Unit = "state" // a flag, a code or a set of bits
 )
 
 // Subject is a set of the kinds of things that a metric is measured for.
@@ -49,21 +48,19 @@ type Subject uint8
 const (
 	GPU Subject = 1 << iota
 	Process
-	Instance // a MIG instance; used only by the exporter
+	Instance // a MIG instance; only in exported names
 )
 
 // History says what the history keeps of a metric.
 type History uint8
 
-// The history keeps nothing of a metric, a series, or only the last value because the metric does
-// not change.
 const (
-	Forgotten History = iota
-	Recorded
-	Constant
+	Forgotten History = iota // nothing
+	Recorded                 // a series
+	Constant                 // the last value, because the metric does not change
 )
 
-// FirstSensor is the first of the sensors. All metrics from it up to Count are sensors.
+// FirstSensor is the first of the sensors, which end before Count.
 const FirstSensor = Utilization
 
 // KeptOf lists the metrics of a subject that the history keeps in the given way.
@@ -115,7 +112,7 @@ func (s *Sensors) Set(id ID, value Float) {
 	}
 }
 
-// Finite returns the sensors. Values that are not finite numbers are unknown.
+// Finite returns the sensors with each NaN and infinite value made unknown.
 func (s Sensors) Finite() Sensors {
 	for id := FirstSensor; id < Count; id++ {
 		if m := &Table[id]; m.fraction != nil {
@@ -133,10 +130,8 @@ func Finite(value Float) Float {
 	return value
 }
 
-// Whole returns a value as the history keeps it: rounded to a whole number and, for a noisy metric,
-// to the significant bits that the screen shows. A day of the dropped bits would take more room
-// than all memory figures, which are kept to the byte. Values beyond ±2^62 are nonsense and are
-// clamped.
+// Whole returns a value as the history keeps it: rounded to a whole number and, to save room, to
+// Digits significant bits. Values beyond ±2^62 are clamped.
 func (m *Metric) Whole(value float64) int64 {
 	v := int64(math.Round(min(max(value, -1<<62), 1<<62)))
 	drop := bits.Len64(uint64(max(v, 0))) - m.Digits
@@ -146,10 +141,9 @@ func (m *Metric) Whole(value float64) int64 {
 	return (v + 1<<(drop-1)) >> drop << drop
 }
 
-// Point is one bucket of a series. Its values are whole numbers in the metric's unit. Max shows the
-// height of a short spike.
+// Point is one bucket of a series. Its values are in the unit of the metric.
 type Point struct {
-	Time           time.Time // end of the bucket, which includes its end and excludes its start
+	Time           time.Time // end of the bucket, inclusive; its start is exclusive
 	Min, Max, Last int64
 	Known          bool // false if there was no sample
 }

@@ -15,9 +15,8 @@ import (
 // The values are in Prometheus' base units; a name that ends in _total is a counter, every other
 // one is a gauge. https://prometheus.io/docs/practices/naming/
 
-// ExportedAs returns the metric's name in the exporter for a subject; "" if the metric is not
-// exported. A metric of processes is also exported for a GPU and for an instance, as the sum over
-// their processes.
+// ExportedAs returns the exported name for a subject, "" if the metric is not exported. For a GPU and
+// an instance, the exporter also sums each metric of processes.
 func (m *Metric) ExportedAs(of Subject) string {
 	switch {
 	case m.Prometheus == "":
@@ -32,8 +31,8 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
-// ExportedHelp returns the help text in the exporter. It has no remark about null, because an
-// unknown value has no series.
+// ExportedHelp returns the exported help text, without Help's remark about null: an unknown value
+// has no series.
 func (m *Metric) ExportedHelp() string {
 	help, _, _ := strings.Cut(m.Help, "; `null`")
 	if m.Unit == Percent {
@@ -42,7 +41,7 @@ func (m *Metric) ExportedHelp() string {
 	return strings.ToUpper(help[:1]) + help[1:] + "."
 }
 
-// IsCounter reports whether an exported name is that of a counter.
+// IsCounter reports whether an exported name names a counter.
 func IsCounter(name string) bool { return strings.HasSuffix(name, "_total") }
 
 // Base converts a value of the unit to Prometheus' base unit.
@@ -57,12 +56,11 @@ func (u Unit) Base(value float64) float64 {
 	}
 }
 
-// Exported is a metric that only the exporter has: a state, an event or a forecast without a row in
-// Table.
+// Exported is a metric of the exporter that has no row in Table.
 type Exported struct {
 	Name   string
 	Labels []string // in addition to its subject's labels
-	Of     Subject  // 0: of the whole box
+	Of     Subject  // 0: of the box or of a server
 	Help   string
 }
 
@@ -75,10 +73,9 @@ type Recorder struct {
 	Written time.Time // the time of the last commit; zero before the first one
 }
 
-// ExportedID names a metric of the exporter.
+// ExportedID names a metric that is exported and not in Table.
 type ExportedID uint8
 
-// The exported metrics that are not in Table.
 const (
 	HostInfo ExportedID = iota
 	LastSample
@@ -122,7 +119,7 @@ const (
 	ExportedCount // how many there are
 )
 
-// ExportTable describes what is exported in addition to Table.
+// ExportTable describes the metrics that are exported in addition to Table.
 var ExportTable = [ExportedCount]Exported{
 	HostInfo: {Name: "vramscope_host_info", Labels: []string{"host", "version", "driver_version", "cuda_version", "simulated"},
 		Help: "1, with the box's name and versions as labels. simulated is \"true\" where no GPU was read."},
@@ -167,12 +164,10 @@ var ExportTable = [ExportedCount]Exported{
 	ServerRequests:    {Name: "vramscope_server_requests", Labels: []string{"pid", "server"}, Help: "Requests that run or wait in a watched server, as reported by the server."},
 }
 
-// ProcessLabels returns the labels of a process's series, except uuid. Some of them can be left
-// out.
+// ProcessLabels returns the labels of the series of a process among which a user can choose.
 func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
 
-// Labels returns the labels of a subject's series. The series of a process on a MIG instance have
-// the label mig too.
+// Labels returns the labels of a subject's series. Those of a process on a MIG instance also have mig.
 func (s Subject) Labels() []string {
 	switch s {
 	case GPU:

@@ -8,11 +8,10 @@ type (
 	Float = quantity.Optional[float64]
 )
 
-// ID names a metric. It may change between releases: what is saved has the metric's Name.
+// ID names a metric within one release. Saved data has the Name instead.
 type ID uint8
 
-// The metrics. The first ones are memory, and the load and steps of a process. From Utilization on
-// they are the sensors of a GPU.
+// The metrics. Those from Utilization on are the sensors of a GPU.
 const (
 	Used ID = iota
 	Allocated

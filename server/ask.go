@@ -17,11 +17,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// asker sends requests to one server. The key travels in a header, and no error message contains it.
+// asker sends requests to one server. The key is sent in a header, and no error message contains the whole key.
 type asker struct {
 	base  string // "http://127.0.0.1:8000"
 	key   string
-	paths []step // of the kind Paths: the path that releases, and the path that resumes
+	paths []step // for the kind Paths: the requests that release and resume
 
 	simulated func(path string) ([]byte, error) // answers in place of a server; nil: the server is real
 }
@@ -32,7 +32,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-const longestAnswer = 4 << 20 // more is not read
+const longestAnswer = 4 << 20 // in bytes; the rest of a body is not read
 
 // statusError is an answer that is not 2xx.
 type statusError struct {
@@ -82,7 +82,7 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 	case err != nil:
 		return nil, errors.Unwrap(err) // without the URL
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
+	defer func() { _ = answer.Body.Close() }() // the body has been read
 	if content, err = bounded.First(answer.Body, longestAnswer); err != nil {
 		return nil, fmt.Errorf("half an answer: %w", err)
 	}
@@ -100,13 +100,13 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 	return nil, &statusError{answer.StatusCode, said}
 }
 
-// requests returns how many requests a server's metrics report; unknown if there are no metrics.
+// requests returns how many requests a server's metrics report.
 func (a *asker) requests(ctx context.Context, path string) snapshot.Int {
-	metrics, _ := a.ask(ctx, http.MethodGet, step{path: path}) // without metrics there is nothing to sum
+	metrics, _ := a.ask(ctx, http.MethodGet, step{path: path}) // without metrics the number is unknown
 	return requestsIn(sums(metrics))
 }
 
-// requestsIn returns how many requests run and wait; unknown if the metrics do not say.
+// requestsIn returns how many requests run and wait, unknown without the metrics of vLLM or llama.cpp.
 func requestsIn(values map[string]float64) snapshot.Int {
 	for _, names := range [][2]string{{"vllm:num_requests_running", "vllm:num_requests_waiting"}, {"llamacpp:requests_processing", "llamacpp:requests_deferred"}} {
 		running, ok := values[names[0]]
@@ -119,8 +119,8 @@ func requestsIn(values map[string]float64) snapshot.Int {
 	return snapshot.Int{}
 }
 
-// sums adds up each metric of Prometheus's text format over all its labels. If a value is negative, the sum is NaN: no metric
-// that is read here can be negative.
+// sums adds up each metric of Prometheus's text format over all its labels. No metric that is read here can be negative, so a
+// negative value makes the sum NaN.
 func sums(metrics []byte) map[string]float64 {
 	sum := map[string]float64{}
 	for line := range strings.Lines(string(metrics)) {

@@ -9,9 +9,8 @@ import (
 )
 
 // lookAtComfyUI follows the source of ComfyUI 005f3ba4 and 002f2bed (server.py, main.py). POST
-// /free sets flags, which its queue reads after the workflow that runs. The next workflow loads its
-// models again. ComfyUI does not say whether any is loaded, so a second release is sent like the
-// first.
+// /free sets flags, which the queue reads after the running workflow. The next workflow loads its
+// models again. ComfyUI does not report whether a model is loaded, so Asleep is always false.
 func lookAtComfyUI(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		System struct {

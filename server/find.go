@@ -21,12 +21,12 @@ import (
 type Entry struct {
 	Command         string // a pattern of the short command line; "": every server of the kind
 	Matches         *regexp.Regexp
-	Kind            string        // of Kinds
-	Address         string        // "host:port"; "": where it listens
-	KeyFile, KeyEnv string        // where its key is
+	Kind            string        // a key of Kinds
+	Address         string        // "host:port"; "": the address on which the process listens
+	KeyFile, KeyEnv string        // the file or the environment variable with the server's key
 	Release, Resume string        // paths, for the kind Paths
 	Watch           bool          // ask the server every ten seconds what it holds
-	Hold            time.Duration // how long a lease holds the server's room while it sleeps; 0: no lease does
+	Hold            time.Duration // how long a lease holds the room of the sleeping server; 0: no lease does
 }
 
 // Finder finds the servers of processes.
@@ -35,15 +35,15 @@ type Finder struct {
 	Entries []Entry
 }
 
-// Find returns the server that a process is, or that has started the process, if this user may ask
-// that server. If there is none, the error is a *process.Refusal with the reason.
+// Find returns the server that id or one of its ancestors is. The error is a *process.Refusal with the reason
+// why there is none, or why this user may not ask it.
 func (f *Finder) Find(id process.Identity) (*Server, error) {
 	if f == nil {
 		return nil, &process.Refusal{Reason: "a simulated process has no server to ask"}
 	}
 	owner, known := f.Table.Owner(id.PID).Value()
 	own := known && owner == uint32(os.Geteuid())
-	variables, err := f.Table.Environment(id) // of another user's process only root reads it
+	variables, err := f.Table.Environment(id) // only root can read those of another user's process
 	switch {
 	case !f.Table.Alive(id):
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
@@ -51,8 +51,8 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
-	// The lowest process that has a kind and listens: a server may be started by sh -c, and may fork. A process of another kind
-	// above it takes its place, because llama-swap starts other servers, and the first process that an entry's Matches fits ends the search.
+	// The search goes up to the lowest process of a kind that listens: the parent can be sh -c, and a forked child does not listen.
+	// It goes on to a process of another kind, because llama-swap starts other servers. An entry with Matches ends it.
 	var found process.Info
 	var entry Entry
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {
@@ -90,8 +90,7 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 	return s, nil
 }
 
-// watches returns the process that the configuration says to watch as the server of id, if the same user owns both; false if there
-// is none. Find may not find that process.
+// watches returns the lowest process, id or an ancestor of the same owner, that an entry says to watch. Find can fail for that process.
 func (f *Finder) watches(id process.Identity) (server process.Identity, watched bool) {
 	owner := f.Table.Owner(id.PID)
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
@@ -107,7 +106,7 @@ func (f *Finder) watches(id process.Identity) (server process.Identity, watched 
 	return server, false
 }
 
-// Simulated returns a server whose answers come from a function. Its process is the calling process.
+// Simulated returns a server that answers with a function. Its process is the calling process.
 func Simulated(kind string, answer func(path string) ([]byte, error)) (*Server, error) {
 	table := process.NewTable("/proc")
 	id, err := table.Identify(os.Getpid())
@@ -121,7 +120,7 @@ func (e *Entry) names(info *process.Info) bool {
 	return e.Matches.MatchString(process.ShortCommand(info.Command, info.Name))
 }
 
-// kindOf returns the kind of server that a command line starts, "" if none.
+// kindOf returns the key in Kinds of the server that a command line starts, "" if it starts none.
 func kindOf(command []string) string {
 	line := "/" + strings.Join(command[:min(len(command), 8)], " ") + " "
 	for key := range Kinds {
@@ -132,12 +131,12 @@ func kindOf(command []string) string {
 	return ""
 }
 
-// address returns where a server listens: on loopback, or on a single address.
+// address returns a server's URL: the address with its port or, if it does not listen on that port, its only address.
 func (s *Server) address(command []string) (string, error) {
 	addresses := listens(s.Process.PID)
 	port := uint64(s.port)
 	if flag := regexp.MustCompile(` --port[= ](\d+)`).FindStringSubmatch(strings.Join(command, " ")); flag != nil {
-		port, _ = strconv.ParseUint(flag[1], 10, 16) // 0 if it is no number: no server listens there
+		port, _ = strconv.ParseUint(flag[1], 10, 16) // 65535 if the number is too large
 	}
 	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })
 	switch {
@@ -147,7 +146,7 @@ func (s *Server) address(command []string) (string, error) {
 		return "", fmt.Errorf("it listens on %d ports, none of them %d: name its address in a [[server]] of the configuration", len(addresses), port)
 	}
 	address := addresses[max(at, 0)]
-	if address.Addr().IsUnspecified() { // listens on all addresses: [::] accepts IPv4, too
+	if address.Addr().IsUnspecified() { // all addresses: [::] accepts IPv4, too
 		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), address.Port())
 	}
 	return "http://" + address.String(), nil
@@ -174,7 +173,7 @@ func listens(pid int) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// key returns a server's key; that of a file without surrounding white space.
+// key returns a server's key. A key file that others can read is an error.
 func (e *Entry) key() (string, error) {
 	if e.KeyFile == "" {
 		return os.Getenv(e.KeyEnv), nil
@@ -192,7 +191,7 @@ func (e *Entry) key() (string, error) {
 
 // Below returns a process and its descendants, down to 16 generations.
 func (f *Finder) Below(root int) map[process.Key]bool {
-	links, _ := f.Table.Links() // without those that could not be read
+	links, _ := f.Table.Links() // without the processes that could not be read
 	below := map[process.Key]bool{}
 	for pid, link := range links {
 		at := pid

@@ -11,9 +11,9 @@ import (
 )
 
 // lookAtLlamaSwap follows llama-swap's source 0bdb372 of August 2026 (internal/server/api.go, apigroup.go,
-// internal/router/base.go). An unload ends the models' servers and the requests in them, and is answered when
-// they have ended. llama-swap does not report whether a server is busy. Each server is asked for its own metrics, not
-// through llama-swap, which would count the question as a use.
+// internal/router/base.go). An unload ends the models' servers and the requests in them; the answer comes when these
+// servers have ended. llama-swap does not report whether a server is busy, so each server is asked for its metrics
+// directly: llama-swap would count a request through it as a use.
 func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Version string `json:"version"`
@@ -35,7 +35,7 @@ func lookAtLlamaSwap(ctx context.Context, a *asker) (s State, err error) {
 		requests := quantity.From(1, quantity.Probe) // a server that starts or ends counts as busy
 		if m.State == "ready" {
 			requests = snapshot.Int{}
-			if at, err := url.Parse(m.Proxy); err == nil && m.Proxy == "http://"+at.Host && isLoopback(at.Hostname()) { // the URL has no path, and llama-swap's key is not sent
+			if at, err := url.Parse(m.Proxy); err == nil && m.Proxy == "http://"+at.Host && isLoopback(at.Hostname()) { // llama-swap's key is not sent
 				requests = (&asker{base: m.Proxy}).requests(ctx, "/metrics")
 			}
 		}

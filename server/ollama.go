@@ -11,8 +11,8 @@ import (
 )
 
 // lookAtOllama follows the source in Ollama's modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go).
-// Ollama runs each model in a child process. An unload ends that process after its last request, and the
-// next request loads the model again, so there is nothing to resume.
+// Ollama runs each model in a child process. An unload ends that process after its last request; the next
+// request loads the model again.
 func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Version string `json:"version"`

@@ -1,11 +1,11 @@
-// Package server is a client of inference servers. It asks them what they hold and whether
-// they are busy, and makes them release their GPU memory and take it again.
+// Package server is a client of inference servers: it reads their state, and makes them release
+// their GPU memory and take it again.
 //
 //	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
 //	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
 //
-// A server's answer is only a claim: action/flush asks the driver for the result. Each kind of server
-// but Paths has a file, which names the releases whose source was read.
+// An answer is only a claim: action/flush asks the driver for the result. Each kind of server except
+// Paths has a file, which names the releases whose source was read.
 package server
 
 import (
@@ -26,18 +26,18 @@ import (
 // Kind is a kind of server.
 type Kind struct {
 	Name  string // "vLLM"
-	Keeps bool   // it keeps its processes when it releases their memory
+	Keeps bool   // a release ends none of its processes
 
 	look     func(context.Context, *asker) (State, error)
 	oldest   string   // the oldest version whose release is known to be safe; "": any
-	port     uint16   // where it listens by default
+	port     uint16   // the default
 	commands []string // parts of a command line that identify the kind
 }
 
-// Paths is the kind of a program for which the configuration names two paths.
+// Paths is the kind of a program whose release and resume paths are in the configuration.
 const Paths = "paths"
 
-// Kinds are the known kinds, by their names in the configuration and in the audit log.
+// Kinds has the kinds by their names in the configuration and in the audit log.
 var Kinds = map[string]Kind{
 	"vllm":   {"vLLM", true, lookAtVLLM, "0.17.0", 8000, []string{"/vllm serve ", " -m vllm.entrypoints."}},
 	"sglang": {"SGLang", true, lookAtSGLang, "0.5.10", 30000, []string{"/sglang serve ", " -m sglang.launch_server "}},
@@ -50,18 +50,18 @@ var Kinds = map[string]Kind{
 	Paths: {Name: "its server"},
 }
 
-// Named lists the names of the kinds, for messages.
+// Named lists the kinds, for messages.
 const Named = "vLLM, SGLang, Ollama, llama.cpp, llama-swap, ComfyUI"
 
-// Server is an inference server that was found, and how to ask it.
+// Server is an inference server that can be asked.
 type Server struct {
 	Kind
-	Key     string           // of the kind in Kinds
+	Key     string           // in Kinds
 	Process process.Identity // the process that listens
 	Limit   time.Duration    // how long a release may take before it counts as failed
 	Finder  *Finder
-	Watched bool          // the configuration says to ask what it holds
-	Hold    time.Duration // how long its room is held while it sleeps, by the configuration
+	Watched bool          // as Entry.Watch
+	Hold    time.Duration // as Entry.Hold
 	command string
 	asker   asker
 }
@@ -69,17 +69,17 @@ type Server struct {
 // State is what a server reports about itself.
 type State struct {
 	snapshot.Served
-	Cannot  string // why it cannot release its memory; "" if it can
+	Cannot  string // why the server cannot release its memory; "" if it can
 	Waits   bool   // a release waits for running requests, and aborts none
-	Moves   bool   // a release moves weights to the host's memory
-	Unloads string // what a release takes off the GPU
+	Moves   bool   // a release moves weights to host memory
+	Unloads string // in words, the memory that a release frees
 
 	release []step
 	resume  []step
 	back    step // sent if the server refuses the release
 }
 
-// step is a request: its path, and its body, JSON or nothing.
+// step is a request: its path, and its body, which is JSON or empty.
 type step struct{ path, send string }
 
 // Held returns how much memory a server reports.
@@ -103,21 +103,21 @@ func (s *State) loaded(name string, requests snapshot.Int) {
 	s.Requests, s.Asleep = quantity.All(s.Requests, requests), quantity.From(false, quantity.Probe)
 }
 
-// Resumes reports whether a server must be asked to take its memory back. Other servers do so with the next request.
+// Resumes reports whether a server must be asked to take its memory back. Other servers take it back at their next request.
 func (s *State) Resumes() bool { return len(s.resume) > 0 }
 
 // Exceeds reports whether a server reports more memory than the driver does, by over 2 %.
 func (s *State) Exceeds(used quantity.Bytes) bool { return s.Held() > used+used/50 }
 
-// uses sets the share of the KV cache that is in use. It ignores a number that is no share.
+// uses sets the share of the KV cache that is in use. It ignores a value outside 0 to 1.
 func (s *State) uses(share float64) {
 	if share >= 0 && share <= 1 {
 		s.KVCacheUsed, s.Words = quantity.From(share, quantity.Probe), fmt.Sprintf("KV cache %.0f %% in use", 100*share)
 	}
 }
 
-// Checked returns what the server reports. It leaves the figures out if the server sleeps, if it Exceeds what the driver
-// reports, or if it reports memory and the driver does not report what all the server's processes use.
+// Checked returns the server's report. The figures are left out if the server sleeps or if the driver does not confirm them:
+// they exceed used, which is what the driver reports for all of the server's processes, or used is unknown.
 func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	out := s.Served
 	bytes, known := used.Value()
@@ -135,7 +135,7 @@ func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	return out
 }
 
-// Look asks a server for its state. A *process.Refusal says why the answer is not that of the expected server.
+// Look asks a server for its state. The error is a *process.Refusal: the server did not answer as its kind does.
 func (s *Server) Look(ctx context.Context) (State, error) {
 	if s.Key == Paths {
 		return State{Served: snapshot.Served{Process: s.Process, Name: s.Name, Command: s.command}, Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
@@ -156,7 +156,7 @@ func (s *Server) Look(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// Ask asks the server to release its memory, or to take it again. It returns when the server has answered.
+// Ask asks the server to release its memory, or to take it again, and waits for the answer.
 func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
 	steps := state.resume
 	if release {
@@ -173,7 +173,7 @@ func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
 	return nil
 }
 
-// Ended reports whether the listening process has ended or, for a kind that keeps its processes, the process id.
+// Ended reports whether the listening process has ended. For a kind that Keeps, it also reports the end of process id.
 func (s *Server) Ended(id process.Identity) bool {
 	return !s.Finder.Table.Alive(s.Process) || s.Keeps && !s.Finder.Table.Alive(id)
 }

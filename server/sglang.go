@@ -55,7 +55,7 @@ func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
 	requests, share, parts := 0, 0.0, [3]quantity.Bytes{}
 	for _, l := range answer.Loads {
 		requests, share = requests+l.Running+l.Waiting, max(share, l.Usage)
-		for i, gib := range []float64{l.Memory.KV, l.Memory.Weights, l.Memory.Graphs} { // SGLang names the unit GB
+		for i, gib := range []float64{l.Memory.KV, l.Memory.Weights, l.Memory.Graphs} { // SGLang's "gb" are GiB
 			parts[i] += quantity.Bytes(max(0, min(gib, 1<<20)) * float64(quantity.GiB))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // lookAtVLLM follows the source in vLLM's wheels 0.33.0 (vllm/entrypoints/serve/dev/sleep,
-// vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine still schedules
-// (https://github.com/vllm-project/vllm/pull/34528), so a request uses memory that is not there.
+// vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine still schedules requests
+// (https://github.com/vllm-project/vllm/pull/34528), which then use memory that is not there.
 //
 // The release uses level 1, because level 2 discards the weights, and mode wait, because the default mode aborts requests.
 func lookAtVLLM(ctx context.Context, a *asker) (s State, err error) {

@@ -15,30 +15,29 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Watcher asks the servers that the configuration says to watch, on a goroutine of its own: one after the
-// other, each for at most watchTime. A server that hangs delays the questions to the servers after it, but
-// no answer that has come, and no sample.
+// Watcher asks the watched servers on a goroutine of its own, one after the other, each for at most
+// watchTime. A server that hangs delays the questions to the next servers, but no sample.
 type Watcher struct {
-	First time.Duration // how long the first sample waits for answers
-	Log   *slog.Logger  // notes which servers do not answer, and why; nil outside a daemon
+	First time.Duration // how long the first sample waits for the first round
+	Log   *slog.Logger  // for servers that do not answer; nil outside a daemon
 
 	finder   *Finder
 	rows     chan []process.Identity // of the newest sample
 	answered chan struct{}           // closed after the first round
 
 	mu sync.Mutex
-	of map[process.Key]*watched // by the server's process, and by its processes on a GPU; only ask replaces the map
+	of map[process.Key]*watched // by the server's listening process, and by its processes on GPUs; only ask replaces the map
 }
 
 // watched is a server and its newest answer.
 type watched struct {
 	state State
 	at    time.Time // when the newest answer came; zero: none has come
-	idle  time.Time // since when it has served nothing; zero: it serves, sleeps, or does not say
-	named bool      // an event has said that it is idle
+	idle  time.Time // since when it has served nothing; zero: it serves, sleeps, or does not report its requests
+	named bool      // an event has said that the server is idle
 
 	heard  time.Time // when it last answered or, before its first answer, was first seen
-	silent bool      // the log has said that it does not answer
+	silent bool      // the log has said that the server does not answer
 }
 
 const (
@@ -69,7 +68,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// ask asks the server of each process once, and forgets the servers whose processes have ended.
+// ask asks the server of each process once, and forgets all other servers.
 func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	of, servers := map[process.Key]*watched{}, []*Server(nil)
 	for _, id := range ids {
@@ -103,7 +102,6 @@ func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
 	}
 }
 
-// look asks a server, and keeps its answer if there is one.
 func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
@@ -122,8 +120,8 @@ func (w *Watcher) look(ctx context.Context, s *Server, known *watched) {
 	}
 }
 
-// note logs that a server has not answered for watchOld, and why, and later that it answers
-// again. Only ask and look call note.
+// note logs that a server has not answered for watchOld, and later that it answers again. It takes no
+// lock: only the goroutine of Run reads and writes heard and silent.
 func (w *Watcher) note(known *watched, id process.Identity, err error) {
 	switch {
 	case err == nil && known.silent && w.Log != nil:
@@ -137,19 +135,19 @@ func (w *Watcher) note(known *watched, id process.Identity, err error) {
 	}
 }
 
-// Add adds the newest answers to the rows of a snapshot. It returns an event for each server that has become idle, or serves again.
+// Add adds the newest answers to the rows of a snapshot. It returns an event for each server that has become idle or serves again.
 func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
 	var ids []process.Identity
 	for i := range snap.Rows {
 		ids = append(ids, snap.Rows[i].ID.Process)
 	}
 	select {
-	case <-w.rows: // drops those of an older sample
+	case <-w.rows: // drops the rows of an older sample
 	default:
 	}
 	select {
 	case w.rows <- ids:
-	default: // another sample has sent its rows meanwhile
+	default: // a concurrent sample has sent its rows
 	}
 	if w.First > 0 {
 		bounded.Ended(w.answered, w.First)
@@ -186,7 +184,7 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		busy = busy || works.Or(0) > 0
 	}
 	if !whole {
-		used = snapshot.Bytes{} // the sum over some processes says nothing about all
+		used = snapshot.Bytes{} // a sum over some of the processes is not the server's
 	}
 	reported := s.state.Checked(used)
 	reported.IdleSince = s.idle

@@ -9,10 +9,10 @@ import (
 )
 
 // palette makes the styles of a theme for a terminal's colour profile. Without colours (NO_COLOR, or a
-// terminal that has none) bold and reverse remain; textures, "!" and ">" say the rest.
+// terminal that has none) bold and reverse remain.
 type palette struct {
 	profile colorprofile.Profile
-	made    map[string]Style // by escape sequence, so that styles that look alike are equal
+	made    map[string]Style // by escape sequence: styles that look alike are equal
 }
 
 func newPalette(profile colorprofile.Profile) palette {
@@ -42,8 +42,8 @@ func (p palette) style(s lipgloss.Style) Style {
 	return p.made[open]
 }
 
-// ink returns a colour in the form that the terminal can show. Both forms, 24 bits and xterm's 256 colours,
-// are chosen by hand: rounding to 256 colours would turn dim blue and grey text into teal.
+// ink returns a text colour, of xterm's 256 or of 24 bits. Both are chosen by hand, because rounding to 256
+// colours would turn dim blue and grey text into teal.
 func (p palette) ink(hex string, index uint8) lipgloss.Style {
 	if p.profile == colorprofile.ANSI256 {
 		return lipgloss.NewStyle().Foreground(ansi.IndexedColor(index))
@@ -55,12 +55,11 @@ func (p palette) color(hex string, index uint8) Style { return p.style(p.ink(hex
 
 func (p palette) bold(hex string, index uint8) Style { return p.style(p.ink(hex, index).Bold(true)) }
 
-// alarm returns bold text on the colour.
+// alarm returns bold text on a background of the colour.
 func (p palette) alarm(hex string, index uint8) Style {
 	return p.style(p.ink(hex, index).Bold(true).Reverse(true))
 }
 
-// hues returns the colours of owners.
 func (p palette) hues(inks [6]string, indexes [6]uint8) (styles [6]Style) {
 	for i := range styles {
 		styles[i] = p.color(inks[i], indexes[i])
@@ -85,9 +84,8 @@ func (p palette) theme(name string, dark bool) Styles {
 	}
 }
 
-// The hues are the same in night, day and contrast: slate for other, dim grey for unknown, calm blue for allocated,
-// magenta for fragmented, and a bright accent for what a flush frees, the only part that the reader can act on.
-// They also differ in lightness, for readers who see no hue and for photocopies.
+// The hues are the same in night, day and contrast: slate for other, grey for unknown, blue for allocated, magenta for
+// fragmented, and an accent for returnable, the only part that the reader can act on. They also differ in lightness.
 
 // night returns the theme for dark backgrounds, from black to Solarized's base03.
 func (p palette) night() Styles {
@@ -127,8 +125,7 @@ func (p palette) day() Styles {
 	return s
 }
 
-// contrast uses the hues at high lightness (on a light background, at low lightness)
-// and dims nothing: for projectors, sunlight and tired eyes.
+// contrast uses the hues at high lightness (on a light background, at low lightness) and dims no text.
 func (p palette) contrast(dark bool) Styles {
 	s := p.plain(dark)
 	s.Header, s.Solid = s.Strong, true
@@ -158,8 +155,7 @@ func (p palette) contrast(dark bool) Styles {
 	return s
 }
 
-// okabeIto uses the colours of Okabe and Ito, which readers with any of the
-// common colour deficiencies distinguish, with textures.
+// okabeIto uses textures and the colours of Okabe and Ito, which readers with the common colour deficiencies distinguish.
 // Source: https://jfly.uni-koeln.de/color/
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
@@ -205,7 +201,7 @@ func (p palette) sixteen(dark bool) Styles {
 	return s
 }
 
-// plain has no colour: bold and reverse only.
+// plain uses bold and reverse, and no colour.
 func (p palette) plain(dark bool) Styles {
 	bold := lipgloss.NewStyle().Bold(true)
 	strong, reverse := p.style(bold), p.style(bold.Reverse(true))

@@ -9,11 +9,10 @@ import (
 // theme that look alike are equal.
 type Style struct{ *drawn }
 
-// drawn is a style with its escape sequence, which is computed once per theme: rendering
-// a style again for each cell is slow.
+// drawn is a style with its escape sequence, because rendering a style for each cell is slow.
 type drawn struct {
 	style lipgloss.Style
-	open  string // the sequence that starts it
+	open  string // the sequence that starts the style
 
 	onBlanks bool
 }
@@ -36,8 +35,8 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch appends the sequence that changes the style at the end of dst from one style to s, or nothing if they
-// are equal. A row in one colour then needs no sequence for each cell.
+// Switch appends the sequence that changes the style from from to s, or nothing if they are equal. A row in one
+// colour then needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst
@@ -54,7 +53,7 @@ func (s Style) Switch(dst []byte, from Style) []byte {
 // OnBlanks reports whether the style also shows on blanks: it is reversed, or has a background.
 func (s Style) OnBlanks() bool { return s.drawn != nil && s.onBlanks }
 
-// Styles is a theme, resolved for a terminal. Every field is a meaning.
+// Styles is a theme, resolved for a terminal.
 type Styles struct {
 	Dark bool
 
@@ -67,15 +66,15 @@ type Styles struct {
 	Rule   Style // lines of rules and frames
 	Cursor Style // the row of the cursor: reverse
 	Badge  Style // SIMULATED, READ-ONLY, PAST: reverse
-	Match  Style // what a search has found: reverse
+	Match  Style // text that find marks: reverse
 
-	Alarm   Style // act now: reverse red
+	Alarm   Style // something to act on now: reverse red
 	Leak    Style // red, not reversed
-	Warning Style // worth knowing: yellow
+	Warning Style // something to know: yellow
 
 	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 
-	AllocatedName Style // allocated memory in words
+	AllocatedName Style // text about allocated memory
 
 	Owners [6]Style // users' colours, where bars are divided by user
 
@@ -85,9 +84,8 @@ type Styles struct {
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 
-	// Faded draws the parts where they are not certain: in the forecast, and in a column during only a part of
-	// which memory was used. Its zero value draws no areas. Veil draws the forecast's interval, which
-	// fades away from the median.
+	// Faded is for uncertain parts: in the forecast, and where memory was used during only a part of a column.
+	// Veil is for the forecast's interval, from the median outwards. If it is zero, the graph fades nothing.
 	Faded [5]Style
 	Veil  [3]Style
 

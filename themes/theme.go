@@ -14,12 +14,12 @@ func Names() []string {
 	return []string{"vramscope", "dark", "light", "high-contrast", "colorblind", "terminal", "mono"}
 }
 
-// Default is the theme where none was chosen.
+// Default is the theme if the user chooses none.
 const Default = "vramscope"
 
-// New resolves a theme for a terminal's colour profile. Most themes have a dark and a light
-// variant, chosen by dark; the themes "dark" and "light" do not depend on it. On a terminal with
-// 16 colours every theme but "mono" is "terminal". Without colours (NO_COLOR) every theme is "mono".
+// New resolves a theme for a terminal's colour profile; name "" is Default. dark chooses the variant of
+// all themes except "dark" and "light". On a terminal with 16 colours every theme except "mono" is
+// "terminal". Without colours (NO_COLOR) every theme is "mono".
 func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	if name == "" {
 		name = Default
