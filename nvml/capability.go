@@ -10,8 +10,8 @@ type Capability struct {
 }
 
 // symbol is an entry point of the library, as an index of symbols. go-nvml binds entry points
-// lazily, and a call to a missing one ends the process. So each entry point is looked up once, and
-// checked before every call.
+// lazily, and a call to a missing entry point ends the process. So Library.load looks up each
+// entry point, and the package calls none that is missing.
 type symbol int
 
 // symbols lists the C name of each entry point and its purpose in words.
@@ -98,8 +98,7 @@ var (
 // symbolSet says which entry points a loaded library has.
 type symbolSet []bool
 
-// any reports whether the library has at least one of several entry points; go-nvml calls the
-// newest of them.
+// any reports whether the library has at least one version of a call; go-nvml calls the newest.
 func (s symbolSet) any(choices ...symbol) bool {
 	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
@@ -116,8 +115,7 @@ func (s symbolSet) capabilities() []Capability {
 // group.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
-// missing names the first essential call that the set lacks. It returns "" if the set has all of
-// them.
+// missing names the first essential call that the set lacks, "" if it lacks none.
 func (s symbolSet) missing() string {
 	for _, choices := range essential {
 		if !s.any(choices...) {

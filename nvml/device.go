@@ -9,18 +9,17 @@ import (
 
 type Driver struct {
 	Version     string // kernel driver, "550.163.01"
-	CUDAVersion string // highest CUDA version that it supports, "12.4"; "" if unknown
+	CUDAVersion string // highest CUDA version that the driver supports, "12.4"; "" if unknown
 	LibraryPath string // where the loader found the library; "" if unknown
 
-	// LibraryVersion is the driver release in the library's file name, "" if the name has none. It
-	// is known even if no driver answers.
+	// LibraryVersion is the driver release in the library's file name, "" if the name has none.
 	LibraryVersion string
 }
 
 // Device holds the facts about a GPU, read when the driver is opened.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
-	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read
+	UUID     string // "GPU-…", the key of a GPU; "unknown-3" for GPU 3 without a known UUID of its own
 	Name     string // "NVIDIA H100 80GB HBM3"
 	PCIBusID string // "00000000:18:00.0", as nvidia-smi -q prints it, with a domain of 8 hex digits
 
@@ -30,8 +29,8 @@ type Device struct {
 	PowerLimit          quantity.Optional[float64] // W, enforced; a Reading has a newer value
 }
 
-// Nameless reports whether the GPU's UUID was never read. Such a GPU cannot be recognised when it
-// comes back.
+// Nameless reports whether no UUID of the GPU's own is known. Such a GPU cannot be recognised when
+// it comes back.
 func (d *Device) Nameless() bool { return d.UUID == unknownUUID(d.Index) }
 
 // Reading is one GPU at one moment.
@@ -40,7 +39,7 @@ type Reading struct {
 	Time   time.Time // when the memory figures were read
 
 	Memory         Memory
-	metric.Sensors // without those that are in Device
+	metric.Sensors // without the figures that are in Device
 	Throttle       quantity.Optional[Throttle]
 	ECC            metric.ECC
 	NVLinks        []metric.NVLink // in the driver's order; nil if there are none, or if they were not read
@@ -92,14 +91,13 @@ type Instance struct {
 	ID      InstanceID
 	UUID    string // "MIG-…"
 	Profile string // "3g.40gb"
-	Slices  int    // GPU slices of the profile: 3; 0 where unknown
+	Slices  int    // GPU slices of the profile: 3; 0 if unknown
 	Memory  Memory
 }
 
 // ProcessType is the set of kinds of contexts that a process has on a GPU.
 type ProcessType uint8
 
-// The types, as a set: a process can be in the compute and the graphics list.
 const (
 	Compute ProcessType = 1 << iota
 	Graphics

@@ -72,8 +72,7 @@ import (
 //   - memory v2: go-nvml sends one form of the version field, and some drivers
 //     take only the other.
 //
-// The handle is never closed. go-nvml keeps the library open anyway, and a call that hangs may
-// return into the library at any time.
+// The handle is never closed, because a call that hangs may return into the library at any time.
 type direct struct {
 	handle unsafe.Pointer
 	path   string      // as the loader found it
@@ -115,7 +114,7 @@ func (d *direct) lookup(name string) unsafe.Pointer {
 	return C.dlsym(d.handle, cname)
 }
 
-// replaced reports whether the path now leads to a file other than the one that was loaded.
+// replaced reports whether the path no longer leads to the file that was loaded.
 func (d *direct) replaced() bool {
 	if d.file == nil {
 		return false
@@ -156,8 +155,8 @@ func (d *direct) samples(call, device unsafe.Pointer, buffer []byte, since uint6
 	return int(n), ret
 }
 
-// The two forms of the version field of a version 2 struct: that of nvml.h's
-// NVML_STRUCT_VERSION, and that of early 510 drivers.
+// The version field of a version 2 struct: nvml.h's NVML_STRUCT_VERSION, and the bare number that
+// early 510 drivers take.
 const (
 	memoryVersion     = C.uint(C.sizeof_struct_memory_v2 | 2<<24)
 	memoryVersionBare = C.uint(2)

@@ -2,8 +2,7 @@ package nvml
 
 import "errors"
 
-// Errors that callers act on. Every error of the driver wraps one of them, or is an *Error
-// with another code.
+// Errors that callers act on.
 var (
 	ErrLibraryNotFound = errors.New("no NVIDIA driver library")
 	ErrDriverNotLoaded = errors.New("no NVIDIA driver is loaded")
@@ -17,7 +16,7 @@ var (
 	ErrTimeout         = errors.New("the driver did not answer in time")
 )
 
-// Error is a return code of an NVML call.
+// Error is a failed NVML call, or a library that cannot be loaded.
 type Error struct {
 	Name   string // "ERROR_GPU_IS_LOST"
 	Call   string // "nvmlDeviceGetMemoryInfo_v2"

@@ -57,7 +57,7 @@ func (r *reading) subscribe() {
 
 func (g *gpu) unsubscribe() {
 	if g.events != nil {
-		_ = g.events.Free() // refused only by a driver that has dropped the set already
+		_ = g.events.Free() // no error would need an action
 		g.events = nil
 	}
 }

@@ -62,7 +62,7 @@ func pciBusID(s string, domain, bus, device uint32) string {
 	return fmt.Sprintf("%08X:%02X:%02X.0", domain, bus, device)
 }
 
-// unknownUUID returns the key of a GPU whose UUID was never read.
+// unknownUUID returns the key of a GPU without a known UUID of its own.
 func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
 
 // profile returns the part of a MIG device's name after "MIG": "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG

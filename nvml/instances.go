@@ -37,7 +37,6 @@ func (r *reading) readInstances() {
 	}
 }
 
-// readInstance appends one MIG device to the reading.
 func (r *reading) readInstance(handle gonvml.Device) {
 	pointer, err := devicePointer(handle)
 	if err != nil {

@@ -16,21 +16,19 @@ import (
 	"vramscope/internal/text"
 )
 
-// Library is the driver's library. Its methods may be called from any goroutine. Read is meant to
-// run for several GPUs at once.
-//
-// go-nvml binds a process to one library, so a process has one Library. After a driver upgrade only
-// a new process can load the new library: see NeedsRestart.
+// Library is the driver's library. Its methods may be called from any goroutine, and Read for
+// several GPUs at once. go-nvml binds a process to one library, so after a driver upgrade only a
+// new process can load the new library: see NeedsRestart.
 type Library struct {
 	options  Options
 	gate     gate
 	loaded   atomic.Pointer[loaded] // set once, by the first Open that finds the library
-	api      gonvml.Interface       // touched only inside the gate
+	api      gonvml.Interface       // used only inside the gate
 	complete atomic.Bool            // see Complete
 	details  atomic.Bool            // see Details
 	alone    atomic.Bool            // see WithoutProcesses
-	gpus     map[string]*gpu        // by UUID; written between gate.begin and end, read between enter and leave
-	known    map[int]Device         // by index: the facts of the last Open, for a GPU that is lost at the next
+	gpus     map[string]*gpu        // by UUID; used only inside the gate, written between begin and end
+	known    map[int]Device         // by index: the facts of the last Open that succeeded, for GPUs lost since
 }
 
 // loaded is the library with its entry points.
@@ -46,7 +44,7 @@ type loaded struct {
 type processList struct {
 	symbol   symbol
 	call     unsafe.Pointer
-	promised int // struct size that this version of the call promises
+	promised int // size in bytes that this version of the call promises for its structs
 	kind     ProcessType
 }
 
@@ -66,9 +64,9 @@ func New(options Options) *Library {
 
 // Open loads the library if it is not loaded yet, initialises it, and lists the GPUs that this user
 // may see. A box without GPUs is not an error. If the library is open, Open initialises it again.
-// Open fails with ErrBusy while a Read is outstanding, and with ErrLibraryNotFound,
-// ErrDriverNotLoaded, ErrVersionMismatch or another error of the driver. If the library was loaded,
-// the Driver describes it even if Open fails.
+// Open fails with ErrBusy if a Read does not end within callTime, and with ErrLibraryNotFound,
+// ErrDriverNotLoaded, ErrVersionMismatch or another error of the driver. If the library loads but
+// does not start, the Driver still names the library.
 func (l *Library) Open() (Driver, []Device, error) {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -87,8 +85,8 @@ func (l *Library) Open() (Driver, []Device, error) {
 	return driver, devices, nil
 }
 
-// Close shuts the library down, so that the driver can be unloaded. It fails with
-// ErrBusy while a Read is outstanding. Closing twice does nothing.
+// Close shuts the library down, so that the driver can be unloaded. It fails with ErrBusy if a Read
+// does not end within callTime.
 func (l *Library) Close() error {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -101,8 +99,8 @@ func (l *Library) Close() error {
 	return nil
 }
 
-// Capabilities lists the calls that vramscope uses, and whether the loaded library has them. It
-// returns nil before the library was found.
+// Capabilities lists the calls that vramscope uses, and whether the library has them. It returns
+// nil before the library is loaded.
 func (l *Library) Capabilities() []Capability {
 	if lib := l.loaded.Load(); lib != nil {
 		return lib.symbols.capabilities()
@@ -110,10 +108,9 @@ func (l *Library) Capabilities() []Capability {
 	return nil
 }
 
-// NeedsRestart reports whether only a new process can overcome an error of Open or Read. That is so
-// if the versions of the kernel driver and the loaded library differ, and the library on disk is a
-// new one. If the library on disk has not changed, the upgrade is unfinished and a restart would
-// not help.
+// NeedsRestart reports whether only a new process can overcome an error of Open or Read: the
+// kernel driver and the loaded library differ in version, and the library on disk has changed. If
+// it has not changed, the driver upgrade is unfinished, and a restart would not help.
 func (l *Library) NeedsRestart(err error) bool {
 	lib := l.loaded.Load()
 	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()
@@ -163,7 +160,7 @@ func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	}
 }
 
-// start initialises the library and reads the facts that do not change.
+// start initialises the library, reads its versions and lists the GPUs.
 func (l *Library) start() (Driver, []Device, error) {
 	lib, err := l.load()
 	if err != nil {
@@ -210,5 +207,5 @@ func (l *Library) shutdown() {
 		g.unsubscribe()
 	}
 	l.gpus = nil
-	_ = l.api.Shutdown() // an error means that the driver has already gone
+	_ = l.api.Shutdown() // no error would need an action
 }

@@ -16,11 +16,9 @@ import (
 // maxGPUs is more than any machine has; a larger count is nonsense.
 const maxGPUs = 256
 
-// list finds the GPUs and reads the facts that do not change.
-//
-// A GPU that this user may not see, for example because of a device cgroup, is left out, as in
-// nvidia-smi. A lost GPU stays in the list, with the facts of the last Open, so that its line on
-// the screen shows why it has no figures.
+// list returns the GPUs with their facts. A GPU that this user may not see, for example because of
+// a device cgroup, is left out, as in nvidia-smi. A lost GPU stays in the list, with the facts of
+// the last Open, so that its line on the screen shows why it has no figures.
 func (l *Library) list(lib *loaded) ([]Device, error) {
 	total, ret := l.api.DeviceGetCount()
 	if ret != gonvml.SUCCESS {
@@ -68,8 +66,8 @@ func (l *Library) lost(index int, err error) *gpu {
 	return &gpu{device: device, absent: err}
 }
 
-// identify opens a GPU by index and reads its facts. Only the call for the UUID must succeed; any
-// other fact that the driver refuses stays empty or unknown.
+// identify opens a GPU by index and reads its facts. Only the calls for the handle and the UUID
+// must succeed. Any other fact that the driver refuses stays empty or unknown.
 func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 	handle, ret := l.api.DeviceGetHandleByIndex(index)
 	if ret != gonvml.SUCCESS {

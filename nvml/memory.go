@@ -20,8 +20,7 @@ type memoryAnswer struct {
 	total, reserved, free, used uint64
 }
 
-// figure converts the driver's byte count. It returns unknown for the not-available mark and for a
-// count above limit.
+// figure converts the driver's byte count, unknown for the not-available mark and above limit.
 func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantity.Bytes] {
 	if raw == valueNotAvailable || raw > limit || raw > largestMemory {
 		return quantity.Unknown[quantity.Bytes]()
@@ -55,7 +54,6 @@ func limitOf(m Memory) uint64 {
 // the BAR1 call.
 var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu"}
 
-// namedIntegrated reports whether a name belongs to a chip that shares the host's memory.
 func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }

@@ -36,19 +36,19 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
-// listsAsked remembers the last time that the graphics and the MPS list were read, and what they depend on.
+// listsAsked decides when empty graphics and MPS lists are read again.
 type listsAsked struct {
-	at          time.Time
+	at          time.Time      // when all lists were last read
 	compute     int            // processes in the compute list at that time
-	unexplained quantity.Bytes // used memory that these processes did not account for, in MiB
-	empty       [maxLists]bool
+	unexplained quantity.Bytes // used memory that the compute list did not account for, in MiB
+	empty       [maxLists]bool // the list was empty
 }
 
 const maxLists = 3
 
-// askLists appends the processes of the compute, graphics and MPS lists. It fails only if the compute list does,
-// because many GPUs refuse the other two. A list of a whole GPU that was empty is skipped. It is read again when the
-// compute list grows or shrinks, when the unexplained used memory changes, and otherwise every rareInterval.
+// askLists appends the processes of the compute, graphics and MPS lists. The graphics and MPS lists may be refused,
+// as many GPUs do. An empty list of a whole GPU is skipped until the compute list grows or shrinks, the unexplained
+// used memory changes, or rareInterval has passed.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
@@ -86,7 +86,6 @@ func (r *reading) unexplained(list []Process) quantity.Bytes {
 	return used / quantity.MiB
 }
 
-// askList appends the processes of one list.
 func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, gonvml.Return) {
 	count, ret := r.fill(strideDetail, pattern, func(capacity int) (int, gonvml.Return) {
 		return r.lib.list(source.call, device, r.buffer, capacity)
@@ -98,8 +97,8 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
 }
 
-// fill makes call fill the buffer with structs of the given size, and returns how many it has written. Each byte of
-// the buffer is mark before the call. If the driver asks for more room, the buffer grows, a limited number of times.
+// fill makes call fill the buffer with structs of the given size, and returns their number. Each byte of the buffer is
+// mark before the call. If the driver asks for more room, the buffer grows, for at most maxTries calls.
 func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml.Return)) (count int, ret gonvml.Return) {
 	capacity := max(len(r.buffer)/size, firstProcesses)
 	for range maxTries {
@@ -119,7 +118,7 @@ func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml
 	return 0, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
-// readUtilization reads how busy each process kept the GPU. The driver does not report this under MIG.
+// readUtilization reads how busy each process kept the GPU, which the driver does not report under MIG.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {
 		return

@@ -15,7 +15,7 @@ import (
 //	24 bytes  pid, memory, GPU and compute instance  _v2 and _v3
 //	32 bytes  … and protected memory                 _v3 of the first 535 drivers, later removed
 //
-// Some drivers write a size other than the one that the version of their call promises
+// Some drivers write another size than the version of the call promises
 // (https://github.com/NVIDIA/go-nvml/issues/75, https://github.com/XuehaiPan/nvitop/pull/79). So the buffer
 // has room for the largest size and is filled with a pattern before the call. The size follows from how
 // much of the pattern the driver has overwritten.
@@ -31,16 +31,16 @@ const (
 	firstProcesses = 64
 	// maxProcesses limits the buffer if a driver keeps asking for more.
 	maxProcesses = 1 << 14
-	// maxTries limits how often a list that outgrows its buffer is read again.
+	// maxTries limits the calls for one answer that outgrows its buffer.
 	maxTries = 5
 )
 
 // noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE. It is what the driver asked
-// for plus some slack, because the list may grow in the meantime. It is at least twice the last capacity,
-// because some drivers ask for too little. nextCapacity returns false if there should be no further try.
+// nextCapacity returns the capacity for the try after INSUFFICIENT_SIZE, false if the last capacity was the
+// largest. The new capacity exceeds the number asked for, because the list may grow meanwhile. It is at least
+// twice the last capacity, because some drivers ask for too little.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= maxProcesses {
 		return 0, false
@@ -61,8 +61,7 @@ func stride(buffer []byte, count, promised int) int {
 		written--
 	}
 	for _, size := range []int{strideV1, strideV2, strideDetail} {
-		// The last field of a struct may end in bytes that look like the pattern, but its first byte lies
-		// beyond the next smaller size.
+		// The driver's last bytes may equal the pattern, so a size fits if any of its last 8 bytes has changed.
 		if written <= count*size && written > count*size-8 {
 			return size
 		}
@@ -92,7 +91,7 @@ func appendProcesses(list []Process, buffer []byte, count, size int, kind Proces
 	return list
 }
 
-// instanceID returns the instance with a pair of numbers, or the zero InstanceID if there is none.
+// instanceID returns the instance with these numbers, the zero InstanceID if gpu is noInstance.
 func instanceID(gpu, compute uint32) InstanceID {
 	if gpu == noInstance {
 		return InstanceID{}

@@ -11,9 +11,9 @@ import (
 	"vramscope/metric"
 )
 
-// rareInterval is the time between readings of what rarely changes: modes, limits, error counts, links.
+// rareInterval is the time between readings of values that rarely change: modes, limits, error counts, links.
 //
-//	each reading       memory, utilisation, temperature, power, SM clock, processes
+//	each reading       memory, utilisation, temperature, power, SM clock, throttling, MIG instances, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
 //	with Details also
 //	  each reading     encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
@@ -31,8 +31,7 @@ type rare struct {
 	links      []linkState
 }
 
-// Details makes Read read every metric, for a page about one GPU or for a recording. Without it, the metrics that only
-// these need are unknown.
+// Details sets whether Read reads every metric. The table at rareInterval lists the metrics that need Details.
 func (l *Library) Details(wanted bool) { l.details.Store(wanted) }
 
 // WithoutProcesses makes Read skip the processes, for a program that shows only GPUs.
@@ -44,8 +43,8 @@ func due(now, at time.Time) bool {
 	return age >= rareInterval || age < 0
 }
 
-// readRare reads what rarely changes, or takes the last answers. It runs before the calls whose meaning depends on the
-// MIG mode.
+// readRare reads the values that rarely change, or takes the last answers. It runs first of the calls whose meaning
+// depends on the MIG mode.
 func (r *reading) readRare() {
 	kept := &r.rare
 	if r.details == kept.details && !due(r.started, kept.at) {
@@ -78,7 +77,7 @@ func (r *reading) readRare() {
 	}
 }
 
-// readModes reads the energy counter, the highest clocks, BAR1, the modes and the state of the memory's rows.
+// readModes reads the energy counter, the highest clocks, BAR1, persistence and compute mode, and row remapping.
 func (r *reading) readModes() {
 	s := &r.result.Sensors
 	if millijoules, ok := ask(r, symEnergy, r.handle.GetTotalEnergyConsumption); ok && millijoules < highestEnergy*1000 {
@@ -140,7 +139,7 @@ func (r *reading) video(call symbol, get func() (percent, period uint32, ret gon
 	return metric.Int{}
 }
 
-// readDetails reads the metrics that only a reading with Details always has.
+// readDetails reads the metrics that each reading with Details has.
 func (r *reading) readDetails() {
 	if !r.details {
 		r.links.now = r.links.now[:0] // otherwise the next rate would be the mean over the whole pause

@@ -22,19 +22,19 @@ type gpu struct {
 	pointer unsafe.Pointer // the same handle, for direct calls
 	absent  error          // why there is no handle; nil if there is one
 
-	busy        atomic.Bool // a reading is under way, which owns the fields below
+	busy        atomic.Bool // a reading is under way; that reading owns the fields below
 	readings    uint64
 	bareVersion bool // memory v2 takes the bare version number
 	buffer      []byte
 	processes   []Process
-	instances   []unsafe.Pointer // handles of result.Instances
+	instances   []unsafe.Pointer // handles of Reading.Instances
 	utilization utilization
 	throughput  throughput
 	rare        rare
 	links       links
 	lists       listsAsked
 	events      gonvml.EventSet // nil until subscribed
-	eventless   bool            // the GPU offers no critical error events
+	eventless   bool            // subscribing has failed and is not tried again
 }
 
 // reading is one Read under way.
@@ -48,11 +48,10 @@ type reading struct {
 	details bool   // read every metric: see Details
 }
 
-// Read takes one reading of a GPU. A field that the driver refuses is unknown. Read fails if the
-// GPU or the driver is gone, or if the memory call fails in a way that is not a refusal. The
-// Reading then holds only the critical errors that were read before. Read fails with
-// ErrUninitialized before Open, and with ErrBusy while Open, Close or another Read of the same GPU
-// is under way.
+// Read takes one reading of a GPU. A field that the driver refuses is unknown. Read fails if an
+// error makes further calls useless, or if the memory call fails in a way that is not a refusal.
+// The Reading then has only Device and XIDs. Read fails with ErrUninitialized before Open, and with
+// ErrBusy while Open, Close or another Read of the same GPU is under way.
 func (l *Library) Read(device Device) (Reading, error) {
 	result, err := l.read(device)
 	if err != nil {
@@ -80,7 +79,6 @@ func (l *Library) read(device Device) (Reading, error) {
 	return r.run()
 }
 
-// run makes the calls. Time is the moment just after the memory was read.
 func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
@@ -120,7 +118,7 @@ func (r *reading) ok(call symbol, ret gonvml.Return) bool {
 	return false
 }
 
-// ask makes a call if the library has it, and reports whether it succeeded.
+// ask makes a call if the library has it, and reports whether the call succeeded.
 func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer T, ok bool) {
 	if !r.can(call) {
 		return answer, false
@@ -165,7 +163,7 @@ func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memor
 	answer, ret = handle.GetMemoryInfo()
 	memory := memoryOf(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used}, quantity.DriverV1)
 	if ret == gonvml.SUCCESS && !memory.Total.Known() {
-		// GPUs without memory of their own report success and no figures.
+		// A GPU without memory of its own may report success and no figures.
 		ret = gonvml.ERROR_NOT_SUPPORTED
 	}
 	return memory, last, ret

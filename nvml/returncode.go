@@ -32,14 +32,13 @@ var codeNames = map[gonvml.Return]string{
 	999: "ERROR_UNKNOWN",
 }
 
-// kinds maps codes to this package's errors.
 var kinds = map[gonvml.Return]error{
 	gonvml.ERROR_UNINITIALIZED:           ErrUninitialized,
 	gonvml.ERROR_NOT_SUPPORTED:           ErrNotSupported,
 	gonvml.ERROR_FUNCTION_NOT_FOUND:      ErrNotSupported,
 	gonvml.ERROR_DEPRECATED:              ErrNotSupported,
 	gonvml.ERROR_NO_PERMISSION:           ErrNoPermission,
-	gonvml.ERROR_OPERATING_SYSTEM:        ErrNoPermission, // a device cgroup hides the GPU
+	gonvml.ERROR_OPERATING_SYSTEM:        ErrNoPermission, // for example where a device cgroup hides the GPU
 	gonvml.ERROR_DRIVER_NOT_LOADED:       ErrDriverNotLoaded,
 	gonvml.ERROR_TIMEOUT:                 ErrTimeout,
 	gonvml.ERROR_LIBRARY_NOT_FOUND:       ErrLibraryNotFound,
@@ -48,8 +47,7 @@ var kinds = map[gonvml.Return]error{
 	gonvml.ERROR_LIB_RM_VERSION_MISMATCH: ErrVersionMismatch,
 }
 
-// endsReading reports whether a code makes further calls to this GPU useless. After any other
-// failure only one field is unknown.
+// endsReading reports whether a code makes further calls to this GPU useless.
 func endsReading(c gonvml.Return) bool {
 	switch c {
 	case gonvml.ERROR_UNINITIALIZED, gonvml.ERROR_DRIVER_NOT_LOADED, gonvml.ERROR_TIMEOUT, gonvml.ERROR_LIBRARY_NOT_FOUND,

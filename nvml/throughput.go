@@ -15,15 +15,15 @@ import (
 	"vramscope/metric"
 )
 
-// throughputInterval is the time from one measurement of PCIe throughput to the
-// next. The driver counts for 20 ms in each of two calls
+// throughputInterval is the least time from one measurement of PCIe throughput to the next. The
+// driver counts for 20 ms in each of the two calls
 // (https://docs.nvidia.com/deploy/nvml-api, nvmlDeviceGetPcieThroughput).
 const throughputInterval = 2 * time.Second
 
 // throughputHold is how long a measurement is used if there is no newer one.
 const throughputHold = 2*throughputInterval + time.Second
 
-// throughputTimeout is how long a complete reading waits for the first measurement, at most.
+// throughputTimeout limits how long a Read after Complete waits for the first measurement.
 const throughputTimeout = 500 * time.Millisecond
 
 // throughput measures a GPU's PCIe throughput in parallel with the readings, which take the latest
@@ -44,8 +44,8 @@ type throughput struct {
 	panic          *panics.Caught // caught in a measurement; the next reading panics with it
 }
 
-// Complete makes Read wait for the first PCIe throughput of each GPU, which takes some 40 ms. It is
-// for programs that read once.
+// Complete is for programs that read once: Read then reads every metric, as with Details, and waits
+// for the first PCIe throughput of a GPU, some 40 ms.
 func (l *Library) Complete() { l.complete.Store(true) }
 
 // readThroughput takes the latest throughput and starts the next measurement if it is due.
@@ -71,7 +71,7 @@ func (r *reading) readThroughput() {
 	}
 }
 
-// measure asks the driver for both directions.
+// measure measures both directions, then leaves the gate that readThroughput has entered.
 func (t *throughput) measure(handle gonvml.Device, gate *gate, now func() time.Time) {
 	var received, sent metric.Int
 	defer func() {

@@ -21,8 +21,8 @@ const utilizationHold = 4 * time.Second
 //
 //	driver ── samples newer than since ──→ add ──→ assign: per cent, 0 or unknown
 type utilization struct {
-	since   uint64              // µs, the newest timestamp so far: the driver is asked for newer samples
-	samples []utilizationSample // by pid
+	since   uint64              // µs, the newest timestamp so far; the driver is asked for newer samples
+	samples []utilizationSample // sorted by pid
 }
 
 type utilizationSample struct {
@@ -36,11 +36,10 @@ type utilizationSample struct {
 // timestamps count from the boot; such a sample gets the time at which it was received.
 const wallClock = 1_000_000_000_000_000
 
-// add adds count structs of an answer. Values above 100 per cent are dropped: some drivers return
-// uninitialised entries (https://github.com/Syllo/nvtop/issues/110).
+// add adds count structs of an answer, and drops values above 100 per cent, because some drivers
+// return uninitialised entries (https://github.com/Syllo/nvtop/issues/110).
 func (u *utilization) add(buffer []byte, count int, now time.Time) {
-	// A timestamp in the future is not accepted: the driver would then report no samples until that
-	// time.
+	// If since were in the future, the driver would report no samples until then.
 	latest := uint64(max(now.Add(time.Minute).UnixMicro(), 0))
 	for i := range min(count, len(buffer)/utilizationStride) {
 		entry := buffer[i*utilizationStride:]
@@ -69,7 +68,6 @@ func (u *utilization) add(buffer []byte, count int, now time.Time) {
 	u.forget(now)
 }
 
-// forget drops the samples that are no longer valid.
 func (u *utilization) forget(now time.Time) {
 	u.samples = slices.DeleteFunc(u.samples, func(s utilizationSample) bool {
 		age := now.Sub(s.taken)
