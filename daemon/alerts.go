@@ -22,8 +22,8 @@ import (
 	"vramscope/schema"
 )
 
-// Alerts runs the user's own command when an alert is raised that concerns the user (root: any
-// alert), with the alert as JSON on its standard input: one command at a time.
+// Alerts runs a command of the user for each new alert that concerns the user (root: any alert), one
+// command at a time. The command gets the alert as JSON on standard input.
 //
 //	observe (each snapshot) ─ raised, and the user's ─→ waiting ─→ run ─→ command
 type Alerts struct {
@@ -50,7 +50,8 @@ const (
 	mostOutput     = 4 << 10 // bytes of the command's output that are logged if it fails
 )
 
-// NewAlerts prepares to run a command. An earlier daemon has reported the alerts raised before began.
+// NewAlerts prepares to run a command. Alerts in the first snapshot that were raised before began
+// are skipped.
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	return &Alerts{
 		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),
@@ -88,8 +89,8 @@ func (a *Alerts) observe(snap *snapshot.Snapshot) {
 	a.standing = standing
 }
 
-// concerns reports whether an alert is about the user: about a process of the
-// user's, or about a GPU or the driver while the user has a process there.
+// concerns reports whether an alert is about a process of the user, about a GPU that one is on, or
+// about the driver while the user has a process on any GPU.
 func (a *Alerts) concerns(snap *snapshot.Snapshot, alert *snapshot.Alert) bool {
 	if a.uid == 0 || snap.Simulated {
 		return true
@@ -118,7 +119,7 @@ func (a *Alerts) owns(p *snapshot.Process) bool {
 	return known && uid == a.uid
 }
 
-// hand queues an alert for the command, unless it runs too often.
+// hand queues an alert for the command, or drops the alert if the command runs too often.
 func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
 	doc := schema.AlertOf(snap, alert)
 	doc.Dropped = a.dropped
@@ -132,7 +133,7 @@ func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
 	}
 }
 
-// run runs the command for each alert until the context ends, which kills it.
+// run runs the command for each queued alert. The end of the context kills a running command.
 func (a *Alerts) run(ctx context.Context) {
 	for {
 		select {

@@ -35,11 +35,9 @@ type Sampling interface {
 
 // Recorder is what the daemon needs of a recording.
 type Recorder interface {
-	// Append records a snapshot, and the events since the previous one. It does not wait for a slow
-	// disk.
+	// Append records a snapshot and the events since the previous one, without waiting for the disk.
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
-	// Counts returns the failures since the start, and why nothing is recorded at present. Any
-	// goroutine may call it.
+	// Counts returns the state of the recorder. Any goroutine may call it.
 	Counts() metric.Recorder
 	// Close returns when everything appended is on disk.
 	Close() error
@@ -47,8 +45,8 @@ type Recorder interface {
 
 // Exporter is what the daemon needs of an exporter.
 type Exporter interface {
-	// Observe takes a snapshot, the events since the previous one, and the recorder's state, nil
-	// without one. It does not wait.
+	// Observe takes a snapshot and the events since the previous one; recorder is nil if nothing is
+	// recorded. It does not wait.
 	Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder)
 	// Run serves the observed snapshots until the context ends.
 	Run(ctx context.Context) error
@@ -102,8 +100,9 @@ type Options struct {
 // ErrReload ends Run at SIGHUP: the caller executes the program again.
 var ErrReload = errors.New("the configuration is read anew")
 
-// Run samples until SIGTERM or SIGINT, until SIGHUP (ErrReload), or until the context ends, whose
-// cause it returns if it has one. If another daemon of this user runs, it fails with a *Running.
+// Run samples until SIGTERM or SIGINT, an error, or the end of the context. At SIGHUP it returns
+// ErrReload, unless Check refuses the configuration. If this user's daemon runs already, the error
+// is a *Running.
 func Run(ctx context.Context, o Options) (err error) {
 	held, err := lock(o.Directory, o.Now())
 	if err != nil {
@@ -160,7 +159,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	} else {
 		o.Notify.send("STOPPING=1")
 	}
-	// The recording ends first: a driver that hangs holds up the sampler.
+	// The recording is closed first, because a driver that hangs delays the end of the sampler.
 	if o.Recorder != nil {
 		err = errors.Join(err, o.Recorder.Close())
 	}
@@ -168,21 +167,20 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// endTime limits Run's waiting at its end for the clients and for the sampler, whose driver may
-// hang.
+// endTime limits how long Run waits for its goroutines at the end.
 const endTime = 300 * time.Millisecond
 
-// daemon is one Run.
+// daemon is the state of one Run.
 type daemon struct {
 	Options
 	began    time.Time
 	ready    bool
-	start    func(what string, act func() error) // on a goroutine; an error ends the daemon
+	start    func(what string, act func() error) // runs act on a goroutine; an error ends the daemon
 	driver   snapshot.DriverState
 	paused   string
 	cannot   string // why the guard cannot act
 	lastTick time.Time
-	last     snapshot.Event // the newest event that was handed on
+	last     snapshot.Event // the newest event that newEvents has returned
 }
 
 func (d *daemon) loop(ctx context.Context) error {
@@ -214,8 +212,8 @@ func (d *daemon) loop(ctx context.Context) error {
 		case <-d.Sampling.Updates():
 			d.take(d.Sampling.Latest())
 		case <-watchdog:
-			// systemd should restart a sampler that hangs; a driver that hangs does not stop the
-			// sampler.
+			// A driver that hangs only delays ticks. If the ticks stop, the sampler hangs: without
+			// WATCHDOG=1, systemd restarts the daemon.
 			latest := d.Sampling.Latest()
 			if latest == nil || d.Now().Sub(d.lastTick) < latest.Interval+d.Notify.watchdog {
 				d.Notify.send("WATCHDOG=1")
@@ -279,7 +277,6 @@ func (d *daemon) newEvents() []snapshot.Event {
 	return fresh
 }
 
-// lockName is the lock's name in the directory of the socket.
 const lockName = "daemon.lock"
 
 // Running is the error that this user's daemon runs already.
@@ -287,8 +284,8 @@ type Running struct{ Holder string } // "PID 12, since 2026-11-21 03:12:00", or 
 
 func (r *Running) Error() string { return "another vramscope daemon of this user runs: " + r.Holder }
 
-// lock takes the lock in a directory; it lasts until the file is closed or the process ends. If
-// another daemon has it, the error is a *Running.
+// lock takes the lock in a directory. Closing the file releases it, and so does the end of the
+// process. If another daemon has the lock, the error is a *Running.
 func lock(directory string, now time.Time) (*os.File, error) {
 	path := filepath.Join(directory, lockName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)

@@ -5,9 +5,8 @@
 //	signals, watchdog ───↗    ├─→ Alerts        [alerts] exec: the user's own command
 //	                          └─→ socket.Server monitors ask: snapshot, probes, past
 //
-// Each user has at most one daemon on a box (see lock). Run ends at SIGTERM, and with ErrReload at
-// SIGHUP. Its caller then executes the program again, which reads its configuration and continues
-// with the same past.
+// Each user has at most one daemon on a box (see lock). Run ends at SIGTERM. At SIGHUP it returns
+// ErrReload, and the caller executes the program again, with the new configuration.
 //
 // Start reading at Run.
 package daemon

@@ -8,8 +8,8 @@ import (
 	"vramscope/schema"
 )
 
-// logChanges logs changes that an administrator looks for in the journal: those of the driver, of
-// GPUs and of alerts, and what the guard does. Those of processes are in the recording.
+// logChanges logs changes of the driver, of GPUs and of alerts, and the actions of the guard. Changes
+// of processes are only in the recording.
 func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if state := snap.Driver.State; state != d.driver {
 		switch {

@@ -76,7 +76,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// longestLine limits a line of the log, and so the text that others can put there.
+// longestLine limits a line of the log, in bytes: other users choose parts of its text.
 const longestLine = 8 << 10
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -108,7 +108,7 @@ func priority(level slog.Level) int {
 // Source: https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 type Notifier struct {
 	address  string
-	watchdog time.Duration // the longest time between two signs of life; 0: none are expected
+	watchdog time.Duration // the longest time between two WATCHDOG=1; 0: systemd expects none
 }
 
 // NewNotifier reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.

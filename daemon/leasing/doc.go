@@ -2,10 +2,10 @@
 // keeps the leases on disk.
 //
 //	snapshots ─→ Observe ─→ Run ─ members (/proc) ─ reading ─→ lease.Ledger ─→ journal, events
-//	socket.Server ─ Claim, Renew, Release, Leases ────────────────↗    └─→ wakes who waits
+//	socket.Server ─ Claim, Renew, Release, Leases ────────────────↗    └─→ wakes waiting claims
 //
 // A change is written to the journal before the request is answered, so the change survives the
-// daemon. No process is ever harmed: a lease that is overrun only causes an event.
+// daemon. An overrun lease only causes an event.
 //
 // Start reading at Keeper.
 package leasing

@@ -31,7 +31,7 @@ type content struct {
 	Leases []*lease.Lease `json:"leases"`
 }
 
-// maxJournal limits a file: perBox leases take less.
+// maxJournal limits a file, in bytes; perBox leases take less.
 const maxJournal = 16 << 20
 
 // boot returns the kernel's name of this boot.
@@ -45,7 +45,7 @@ func (j *journal) open(turn, flags int) (*os.File, error) {
 	return os.OpenFile(j.path+"."+strconv.Itoa(turn%2), flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 }
 
-// read returns what was written since the machine was started.
+// read returns the leases that were written last in this boot.
 func (j *journal) read() (leases []*lease.Lease, err error) {
 	for turn := range 2 {
 		file, failed := j.open(turn, os.O_RDONLY)
@@ -68,7 +68,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		}
 	}
 	if j.turn > 0 {
-		err = nil // the other file was being written
+		err = nil // the daemon ended while it wrote the other file
 	}
 	return leases, err
 }

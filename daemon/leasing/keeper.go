@@ -26,7 +26,7 @@ import (
 type Options struct {
 	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
-	// Importance returns a claim's configured importance; own: the claim is the daemon's own user's.
+	// Importance returns the configured importance of a claim; own: the daemon's user makes it.
 	Importance func(user string, own bool, command []string) int
 	Table      *process.Table
 	Now        func() time.Time
@@ -45,10 +45,10 @@ type Keeper struct {
 	ledger   lease.Ledger
 	newest   *snapshot.Snapshot // the newest snapshot that the ledger has observed; nil: none yet
 	journal  journal
-	unkept   bool                     // the last change could not be written down
-	waits    map[string]chan struct{} // by waiting claim; a channel is closed when the wait is over
-	labels   map[string]string        // the labels of devices
-	exact    map[string]bool
+	unkept   bool                     // the last write of the journal failed
+	waits    map[string]chan struct{} // by the ID of a waiting claim; closed when the wait is over
+	labels   map[string]string        // by the UUID of a device
+	exact    map[string]bool          // by the UUID of a device: its use per process is known
 	troubles map[trouble]standing
 }
 
@@ -131,7 +131,7 @@ func (k *Keeper) apply(snap *snapshot.Snapshot) {
 	k.newest = snap
 	k.ledger.Observe(reading)
 	k.ledger.Advance(k.Now())
-	_ = k.settle() // an error is logged, and the journal is written again with the next change
+	_ = k.settle() // an error is logged, and the next settle writes the journal again
 	k.noteTroubles(snap)
 	w := wanted{}
 	w.free, w.count = k.ledger.Wanted()
@@ -144,7 +144,7 @@ type wanted struct {
 	count int
 }
 
-// Wanted returns what the ledger wants, by the newest snapshot. It does not wait.
+// Wanted returns Ledger.Wanted of the newest snapshot. It does not wait.
 func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
 	if w := k.wanted.Load(); w != nil {
 		return w.free, w.count
@@ -152,7 +152,7 @@ func (k *Keeper) Wanted() (free map[string]quantity.Bytes, count int) {
 	return nil, 0
 }
 
-// settle writes down what has changed, and wakes the claims whose wait is over. The lock is held.
+// settle writes changes to the journal, and wakes the claims whose wait is over. The lock is held.
 func (k *Keeper) settle() error {
 	changed := k.ledger.Changed()
 	var err error
@@ -178,9 +178,9 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease. A refused claim is a *lease.Refusal. While the claim waits, it passes the
-// state of the claim to tell, at once and at every tellTime. An error of tell ends the wait, and so
-// do left and ask.Wait. A claim whose wait ends with the context keeps its place for the next daemon.
+// Claim returns a lease. If the claim is refused, the error is a *lease.Refusal. While the claim
+// waits, Claim passes its state to tell, at once and every tellTime. The wait ends with ask.Wait,
+// when left is closed, or if tell fails. If the context ends, the claim keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -205,7 +205,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	}
 	if err := k.settle(); err != nil {
 		k.ledger.Release(k.Now(), le, "it could not be written down")
-		_ = k.settle() // the ledger is as it was before
+		_ = k.settle() // an error is logged
 		return schema.Lease{}, err
 	}
 	if err := k.wait(ctx, left, le, ask.Wait, tell); err != nil {
@@ -214,7 +214,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	return k.shown(le, ask.UID), nil
 }
 
-// wait returns nil when a claim was granted. The lock is held, except while it waits.
+// wait returns nil once a claim is granted. The caller holds the lock, and wait releases it meanwhile.
 func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease, limit time.Duration, tell func(schema.Lease) error) error {
 	if le.State != lease.Waiting {
 		return nil
@@ -241,14 +241,14 @@ func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease
 			}
 		}
 		k.mu.Lock()
-		if ctx.Err() != nil { // the connections are closed, too
+		if ctx.Err() != nil { // the daemon ends: the claim keeps its place
 			return ctx.Err()
 		}
 		if err != nil && le.State == lease.Waiting {
 			words := k.standing(le, le.UID).Words(&le.Claim)
 			k.ledger.Release(k.Now(), le, "its wait has ended")
 			k.ledger.Advance(k.Now())
-			_ = k.settle() // the end of a wait promises no memory, so nothing need be kept
+			_ = k.settle() // an error is logged; a lost write would lose no promise of memory
 			return &lease.Refusal{Reason: words}
 		}
 	}
@@ -300,7 +300,7 @@ func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	return schema.List(k.ledger.Leases(), func(le **lease.Lease) schema.Lease { return k.shown(*le, uid) })
 }
 
-// shown returns a lease as a user may see it: another user's without its ID, command and parent.
+// shown returns a lease as a user may see it. Only its owner and root see its ID, command and parent.
 func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 	out := schema.Lease{
 		State: string(le.State), NeedBytes: le.Need, Count: le.Count, Importance: le.Importance, User: schema.Text(k.Table.UserName(le.UID)),

@@ -14,11 +14,11 @@ import (
 // the lease's process, and those whose environment names the lease.
 type members struct {
 	table   *process.Table
-	leaseOf map[process.Key]string // leases by the processes that were found to belong to them
+	leaseOf map[process.Key]string // the lease of each process that belongs to one
 	named   map[process.Key]string // the lease that the environment of a process on a GPU names; "": none
 }
 
-// update looks at all processes. It returns the leases whose last process has ended.
+// update finds the processes of the held leases. It returns the leases whose last process has ended.
 func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []string) {
 	links, err := m.table.Links()
 	if err != nil || len(links) == 0 {
@@ -97,7 +97,7 @@ func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link,
 }
 
 func (m *members) nameIn(id process.Identity) string {
-	variables, _ := m.table.Environment(id) // another user's environment cannot be read
+	variables, _ := m.table.Environment(id) // an environment that cannot be read names no lease
 	at := slices.IndexFunc(variables, func(v process.Variable) bool { return v.Name == lease.Variable })
 	if at < 0 {
 		return ""
@@ -105,7 +105,7 @@ func (m *members) nameIn(id process.Identity) string {
 	return variables[at].Value
 }
 
-// adopt looks for a process that has left the tree of a lease before it was seen in it.
+// adopt finds a process that left the tree of a lease before any update. Its environment names the lease.
 func (m *members) adopt(le *lease.Lease, links map[int]process.Link) bool {
 	for pid, link := range links {
 		if pid == os.Getpid() || cmp.Or(le.Process.StartTime, link.Start) > link.Start {

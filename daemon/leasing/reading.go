@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// read returns a snapshot as a reading for the ledger.
 func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	r := lease.Reading{At: snap.Time, Used: map[lease.Use]quantity.Bytes{}}
 	inexact := map[string]bool{}
@@ -47,17 +46,17 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	return r
 }
 
-// trouble identifies the trouble that events are about.
+// trouble identifies a lease.Trouble by its UUID and its lease, "" for memory taken without a lease.
 type trouble struct{ device, lease string }
 
-// standing is a trouble that one reading has shown; raised is true if two have.
+// standing is a trouble in the newest reading; raised: the reading before showed it, too.
 type standing struct {
 	raised  bool
 	message string
 }
 
-// noteTroubles makes an event of a trouble that two readings show, and another event when the
-// trouble is over. The lock is held.
+// noteTroubles makes an event of a trouble that two readings in a row show, and another event when
+// the trouble is over. The lock is held.
 func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
 	now := map[trouble]standing{}
 	for _, found := range k.ledger.Troubles() {
@@ -77,7 +76,7 @@ func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
 	k.troubles = now
 }
 
-// words describes a trouble without names of programs: other users read it.
+// words describes a trouble for all users, so without names of programs.
 func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	gpu := "GPU " + k.labels[t.Device]
 	if le := k.ledger.Lease(t.Lease); le != nil {
@@ -97,7 +96,7 @@ func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
 	return message
 }
 
-// mostOn returns the process on a device with the highest value of a figure, nil if none has any.
+// mostOn returns the process on a device with the highest figure, nil if no figure is above 0.
 func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Process) quantity.Bytes) (most *snapshot.Process) {
 	largest := quantity.Bytes(0)
 	for i := range snap.Rows {
@@ -112,9 +111,9 @@ func mostOn(snap *snapshot.Snapshot, device string, figure func(*snapshot.Proces
 	return most
 }
 
-// standing returns how far a claim is from its memory, and what is in its way: the viewer's process
-// that grows fastest (root's: any) or, if none grows, the largest process or what leases may still take
-// there, whichever is larger. It says no more about others' processes than the daemon's numbers do.
+// standing returns how far a claim is from its memory. The reason names the viewer's process that
+// grows fastest there (for root, any user's). If none grows, it names the larger of the largest
+// process and what leases may still take. Only root sees the programs of other users.
 func (k *Keeper) standing(le *lease.Lease, viewer uint32) lease.Standing {
 	s := k.ledger.Standing(le)
 	if s.Reason != "" || s.Device == "" || s.Room >= le.Need || le.Parent != "" {

@@ -89,7 +89,7 @@ func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	return encode(s.known(&r, c)), nil
 }
 
-// known answers a request from memory, without waiting.
+// known answers a request that does not wait for other processes.
 func (s *Server) known(r *request, c *client) *answer {
 	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {
@@ -125,8 +125,8 @@ func (s *Server) known(r *request, c *client) *answer {
 	return a
 }
 
-// cache keeps the answers made from the newest snapshot, by command and view, as the text after the
-// id. They are the same for all clients, so many clients cost little more than one.
+// cache keeps the answers about the newest snapshot, which all clients share: by command and view, as
+// the text after the id.
 type cache struct {
 	mu     sync.Mutex
 	source *snapshot.Snapshot
@@ -184,8 +184,8 @@ func document(snap *snapshot.Snapshot, owner bool) *schema.Document {
 	return &doc
 }
 
-// guard answers requests about the guard. Only the owner and root can pause it; others
-// can read its mode.
+// guard answers requests about the guard. Users other than root and the daemon's can read only what
+// numbersOfGuard returns.
 func (s *Server) guard(r *request, owner bool) *answer {
 	a := &answer{ID: r.ID, OK: true}
 	switch {

@@ -35,15 +35,14 @@ type Client struct {
 	waits func(schema.Lease)
 }
 
-// answerTime is how long a client waits: a daemon that samples 16 GPUs on a busy machine may take
-// a while.
+// answerTime is how long a client waits for an answer.
 const answerTime = 2 * time.Second
 
 // ErrBroken reports that a daemon broke the protocol. The connection is closed.
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
-// Dial connects to root's daemon or, if none shares with this user, to the user's own. directories
-// has these two, in this order. If there is no daemon, Absent reports true for the error.
+// Dial connects to the first daemon in directories that answers. If there is no daemon, Absent
+// reports true for the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
@@ -108,10 +107,10 @@ func (c *Client) hello(ctx context.Context) error {
 	return nil
 }
 
-// clip shortens a text that only people read.
+// clip shortens a text that only people read, to 256 bytes.
 func clip(s string) string { return s[:min(len(s), 256)] }
 
-// ask sends a request and reads its answer. It allows answerTime, and more while a claim waits.
+// ask sends a request and reads its answer, within answerTime and the time for which a claim waits.
 func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +140,7 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 		clean(into.Waiting)
 		c.waits(*into.Waiting)
 	}
-	// The answer may still come, and would be taken for the answer to a later request.
+	// The connection is closed, because a late answer would be taken for that to the next request.
 	return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
 }
 

@@ -45,7 +45,7 @@ func DialLeases(ctx context.Context, places []Place) (client *Client, err error)
 			return client, nil
 		case failed == nil:
 			failed = errors.New("the daemon keeps no leases: it is of an older version, it samples a simulated box, or its log says why")
-			_ = client.Close() // this daemon is of no use
+			_ = client.Close() // nothing is left to ask
 		}
 		if !Absent(failed) {
 			err = failed
@@ -54,7 +54,7 @@ func DialLeases(ctx context.Context, places []Place) (client *Client, err error)
 	return nil, err
 }
 
-// Busy reports whether a daemon has too many connections or claims at present.
+// Busy reports whether an error means that a daemon has too many connections or claims at present.
 func Busy(err error) bool {
 	refusal, is := errors.AsType[*probe.Error](err)
 	return is && refusal.Code == probe.Busy || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
@@ -64,7 +64,7 @@ func Busy(err error) bool {
 // waiting claim. A claim that waits survives a restart of the daemon.
 func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	deadline := time.Now().Add(claim.Wait)
-	var lost time.Time // since when there is no daemon
+	var lost time.Time // since when no daemon can be reached
 	for again := 10 * time.Millisecond; ; again = min(2*again, againPause) {
 		client, err := DialLeases(ctx, places)
 		var given schema.Lease

@@ -45,8 +45,8 @@ type opened struct {
 	listener *net.UnixListener
 }
 
-// MakeDirectory makes the directory of a user's socket and lock. Everyone can read root's; only
-// its owner can read another user's.
+// MakeDirectory makes the directory of a user's socket and lock. Everyone can read root's directory;
+// only its owner can read any other.
 func MakeDirectory(directory string) error {
 	if directory == RootDirectory {
 		return install.Shared(directory)
@@ -54,8 +54,7 @@ func MakeDirectory(directory string) error {
 	return install.Directory(directory, 0o700)
 }
 
-// backlog is the number of connections that the server accepts in a twentieth of a second
-// during a flood. The kernel refuses the rest (EAGAIN).
+// backlog limits the connections that wait to be accepted. The kernel refuses more (EAGAIN).
 const backlog = 256
 
 // open replaces a socket. No process can connect before mode and group are set.
@@ -103,14 +102,14 @@ func inodeOf(path string) (uint64, error) {
 	return st.Ino, err
 }
 
-// there reports whether the path still leads to the socket. XDG_RUNTIME_DIR is
-// emptied at a user's last logout.
+// there reports whether the path still leads to the socket: systemd empties XDG_RUNTIME_DIR at the
+// last logout of a user.
 func (b *opened) there() bool {
 	inode, err := inodeOf(b.path)
 	return err == nil && inode == b.inode
 }
 
-// close stops listening, and removes the socket if it is still this one.
+// close stops listening, and removes the path if it still leads to the socket.
 func (b *opened) close() {
 	if b.there() {
 		_ = os.Remove(b.path) // the next daemon replaces it

@@ -41,7 +41,6 @@ func withoutPaths(reason string) string {
 	return reason
 }
 
-// numbersOfGPU returns a GPU with the fields that other users may read.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,
@@ -50,7 +49,6 @@ func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	}
 }
 
-// numbersOfGuard returns the guard's state without the parts about processes.
 func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
 	if g == nil {
 		return nil
@@ -82,8 +80,8 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 	return out
 }
 
-// sharedEvent returns an event for other users, nil if they may not see it: only a process's user and
-// root may see actions on it.
+// sharedEvent returns an event for other users, nil for kinds that only root and the daemon's user
+// may see, such as actions.
 func sharedEvent(e *snapshot.Event) *snapshot.Event {
 	switch e.Kind {
 	case snapshot.EventStarted, snapshot.EventEnded, snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventDriverGone, snapshot.EventDriverBack,

@@ -10,11 +10,10 @@ import (
 	"vramscope/schema"
 )
 
-// Past is the history of a daemon as a snapshot.History: at least since the daemon's start. When
-// the daemon goes away, its history becomes unknown.
+// Past is the history of a daemon as a snapshot.History. When the daemon goes away, its history
+// becomes unknown.
 //
-// A daemon may take answerTime for an answer: a screen reads in the background, and keeps what it
-// has read (recording.Joined).
+// A call may take answerTime: a screen reads in the background, and keeps the answers (recording.Joined).
 type Past struct {
 	client func() (*Client, error)
 
@@ -33,10 +32,8 @@ func NewPast(r *Reader) *Past {
 }
 
 const (
-	// spanTime is how often the span of the daemon's past is asked for.
-	spanTime = time.Second
-	// pastPause is how long Past leaves a daemon alone that did not answer.
-	pastPause = 2 * time.Second
+	spanTime  = time.Second     // how often the span of the past is asked for
+	pastPause = 2 * time.Second // how long a daemon that did not answer is not asked
 )
 
 // ask asks the daemon, unless it has just failed to answer.

@@ -18,8 +18,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// The sockets' names in their directory. Only root and the daemon's user can reach the second, so
-// that no flood of connections from other users delays theirs.
+// The names of the sockets in their directory. Only root and the daemon's user can connect to
+// OwnName: a flood of connections from other users does not delay them.
 const (
 	Name    = "daemon.sock"
 	OwnName = "owner.sock"
@@ -66,7 +66,7 @@ func checkPlace(directory string, owner uint32) error {
 	return nil
 }
 
-// connectTime is how long a client waits during a flood of other connections.
+// connectTime is how long a client tries again while the backlog is full.
 const connectTime = time.Second
 
 // dial connects to the socket of a daemon of owner, and to no other.
@@ -115,14 +115,14 @@ func dialSocket(path string, owner uint32) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// Absent reports whether there is no daemon, or none that shares with this user: the usual cases,
-// which need no message.
+// Absent reports whether an error means that no daemon runs, or that none shares with this user. Both
+// are usual and need no message.
 func Absent(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrPermission)
 }
 
-// Share says which users, besides root and the daemon's user, may read numbers. The kernel
-// enforces it by the socket's mode and group.
+// Share says which users, besides root and the daemon's user, may read numbers, by the mode and the
+// group of the socket.
 type Share struct {
 	mode  os.FileMode
 	group int // -1: the daemon's own

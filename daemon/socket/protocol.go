@@ -18,9 +18,9 @@ const Version = "vramscope-daemon/1"
 // The limits of the protocol.
 const (
 	maxRequest = 4 << 10            // bytes of a line from a client
-	maxAnswer  = 16 << 20           // bytes of a line from a daemon: 1,024 processes take 3 MiB
+	maxAnswer  = 16 << 20           // bytes of a line from a daemon
 	maxBuckets = 2048               // in one answer about a series
-	maxSpan    = 8 * 24 * time.Hour // of a series; to read a month of one takes a second
+	maxSpan    = 8 * 24 * time.Hour // of a series
 	maxEvents  = 2000
 	maxUUID    = 96
 	maxPause   = 24 * time.Hour // of the guard
@@ -71,13 +71,13 @@ type request struct {
 	ToNS            int64   `json:"to_ns,omitempty"`
 	Buckets         int     `json:"buckets,omitempty"`
 
-	// For rescue, together with GPU, and for rescued, which reports its outcome.
+	// Bytes is for rescue, with GPU; Succeeded and WaitedMS are for rescued.
 	Bytes     int64 `json:"bytes,omitempty"`
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`
 
 	// For leases: a claim has Bytes for each GPU, and PID or Self if it is for a process.
-	Lease    string   `json:"lease,omitempty"` // in a claim: the ID with which it waited before, if it did
+	Lease    string   `json:"lease,omitempty"` // in a claim: the ID of a wait whose connection was lost
 	Count    int      `json:"count,omitempty"`
 	GPUs     []string `json:"gpus,omitempty"` // the acceptable ones; none: all
 	Self     bool     `json:"self,omitempty"` // the claim is for the process that asks

@@ -68,7 +68,7 @@ func (r *Reader) Run(ctx context.Context) {
 
 // follow asks one daemon until it goes away.
 func (r *Reader) follow(ctx context.Context, client *Client, first func()) error {
-	defer func() { _ = client.Close() }() // the daemon was only asked
+	defer func() { _ = client.Close() }() // an error loses nothing
 	r.set(client, nil)
 	defer r.guard.Store(nil)
 	var said time.Time // when the daemon was last asked about itself
@@ -101,8 +101,8 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	return nil
 }
 
-// RecordingPaused returns why the daemon records nothing at present, by its last status; "" if it
-// records or need not, or there is no daemon.
+// RecordingPaused returns why the recording of the daemon is paused, by its last status; "" if the
+// recording is not paused, or there is no daemon.
 func (r *Reader) RecordingPaused() string {
 	if client, _ := r.Client(); client != nil {
 		if status := client.Status(); status.Recording == "paused" && !status.Simulated {
@@ -125,7 +125,7 @@ func (r *Reader) Client() (*Client, error) {
 	return r.client, r.err
 }
 
-// Settle waits until the daemon was asked once, or is missing.
+// Settle waits until the first attempt to ask a daemon is over.
 func (r *Reader) Settle(ctx context.Context) {
 	select {
 	case <-r.asked:
@@ -178,13 +178,13 @@ func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// errSilent has no details: the reader reports why the daemon is silent.
+// errSilent has no details: Reader.Client returns them.
 var errSilent = errors.New("the daemon does not answer")
 
 // askGuard asks for the guard's state; an error ends the connection.
 func (r *Reader) askGuard(ctx context.Context, client *Client) error {
 	if client.Status().Simulated {
-		return nil // what a simulated box does says nothing about a real one
+		return nil // the guard of a simulated box does not concern this one
 	}
 	g, err := client.Guard(ctx)
 	if err != nil && !refused(err) {

@@ -40,7 +40,7 @@ func (c *client) end(outcome guard.RescueOutcome) {
 	}
 }
 
-// mostWaited is longer than any client waits for a rescue.
+// mostWaited limits the wait that a client reports. No rescue takes that long.
 const mostWaited = time.Minute
 
 // rescue answers a request for memory.
@@ -65,8 +65,8 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	return &answer{ID: r.ID, OK: true, Rescue: &made}
 }
 
-// identify returns the process at the other end. It must be the process that connected, and not
-// another one that has its PID now and was given the connection.
+// identify returns the process that connected. It fails if that process has ended, because another
+// process may have its PID or its connection now.
 func (s *Server) identify(c *client) (process.Identity, error) {
 	if c.pid <= 0 {
 		return process.Identity{}, errors.New("your process is in a pid namespace that is not visible here")

@@ -27,7 +27,7 @@ type Options struct {
 	Answers   func() []probe.Answer     // returns the probes' answers; nil if none are read
 	History   snapshot.History
 	Status    func() Status // without Proto, PID, UID and View
-	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
+	Failed    func(error)   // takes a panic; may be nil
 	Guard     Guard         // nil: there is none
 	// Rescuer frees memory for processes whose allocation has failed; may be nil. Identify
 	// returns the process with a pid.
@@ -49,10 +49,10 @@ const (
 	mostOwners  = 32 // connections of root and the daemon's user
 	mostOthers  = 32 // connections of all other users together
 	mostOfAUser = 8
-	idleTime    = 2 * time.Minute      // for a request to come: then an idle connection is closed
+	idleTime    = 2 * time.Minute      // without a request, after which a connection is closed
 	writeTime   = 2 * time.Second      // for a client to take an answer
 	socketCheck = 5 * time.Second      // between two checks of the socket's name
-	acceptRate  = .05                  // the share of a core for accepting connections
+	acceptRate  = .05                  // the share of a core for accepting the connections of a socket
 	acceptCost  = 5 * time.Microsecond // what each connection takes beside admit
 )
 
@@ -71,7 +71,7 @@ type Server struct {
 	ended bool
 }
 
-// Listen makes the socket; Serve answers. The caller has the daemon's lock.
+// Listen makes the sockets; Serve answers. The caller holds the daemon's lock.
 func Listen(options Options) (*Server, error) {
 	b, err := listen(options.Directory, options.Share)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) Serve(ctx context.Context) {
 	}
 }
 
-// rebind replaces the sockets whose names have been removed. After a failure it is tried again.
+// rebind replaces both sockets if the name of one was removed. Serve tries again after a failure.
 func (s *Server) rebind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,9 +149,7 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 // acceptAt accepts until the listener is closed; it returns false after a panic.
 func (s *Server) acceptAt(ctx context.Context, listener *net.UnixListener) (closed bool) {
 	defer s.caught()
-	// A flood of connections costs no more than this and passes quickly. An honest client waits in the
-	// same queue.
-	slots := newBudget(acceptRate)
+	slots := newBudget(acceptRate) // limits the cost of a flood of connections
 	for {
 		conn, err := listener.AcceptUnix()
 		switch {
@@ -212,7 +210,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}()
 }
 
-// caught passes a panic on. A client must not be able to end the daemon.
+// caught catches a panic, so that no client can end the daemon.
 func (s *Server) caught() {
 	if c := panics.Catch(recover()); c != nil && s.options.Failed != nil {
 		s.options.Failed(c)
@@ -239,7 +237,7 @@ func (s *Server) full(uid uint32) bool {
 	return same >= mostOfAUser || others >= mostOthers
 }
 
-// budgetOf returns a user's budget. Without connections it is kept until it is full. The lock is held.
+// budgetOf returns a user's budget, and drops unused budgets of others. The lock is held.
 func (s *Server) budgetOf(uid uint32) *budget {
 	for other, b := range s.users {
 		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {
@@ -256,29 +254,26 @@ func (s *Server) budgetOf(uid uint32) *budget {
 	return s.users[uid]
 }
 
-// budget limits the share of the daemon's time for some clients. A request over the limit waits
-// its turn: it is not refused, and it does not slow the sampler.
+// budget limits the share of a core that some clients use. A request over the limit waits.
 type budget struct {
 	turn sync.Mutex
-	left *rate.Limiter // in nanoseconds; negative when in debt
+	left *rate.Limiter // a token is a nanosecond; negative: in debt
 }
 
-// The budgets. A monitor that asks once a second for the reports of 1,024 processes uses .001 of a
-// core, because the answer is made once for all clients.
+// The budgets, as shares of a core.
 const (
-	userRate   = .02
-	othersRate = .05 // all users but the owner and root
-	ownersRate = .25
-	burst      = 250 * time.Millisecond // the most time that may be saved up
-	// The system calls of a request, without its answer.
-	requestCost = 30 * time.Microsecond
+	userRate    = .02
+	othersRate  = .05 // all users but the owner and root
+	ownersRate  = .25
+	burst       = 250 * time.Millisecond // the most time that may be saved up
+	requestCost = 30 * time.Microsecond  // what the system calls of a request take, without sending
 )
 
 func newBudget(share float64) *budget {
 	return &budget{left: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(burst))}
 }
 
-// use waits until the budget is out of debt, and charges it with the cost of act.
+// use waits until the budget is out of debt, runs act, and charges the budget with its cost.
 func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.Duration) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
@@ -293,7 +288,7 @@ func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.D
 	return cost
 }
 
-// full reports whether nothing of the budget is used: then it can be forgotten.
+// full reports whether the budget is unused.
 func (b *budget) full() bool { return b.left.Tokens() >= float64(b.left.Burst()) }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -307,5 +302,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wakeUp is a pause between waking up and a system call, as in the sampler.
+// wakeUp is a pause between waking up and a system call: see wakeUp in package sampler.
 const wakeUp = 2 * time.Millisecond
