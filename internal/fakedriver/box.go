@@ -10,8 +10,8 @@ const (
 	gib = 1 << 30
 )
 
-// firstPID is above Linux's highest possible pid (PID_MAX_LIMIT, 4194304), so
-// that no process of the machine is mistaken for one of a box.
+// firstPID is above Linux's highest PID (PID_MAX_LIMIT, 4194304), so no process of the machine has
+// the PID of a fake one.
 const firstPID = 4_200_001
 
 // Box returns a box of H100s with the given number of busy processes on each. Its figures depend
@@ -20,8 +20,8 @@ func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
 	for i := range gpus {
 		gpu := H100(i)
-		// Together the processes hold .7 to .98 of the memory. The first holds the most, in the
-		// proportion 2 : 1 : 1 : …
+		// Together the processes hold 70 to 98 % of the memory. The first holds twice as much as each of
+		// the others.
 		hold := gpu.Free / 100 * uint64(70+i*4%29)
 		for j := range processes {
 			weight := uint64(1)

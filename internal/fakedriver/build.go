@@ -27,7 +27,7 @@ type Variant string
 const (
 	Current Variant = "current" // every symbol
 	R470    Variant = "r470"    // 2021: MIG and process lists v2; memory v1 only, no _v3, throttle reasons by their old name only
-	V1Only  Variant = "v1"      // the first version of every call and no MIG; the symbols of the others are absent
+	V1Only  Variant = "v1"      // only the first version of every call, and no MIG
 )
 
 // ErrNoCompiler is returned if there is no C compiler.
@@ -78,7 +78,7 @@ func Compile(variant Variant) (string, error) {
 		link: "libcuda.so",
 		flags: []string{
 			"-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wmissing-prototypes",
-			// cuGetProcAddress returns the library's own functions, whatever is preloaded.
+			// Without -Bsymbolic cuGetProcAddress would return the functions of a preloaded library.
 			"-Wl,-soname,libcuda.so.1", "-Wl,--no-undefined", "-Wl,-Bsymbolic",
 		},
 		sources: []string{"state", "cuda"},
@@ -89,8 +89,8 @@ func Compile(variant Variant) (string, error) {
 // CUDA returns the libcuda.so.1 beside a libnvidia-ml.so.1.
 func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
-// Environment returns what to add to os.Environ() for a program to find the library and its
-// state, and libraries and programs in more directories.
+// Environment returns the variables with which a program finds the library and its state, and
+// libraries and programs in more directories.
 func Environment(library, state string, more ...string) []string {
 	search := strings.Join(append([]string{filepath.Dir(library)}, more...), ":")
 	if before := os.Getenv("LD_LIBRARY_PATH"); before != "" {
@@ -132,8 +132,8 @@ type product struct {
 }
 
 // compile makes products in one directory of the cache and returns the path of the
-// first. The directory's name is a hash of all inputs, and it appears by rename, so
-// that several processes may build at once.
+// first. The directory is named by a hash of all inputs and appears by rename, so
+// several processes may build at once.
 func compile(products ...product) (string, error) {
 	compiler, err := findCompiler()
 	if err != nil {

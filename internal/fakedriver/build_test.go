@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// A call that an old driver lacks must be absent from the symbol table: programs look there.
+// A call that an old driver lacks must be absent from the symbol table, in which programs look calls up.
 func TestVariantsLackTheSymbolsOfLaterDrivers(t *testing.T) {
 	for variant, want := range map[fakedriver.Variant]struct{ present, absent []string }{
 		fakedriver.Current: {

@@ -156,8 +156,8 @@ func holding(c *client, gpu fakedriver.GPU, program *cudaProgram, besides uint64
 	}
 }
 
-// wantHeld compares the driver's list of a GPU's processes, and the GPU's memory, with the bytes by pid
-// that processes hold, to the byte. The box's state must have no processes on that GPU.
+// wantHeld compares the driver's list of a GPU's processes, and the GPU's memory, with want: the bytes
+// that each process holds, by pid. The box's state must have no processes on that GPU.
 func wantHeld(c *client, gpu fakedriver.GPU, index int, want map[int]uint64) {
 	c.t.Helper()
 	if got := onDriver(c, index); !maps.Equal(got, want) {

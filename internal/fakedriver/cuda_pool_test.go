@@ -34,11 +34,11 @@ func TestPoolReservesReusesAndTrims(t *testing.T) {
 	)
 	holds(96 * mib)
 
-	// Freed memory counts as used until a wait, except on its own stream.
+	// Freed memory counts as used until a wait for its stream, or the next allocation on its stream.
 	program.script(
 		"freeasync 1 3", success,
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
-		"trim 0 0", success, // nothing is wholly free
+		"trim 0 0", success, // no chunk is wholly free
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
 		"sync 4", success, // another stream
 		"poolinfo 0", poolInfo(96*mib, 96*mib, 71*mib+512, 71*mib+512),
@@ -134,7 +134,7 @@ func TestPoolsOfAProgramsOwn(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes + 32*mib})
 }
 
-// The per-thread twins have a default stream of their own. Waiting for that stream does not wait for
+// The _ptsz calls use the default stream of the thread. Waiting for that stream does not wait for
 // the legacy stream.
 func TestPerThreadDefaultStream(t *testing.T) {
 	t.Parallel()
@@ -180,7 +180,7 @@ func TestCapture(t *testing.T) {
 	program.script("destroygraph 0", success, "graphtrim 0", success, "graphinfo 0", "0 0 0")
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{program.pid(): contextBytes})
 
-	// A call that might disturb a capture is refused, and the capture is spoilt.
+	// A call that might disturb a capture is refused and invalidates the capture.
 	for _, disturb := range []string{"alloc 5 1000", "sync 3", "ctxsync"} {
 		program.script(
 			"capture 3 0", success,
@@ -207,7 +207,7 @@ func TestMemoryOfAGraph(t *testing.T) {
 		"destroygraph 0", success,
 		"destroygraph 0", invalidValue,
 		"graphtrim 0", success, "graphinfo 0", held,
-		"destroyexec 0", success, // never launched: no one can have the memory
+		"destroyexec 0", success, // never launched, so the program never had the memory
 		"destroyexec 0", invalidValue,
 		"launch 3", invalidValue,
 		"graphtrim 0", success, "graphinfo 0", trimmed,
@@ -227,7 +227,7 @@ func TestMemoryOfAGraph(t *testing.T) {
 func TestRandomWorkKeepsAllocationsApart(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0)
-	box.GPUs[0].Free, box.GPUs[0].Total = 3*gib, 3*gib+box.GPUs[0].Reserved // so that it fills up now and then
+	box.GPUs[0].Free, box.GPUs[0].Total = 3*gib, 3*gib+box.GPUs[0].Reserved // so small that it fills up now and then
 	view, program := startBoth(t, box)
 	program.device(0).script(
 		"soak 1 100000 1", success,

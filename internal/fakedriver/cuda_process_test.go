@@ -23,7 +23,7 @@ func startView(t *testing.T, box fakedriver.State) *client {
 	return view
 }
 
-// startBoth returns a box, NVML's view of it, and a program that allocates there.
+// startBoth returns NVML's view of a box, and a program that allocates there.
 func startBoth(t *testing.T, box fakedriver.State) (*client, *cudaProgram) {
 	t.Helper()
 	view := startView(t, box)
@@ -156,8 +156,8 @@ func TestStoppedProcess(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{first.pid(): contextBytes + gib, second.pid(): contextBytes + gib})
 }
 
-// However many processes race for the last pages, the GPU is filled and never
-// overfilled: each page goes to one of them.
+// Processes that race for the last pages fill the GPU and never overfill it: each page goes to one
+// process.
 func TestARaceForTheLastPages(t *testing.T) {
 	t.Parallel()
 	const racers, size = 16, 64 * mib
@@ -256,7 +256,7 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	}
 	wantHeld(view, box.GPUs[0], 0, want[0])
 	wantHeld(view, box.GPUs[1], 1, want[1])
-	// Another process takes a slot of an ended one in the ledger.
+	// A new process takes the slot of an ended process in the ledger.
 	program := startCUDA(t, view.state).device(0)
 	program.want("alloc 0 2097152", success)
 	want[0][program.pid()] = contextBytes + 2*mib
@@ -301,8 +301,8 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	if err := fakedriver.PrepareLedger(view.state); err != nil {
 		t.Fatal(err)
 	}
-	// The files that the other user needs, in a place where it can read them: the test's own
-	// directories are closed to it.
+	// The other user cannot read the test's own directories, so this one has copies of the files that
+	// the other user's process needs.
 	open, err := os.MkdirTemp("", "fakedriver-users-")
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestBothLibrariesInOneProcess(t *testing.T) {
 		{"free", contextBytes + 3*gib},
 		{"again", contextBytes + 3*gib}, // NVML is shut down and initialised again
 	} {
-		// The program prints what its own NVML lists for itself, and the GPU's free bytes by CUDA
+		// The program prints the bytes that its own NVML lists for it, and the GPU's free bytes by CUDA
 		// and NVML.
 		free := box.GPUs[0].Free - step.held
 		program.want(step.command, fmt.Sprintf("%d %d %d", step.held, free, free))

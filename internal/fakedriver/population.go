@@ -11,7 +11,7 @@ import (
 // end with the process that started them: each runs until the other end of its input is closed.
 type Population struct {
 	pids []int
-	hold *os.File // the other end
+	hold *os.File // the other end of every process's input
 }
 
 // Populate starts a real process for each process of the state that has a Command, and

@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 	gone := whole.Clone()
 	gone.GPUs = gone.GPUs[:1]
 	c.write(gone)
-	c.want("memory1 1", "15 0 0 0") // it was there when the program began
+	c.want("memory1 1", "15 0 0 0") // GPU 1 was there when the program began
 	c.want("count", "0 2")
 	c.want("shutdown", "0")
 	c.want("init", "0")
@@ -144,7 +144,7 @@ func TestNonsenseCounts(t *testing.T) {
 	c.want("init", "0")
 	c.want("processes 1 0 1", "7 0")
 	c.want("processes 3 0 9", "0 4000000 …")
-	// The answers are those of a GPU where a process starts between the two calls, twice.
+	// Two counts are too low, as if a process had started between the two calls.
 	c.want("processes 2 0 1", "7 2")
 	c.want("processes 2 0 2", "7 2")
 	c.want("processes 2 0 2", "7 3")
@@ -218,7 +218,7 @@ func TestHangEndsWhenTheStateSaysSo(t *testing.T) {
 func TestXIDsReachEventSets(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(2, 1)
-	box.GPUs[0].Raise(31) // long ago
+	box.GPUs[0].Raise(31) // before the GPU is registered, so not delivered
 	c := startClient(t, box)
 	c.want("init", "0")
 	c.want("register 0", "0")

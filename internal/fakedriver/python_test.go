@@ -148,7 +148,7 @@ func compare(t *testing.T, index int, want fakedriver.GPU, got describedGPU) {
 func TestPythonSeesMIGInstances(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.MIG()
-	box.GPUs[0].Instances[2].Index = 5 // a hole before it
+	box.GPUs[0].Instances[2].Index = 5 // no instance has the indices 2 to 4
 	got := describe(t, box).GPUs
 	if got[0].MIG != 1 || got[1].MIG != 0 || got[0].Utilization != nil || got[1].Utilization == nil {
 		t.Errorf("MIG modes %d %d, utilisation %v %v", got[0].MIG, got[1].MIG, got[0].Utilization, got[1].Utilization)

@@ -36,7 +36,7 @@ func TestTextOfAState(t *testing.T) {
 	}
 }
 
-// balanced returns an error that describes what does not add up in a GPU's memory.
+// balanced returns an error if the parts of a GPU's memory do not add up.
 func balanced(gpu fakedriver.GPU) error {
 	if gpu.Total != gpu.Reserved+gpu.Used+gpu.Free || gpu.Free > gpu.Total {
 		return fmt.Errorf("%s: total %d is not reserved %d + used %d + free %d", gpu.UUID, gpu.Total, gpu.Reserved, gpu.Used, gpu.Free)
@@ -211,7 +211,7 @@ func TestNVLinkOfABox(t *testing.T) {
 	c.want("nvlink 1", "3 3 3 3")
 }
 
-// TestLiveEnergyIsThatOfThePower: the energy counter is the sum of the power of each second.
+// The energy counter is the sum of the power of each second.
 func TestLiveEnergyIsThatOfThePower(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(4, 2)

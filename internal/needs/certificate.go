@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Certificate writes a new self-signed certificate and its key into two PEM files. It is valid for
-// an hour; the template says for what.
+// Certificate writes a new self-signed certificate and its key, valid for an hour, into two PEM files.
 func Certificate(t TB, certificate, key string, template x509.Certificate) *x509.Certificate {
 	t.Helper()
 	pair, errKey := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -24,8 +24,8 @@ func Tool(t TB, name string) string {
 	return path
 }
 
-// Vramscope returns the path of the program itself, built for the test. To save time, .ci/run
-// builds one for all tests, and names it in VRAMSCOPE_BUILT.
+// Vramscope returns the path of vramscope: the one that VRAMSCOPE_BUILT names (.ci/run builds it
+// once), or one built for the test.
 func Vramscope(t TB) string {
 	t.Helper()
 	if built := os.Getenv("VRAMSCOPE_BUILT"); built != "" {
@@ -38,7 +38,7 @@ func Vramscope(t TB) string {
 	return binary
 }
 
-// Full skips a test that takes long, unless VRAMSCOPE_FULL is set, as .ci/run --full does.
+// Full skips a test that takes long, unless VRAMSCOPE_FULL is set.
 func Full(t TB) {
 	t.Helper()
 	if os.Getenv("VRAMSCOPE_FULL") == "" {
@@ -46,7 +46,7 @@ func Full(t TB) {
 	}
 }
 
-// Missing ends the test because something is missing that .ci/run installs.
+// Missing skips the test because something is missing, or fails it if VRAMSCOPE_CI is set.
 func Missing(t TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("VRAMSCOPE_CI") != "" {

@@ -37,7 +37,7 @@ static number milliseconds_now(void)
 	return (number)now.tv_sec * 1000 + (number)now.tv_nsec / 1000000;
 }
 
-/* Hangs for as long as the state file says. It holds neither a lock nor a state meanwhile. */
+/* Hangs for as long as the state file says. It sleeps without a lock and without a state. */
 static CUresult suffer(struct call *call, struct device *device)
 {
 	const struct fault *fault = find_fault(call, device, FAULT_HANG);

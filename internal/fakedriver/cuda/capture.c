@@ -4,10 +4,12 @@
  *
  * While a stream is captured, calls that might disturb it are forbidden:
  *
- *   the capture is      and forbids them to
- *   global              every thread, unless that has asked for less
+ *   a capture's mode    forbids them to
+ *   global              the thread that captures, and every thread whose own mode is global
  *   thread-local        the thread that captures
  *   relaxed             no thread
+ *
+ * Nothing is forbidden to a thread whose own mode is relaxed.
  */
 #include "driver.h"
 
@@ -149,7 +151,7 @@ CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus *sta
 	return info("cuStreamGetCaptureInfo", stream, status, id, NULL, PER_THREAD);
 }
 
-/* A graph's nodes are not kept, so there is none to depend on. */
+/* Graphs keep no nodes, so the list of dependencies is empty. */
 static CUresult full_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                           const CUgraphNode **dependencies, size_t *count, enum default_stream twin)
 {
@@ -173,7 +175,7 @@ CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus *
 	return full_info(stream, status, id, graph, dependencies, count, PER_THREAD);
 }
 
-/* Swaps the thread's own mode with the caller's. */
+/* Swaps the thread's own mode with *mode. */
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	struct call call;

@@ -34,7 +34,7 @@ static number cost(const struct call *call, struct device *device)
 	return gpu && gpu->context_bytes < ABSENT ? gpu->context_bytes : DEFAULT_CONTEXT_BYTES;
 }
 
-/* Makes a new context, or one that was released, usable. */
+/* Makes a new or a released context usable. */
 static CUresult bring_up(const struct call *call, struct CUctx_st *context)
 {
 	enum { PROHIBITED = 2 };
@@ -100,8 +100,8 @@ static CUresult runtime_context(CUcontext *context, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* NVIDIA's runtime asks for several tables. This library has only the table with a function that a
- * probe could miss. */
+/* NVIDIA's runtime asks for several tables. This library has only one, whose function returns a primary
+ * context: a probe that watches cuDevicePrimaryCtxRetain could miss that context. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	static const unsigned char runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
@@ -135,7 +135,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice ordinal)
 	return call_end(&call, answer);
 }
 
-/* Release drops one reference, reset all of them. */
+/* cuDevicePrimaryCtxRelease drops one reference, cuDevicePrimaryCtxReset all of them. */
 static CUresult let_go(const char *name, CUdevice ordinal, int all)
 {
 	struct call call;

@@ -106,7 +106,7 @@ CUresult cuCtxSynchronize(void)
 	return call_end(&call, answer);
 }
 
-/* The peer's bit, or why the current context cannot have access to it. */
+/* Sets the bit of the peer's device, or returns why the current context cannot access that device. */
 static CUresult peer_bit(const struct call *call, CUcontext peer, number *bit)
 {
 	if (!object_is(peer, CONTEXT) || !peer->alive || peer == call->context)

@@ -5,8 +5,7 @@
 
 #include <stdint.h>
 
-/* One side of a copy. The program's host memory is not checked; with unified addressing a side
- * may be either. */
+/* One side of a copy: EITHER with unified addressing. Of host addresses only NULL is refused. */
 struct side {
 	CUdeviceptr address;
 	enum { DEVICE, HOST_MEMORY, EITHER } where;

@@ -195,7 +195,7 @@ static CUresult device_uuid(const char *name, CUuuid *uuid, CUdevice ordinal, in
 	return call_end(&call, answer);
 }
 
-/* The first version names the GPU, the second the MIG instance. */
+/* cuDeviceGetUuid returns the GPU's UUID, cuDeviceGetUuid_v2 that of the MIG instance. */
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
 	return device_uuid("cuDeviceGetUuid", uuid, device, 0);

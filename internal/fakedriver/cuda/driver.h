@@ -38,8 +38,8 @@ struct device {
 	char gpu[TEXT_SIZE];      /* UUID */
 	char instance[TEXT_SIZE]; /* UUID of the MIG instance, "" for a whole GPU */
 	number key;               /* in the ledger */
-	size_t hint;              /* the GPU's first index in the state, where it usually still is */
-	number limit, taken;      /* of a client of MPS: bytes that it may take, 0: no limit; bytes that it has */
+	size_t hint;              /* the GPU's index in the state when the device was added; tried first */
+	number limit, taken;      /* bytes that this process may take as a client of MPS, 0: no limit; bytes that it has taken */
 	int contexts;
 	struct CUctx_st *primary;
 	unsigned int primary_flags;
@@ -59,7 +59,7 @@ struct arena {
 	struct device *device;
 	struct space space;
 	number chunk;    /* bytes taken of the GPU at a time */
-	number largest;  /* its limit; 0: none */
+	number largest;  /* the most that reserved may be; 0: no limit */
 	number reserved; /* bytes taken of the GPU */
 	struct node *pieces; /* struct piece, by address */
 };
@@ -85,18 +85,18 @@ struct CUstream_st {
 	number id;
 	CUstreamCaptureStatus capturing;
 	CUstreamCaptureMode mode;
-	number capture, thread; /* its number, and the thread that began it */
+	number capture, thread; /* numbers of the capture and of the thread that began it */
 	CUgraph graph;
-	int of_thread; /* the default stream of a thread */
+	int of_thread; /* 1: the default stream of a thread */
 	struct CUstream_st *next_capturing;
 };
 
-/* Used and reserved are kept as the pool's attributes define them. */
+/* used (with what is pending) and arena.reserved are what the pool's attributes of these names return. */
 struct CUmemPoolHandle_st {
 	struct object object;
 	struct arena arena;
 	number used, used_high, reserved_high, threshold;
-	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…: kept and returned */
+	int reuse[4]; /* by CU_MEMPOOL_ATTR_REUSE_…; only …_ALLOW_OPPORTUNISTIC has an effect */
 	struct allocation *pending; /* freed on a stream that has not been waited for since */
 	CUmemAllocationHandleType handle_types;
 	int destroyed; /* kept until its last allocation is freed */
@@ -116,7 +116,7 @@ struct allocation {
 	number charged;
 	CUmemoryPool pool;
 	CUgraph graph;
-	number stream; /* on which a pooled one was freed */
+	number stream; /* the id of the stream on which a POOLED allocation was freed */
 	struct allocation *next;
 	struct node *mappings; /* of a reservation, by address */
 };
@@ -207,7 +207,7 @@ void allocations_release(struct CUctx_st *context);
 
 /* pointer.c: whether all of a range is memory that a GPU could use. */
 int device_range(CUdeviceptr address, number size);
-/* Any other address is host memory. */
+/* Whether an address is in the range of device memory. Any other address is host memory. */
 int is_device_address(CUdeviceptr address);
 
 /* pool.c */

@@ -70,7 +70,7 @@ static CUresult look_up(const char *symbol, void **function, int version, cuuint
 	return CUDA_SUCCESS;
 }
 
-/* For a missing call the first version returns an error, the second NULL and a status. */
+/* For a missing call cuGetProcAddress returns an error, cuGetProcAddress_v2 NULL and a status. */
 CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
 	CUdriverProcAddressQueryResult status;

@@ -145,7 +145,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
 	struct call call;
 	CUresult answer = begin(&call, "cuIpcGetEventHandle", event);
-	/* "must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING" */
+	/* cuIpcGetEventHandle's documentation: "must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING" */
 	if (answer == CUDA_SUCCESS && (!handle || !(event->flags & CU_EVENT_INTERPROCESS)))
 		answer = CUDA_ERROR_INVALID_VALUE;
 	if (answer == CUDA_SUCCESS) {
@@ -156,7 +156,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 	return call_end(&call, answer);
 }
 
-/* "The imported event ... must be created in another process." */
+/* cuIpcOpenEventHandle's documentation: "The imported event ... must be created in another process." */
 CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle)
 {
 	struct shared shared;

@@ -73,7 +73,7 @@ CUresult cuGraphDestroy(CUgraph graph)
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	struct call call;
-	(void)flags; /* they are about launches */
+	(void)flags; /* affects only launches */
 	CUresult answer = call_begin(&call, "cuGraphInstantiateWithFlags", CURRENT);
 	if (answer == CUDA_SUCCESS && (!exec || !object_is(graph, GRAPH)))
 		answer = CUDA_ERROR_INVALID_VALUE;

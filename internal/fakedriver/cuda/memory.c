@@ -100,9 +100,9 @@ static void release(struct allocation *allocation)
 		break;
 	case MANAGED:
 	case HOST: munmap((void *)(uintptr_t)allocation->node.key, (size_t)allocation->size); break;
-	case REGISTERED: break; /* the program's own */
+	case REGISTERED: break; /* the program frees this memory */
 	case POOLED:
-	case RESERVED: return; /* of pool.c and virtual.c */
+	case RESERVED: return; /* pool.c and virtual.c free these */
 	}
 	allocation_forget(allocation);
 }

@@ -138,7 +138,7 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache configuration)
 	return call_end(&call, answer);
 }
 
-/* As many blocks as fit by their threads, and MOST at most. */
+/* The number of blocks for which a multiprocessor has threads, at most MOST. */
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block, size_t shared,
                                                               unsigned int flags)
 {

@@ -101,7 +101,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 	return call_end(&call, answer);
 }
 
-/* The memory is charged only to the other process. */
+/* The memory is charged only to the process that exported it. */
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags)
 {
 	struct call call;

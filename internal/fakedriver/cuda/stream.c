@@ -172,7 +172,7 @@ CUresult cuStreamQuery_ptsz(CUstream stream)
 	return wait_for("cuStreamQuery", stream, PER_THREAD, pools_settle);
 }
 
-/* A property of a stream, into a place of the right type. */
+/* The properties that get writes to place. */
 enum property { FLAGS, PRIORITY, ITS_CONTEXT };
 
 static CUresult get(const char *name, CUstream handle, enum default_stream twin, enum property what, void *place)

@@ -11,7 +11,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t unusable = cudaErrorInsufficientDriver;
 static _Atomic int initialised;
 
-/* "cudaErrorInsufficientDriver: the installed NVIDIA CUDA driver is older than the CUDA runtime library" */
+/* Finds every driver call. If one is missing or the driver is too old, unusable stays cudaErrorInsufficientDriver. */
 static void load(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);

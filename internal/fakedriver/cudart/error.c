@@ -1,4 +1,4 @@
-/* Error codes, and the last one of each thread. */
+/* Error codes, and the last error of each thread. */
 #include "runtime.h"
 
 struct description {

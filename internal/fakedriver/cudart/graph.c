@@ -1,4 +1,4 @@
-/* Capturing streams into graphs. As no kernel runs, a graph has no nodes to be listed. */
+/* Capturing streams into graphs. A graph lists no nodes, because no kernel runs. */
 #include "runtime.h"
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)

@@ -108,7 +108,7 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 	return WITH_CONTEXT(cuMemFreeAsync, address(pointer), stream);
 }
 
-/* Memory that CUDA does not know is unregistered; that is no error. */
+/* For memory that CUDA does not know, the type is unregistered and there is no error. */
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
 {
 	unsigned int type = 0;

@@ -161,7 +161,7 @@ cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAt
 	return cudaFuncSetAttribute(kernel, attribute, value);
 }
 
-/* As many blocks as a multiprocessor has threads for, up to its limit of blocks. */
+/* The number of blocks for which a multiprocessor has threads, up to its limit of blocks. */
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block,
                                                                    size_t shared, unsigned int flags)
 {

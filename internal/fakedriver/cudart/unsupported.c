@@ -1,5 +1,5 @@
-/* Calls that programs link and that this library cannot answer: there are no modules, and so no
- * variables or libraries, and graphs are only captured.
+/* Calls that programs link and that this library cannot answer: there are no variables and no
+ * libraries, and the only graphs are captured ones.
  */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "runtime.h"

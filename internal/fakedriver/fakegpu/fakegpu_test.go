@@ -117,7 +117,7 @@ func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 		}
 	}
 
-	// A process that somebody kills leaves its GPU.
+	// A killed process leaves its GPU.
 	var victim int
 	if _, err := fmt.Sscan(pids[4], &victim); err != nil {
 		t.Fatal(err)

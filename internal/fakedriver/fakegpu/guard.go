@@ -158,7 +158,7 @@ func place(wanted string) (path string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { _ = os.RemoveAll(directory) } // no one is there to see an error
+	remove = func() { _ = os.RemoveAll(directory) } // at the end an error cannot be reported
 	if err := os.Chmod(directory, 0o755); err != nil {
 		remove()
 		return "", nil, err

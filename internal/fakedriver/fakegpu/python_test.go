@@ -37,7 +37,7 @@ func TestCUDARTIsFound(t *testing.T) {
 		t.Errorf("the state has %q", version)
 	}
 
-	// If NVIDIA's own runtime is installed, it would be loaded instead.
+	// fake-gpu refuses to start where NVIDIA's own runtime is installed: programs would load that one.
 	folder := filepath.Join(site, "nvidia", "cuda_runtime", "lib")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 /*
  * An idle process to own GPU memory, started under the name that monitors are to
- * show. It ends at the end of its standard input, so when the process that holds the
- * other end ends.
+ * show. It ends at the end of its standard input, that is, when the process that holds
+ * the other end of the pipe ends.
  */
 #include <string.h>
 #include <sys/prctl.h>

@@ -130,7 +130,7 @@ void call_end(struct call *call)
  */
 nvmlReturn_t answer_insufficient(struct call *call, unsigned int *count, size_t needed)
 {
-	static _Atomic number shortened; /* in this process, over all lists */
+	static _Atomic number shortened; /* answers made too low so far, in this process, over all lists */
 	const struct fault *fault = find_fault(call, FAULT_SIZE);
 	if (fault)
 		*count = (unsigned int)fault->value;

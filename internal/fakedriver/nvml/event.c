@@ -21,7 +21,7 @@ struct nvmlEventSet_st {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct nvmlEventSet_st *sets; /* guarded by mutex, like everything it leads to */
+static struct nvmlEventSet_st *sets; /* guarded by mutex, like the registrations */
 
 static int known(nvmlEventSet_t set)
 {

@@ -1,4 +1,4 @@
-/* MIG: the mode of a GPU, and its instances as devices of their own. The first drivers lack all of it. */
+/* MIG: the mode of a GPU, and its instances as devices of their own. NVML_V1_ONLY lacks all of it. */
 #include "call.h"
 
 #ifdef HAVE_V2

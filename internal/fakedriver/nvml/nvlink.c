@@ -57,8 +57,7 @@ static number link_field(const struct gpu *gpu, unsigned int field, unsigned int
 	}
 }
 
-/* Of several hundred fields answers only those with which monitors fill gaps. Every other field gets
- * an error of its own. */
+/* Answers only the few fields with which monitors fill gaps. Every other field gets an error of its own. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
 {
 	struct call call;

@@ -46,7 +46,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 }
 #endif
 
-/* The state's name for a process. A test's name may be hostile. */
+/* Copies the state's name for a process. A test may choose a hostile name. */
 static int told_name(const struct state *state, unsigned int pid, char *name)
 {
 	for (size_t i = 0; i < state->gpu_count; i++)
@@ -58,7 +58,7 @@ static int told_name(const struct state *state, unsigned int pid, char *name)
 	return 0;
 }
 
-/* The process's command line, cut short as the driver does, if the state has no name. */
+/* Copies argument 0 of a process from /proc, for a process without a name in the state. */
 static int started_name(unsigned int pid, char *name)
 {
 	char path[64];

@@ -6,6 +6,6 @@
 //	a wheel's own libraries ──┬── DT_NEEDED, undefined symbols ──┬──→ C ── cc ──→ libcublas.so.12, libcudnn.so.9, …
 //	                          └── names that dlsym looks up ─────┘
 //
-// For XLA it also makes a ptxas that assembles nothing. libcuda and libnvidia-ml are the
+// For XLA the package also makes a ptxas that assembles nothing. libcuda and libnvidia-ml are the
 // fake driver's, and libcudart is internal/fakedriver/cudart. Start at Make.
 package standin

@@ -116,7 +116,7 @@ func (l *library) source() []byte {
 }
 
 // versions returns the linker's version script, which gives each symbol the version
-// that programs ask for. A symbol that is asked for without a version is found in any.
+// that programs ask for. A symbol that is asked for without a version is found in any version.
 func (l *library) versions() []byte {
 	byVersion := map[string][]string{}
 	for name, version := range l.symbols {

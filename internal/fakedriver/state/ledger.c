@@ -50,7 +50,7 @@ static number living(const struct ledger *ledger, size_t index, number self)
 	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)index, .l_len = 1 };
 	if (fcntl(ledger->file, F_GETLK, &range) != 0 || range.l_type == F_UNLCK)
 		return 0;
-	/* A process that has just locked a dead process's slot has not cleared it yet. */
+	/* A process that has just locked the slot of an ended process may not have cleared it yet. */
 	if (slot->space == ledger->space && slot->pid != (number)range.l_pid)
 		return 0;
 	return range.l_pid > 0 ? (number)range.l_pid : slot->pid;
@@ -144,10 +144,10 @@ static number count(const struct ledger *ledger, number key, number *claims)
 
 /*
  * A process publishes its claim, then reads the claims of the others. So of two
- * processes that race at least one sees the other's claim. A process that sees too
- * much withdraws its claim, and tries again as long as another claim may still be
- * withdrawn. It waits only a moment for a process that was stopped in the middle of
- * a claim.
+ * processes that race at least one sees the other's claim. A process that sees more
+ * than the capacity withdraws its claim, and tries again as long as another claim may
+ * still be withdrawn. It waits only a moment for a process that was stopped in the
+ * middle of a claim.
  */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity)
 {

@@ -65,7 +65,7 @@ static struct ledger *open_beside(const char *state, int create)
 		if (create)
 			fprintf(stderr, "fake driver: %s: %s\n", path, version ? "of another version" : strerror(errno));
 		if (ledger->file >= 0)
-			close(ledger->file); /* of no use to another call either */
+			close(ledger->file); /* the ledger is not kept, so no later call uses the file */
 		free(ledger);
 		ledger = NULL;
 	}

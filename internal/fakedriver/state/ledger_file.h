@@ -16,8 +16,8 @@ struct entry {
 };
 
 struct slot {
-	_Atomic number owner; /* whose figures these are; 0: no process's */
-	_Atomic number pid;   /* as the owner sees itself */
+	_Atomic number owner; /* identity of the slot's process; 0: the slot is free */
+	_Atomic number pid;   /* in the owner's pid namespace */
 	_Atomic number space; /* the owner's pid namespace, by its inode */
 	number unused[5];
 	struct entry entries[ENTRIES];

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 			nvmlMemory_t memory = { 0 };
 			nvmlReturn_t answer = CALL(nvmlDeviceGetMemoryInfo, device(index), &memory);
 			printf("%d %llu %llu %llu\n", answer, memory.total, memory.used, memory.free);
-		} else if (strcmp(word, "memory2") == 0) { /* memory2 INDEX VERSION; 0 is today's */
+		} else if (strcmp(word, "memory2") == 0) { /* memory2 INDEX VERSION; 0 stands for nvmlMemory_v2 */
 			nvmlMemory_v2_t memory = { .version = number ? (unsigned int)number : nvmlMemory_v2 };
 			nvmlReturn_t answer = CALL(nvmlDeviceGetMemoryInfo_v2, device(index), &memory);
 			printf("%d %llu %llu %llu %llu\n", answer, memory.total, memory.reserved, memory.used, memory.free);

@@ -25,7 +25,7 @@ type oracle struct {
 	drawn [][]uint64 // the numbers drawn before each sample
 }
 
-// replayed is a source of numbers that repeats those that were drawn, and then draws others.
+// replayed is a source of numbers that repeats drawn, and then draws others.
 type replayed struct {
 	drawn []uint64
 	n     int
@@ -161,7 +161,7 @@ func BenchmarkFloorBursts(b *testing.B) {
 
 // BenchmarkFloorRamps measures the floor of gate 8. An oracle that knows the texture and the ramp's
 // slope waits until memory is above everything before. If memory grows as fast as in a load, it
-// also waits for a minute, or until a minute is left. An alert has three forecasts.
+// also waits for a minute, or until a minute is left. An alert needs three more forecasts.
 func BenchmarkFloorRamps(b *testing.B) {
 	const first, n, forecasts = 41_000, 60, 3
 	for which := range regime.RampTextures {

@@ -16,10 +16,10 @@ import (
 // Horizons, in seconds.
 const minute, tenMinutes = 60, 600
 
-// simplest is the CRPS 60 s ahead of the best simple method, divided by the naive method's, by
-// family, if that is below 1. The method mixes seven experts by exponential weights on their
-// discounted losses (Cesa-Bianchi, Lugosi, Prediction, Learning, and Games, 2006), at seeds 30000
-// and following. The program is in commit d3287315.
+// simplest holds, by family, the CRPS 60 s ahead of the best simple method as a share of the naive
+// method's, where that share is below 1. The method mixes seven experts by exponential weights on
+// their discounted losses (Cesa-Bianchi, Lugosi, Prediction, Learning, and Games, 2006), at seeds
+// 30000 and following. The program is in commit d3287315.
 var simplest = map[string]float64{"noise": 0.9518, "slow change": 0.24864, "leak": 0.15364, "stairs": 0.62305}
 
 // fitted is how well a series was forecast, until memory is full.
@@ -28,7 +28,7 @@ type fitted struct {
 	minute  [2]mean // CRPS 60 s ahead: ours and the naive method's
 	ten     [2]mean // CRPS 600 s ahead
 	full    mean    // quantile score of the time to full
-	printed mean    // whether the bounds hold as the screen rounds them
+	printed mean    // share of intervals that hold as the screen rounds them
 }
 
 type mean struct{ sum, n float64 }

@@ -129,7 +129,6 @@ func TestTrialCountsSeries(t *testing.T) {
 	}
 }
 
-// All gates have a name to choose them by.
 func TestGatesHaveNames(t *testing.T) {
 	names := ""
 	for _, g := range gates() {

@@ -54,7 +54,7 @@ func (f *fill) slow() bool { return f.Grew >= 60 }
 // that is less.
 func (f *fill) enough() float64 { return min(120, f.Grew/2) }
 
-// tally counts what the alerts of some time were worth.
+// tally counts the days, the alerts and the fills of some time.
 type tally struct{ days, right, wrong, slow, caught, fills float64 }
 
 func (t *tally) add(o tally) {

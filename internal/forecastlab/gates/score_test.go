@@ -84,7 +84,7 @@ func TestShareHasWilsonsInterval(t *testing.T) {
 	}
 }
 
-// A leak out of a plateau is alarmed, and a level is not: the monitor sees the scenes.
+// The monitor raises an alert for a leak after a level, and none for a level.
 func TestMonitorSeesScene(t *testing.T) {
 	level := make([]float64, 2000)
 	for i := range level {

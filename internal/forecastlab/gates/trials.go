@@ -28,7 +28,7 @@ func alarmed(w *watched, _ float64) bool { return len(w.alerts) > 0 }
 
 func calledLeak(w *watched, _ float64) bool { return w.leak > 0 }
 
-// calledInTime reports whether a leak is called one within a quarter of an hour of its start.
+// calledInTime reports whether a process is called a leak within a quarter of an hour of the leak's start.
 func calledInTime(w *watched, begins float64) bool { return w.leak >= begins && w.leak <= begins+900 }
 
 // ledByHalf reports whether a right alert comes in the first half of a ramp.

@@ -77,7 +77,7 @@ func LongFirstEpoch(r *rand.Rand) []float64 {
 // page is the least that drivers allocate.
 const page = 2 * MiB
 
-// recorded returns memory as recordings have it: often short, and constant nearly all the time,
+// recorded returns a series that resembles recordings: often short, and constant nearly all the time,
 // with steps of whole pages whose sizes and distances cover orders of magnitude.
 func recorded(r *rand.Rand, p part) []float64 {
 	return series(int(logarithmic(r, 120, 3600)), func(t float64) float64 {
@@ -213,7 +213,7 @@ func growingPeaks(r *rand.Rand) []float64 {
 // RampTextures name the textures on the ramps of TexturedRamp.
 var RampTextures = [...]string{clean: "clean", sawtoothed: "sawtooth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
 
-// TexturedRamp returns a level, from which a straight line leads to full within 1.5 to ten minutes,
+// TexturedRamp returns a level, from which a straight line fills the GPU within 1.5 to ten minutes,
 // and the second at which the line begins.
 func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
 	base, lasts, begins := between(r, 5, 55)*GiB, logarithmic(r, 90, 600), logarithmic(r, 300, 2400)

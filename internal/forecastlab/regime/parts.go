@@ -39,13 +39,13 @@ func logarithmic(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(between(r, math.Log(low), math.Log(high)))
 }
 
-// level returns a part that stays where it is.
+// level returns a constant part.
 func level(bytes float64) part { return func(float64) float64 { return bytes } }
 
 // line returns a part that grows by rate bytes a second after a time.
 func line(from, rate float64) part { return func(t float64) float64 { return rate * max(t-from, 0) } }
 
-// noise returns Gaussian noise of the given size, in bytes.
+// noise returns Gaussian noise with the given standard deviation, in bytes.
 func noise(r *rand.Rand, size float64) part {
 	return func(float64) float64 { return size * r.NormFloat64() }
 }
@@ -133,7 +133,7 @@ func wandering(r *rand.Rand, size, keep float64) part {
 	}
 }
 
-// The textures: what moves on a level by nature.
+// The textures: movements on top of a level.
 const (
 	clean = iota
 	sawtoothed

@@ -12,7 +12,7 @@ const (
 	Capacity = 80 * GiB
 )
 
-// Regime is one kind of series. Those that fill the GPU end there.
+// Regime is one kind of series. A series that fills the GPU ends there.
 type Regime struct {
 	Name  string
 	Fills bool                         // the series fills the GPU

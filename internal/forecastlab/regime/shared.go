@@ -14,8 +14,8 @@ type Process struct {
 	Used    float64 // bytes
 }
 
-// Shared is a GPU of 80 GiB that jobs of all kinds come to, share and leave. It is
-// never fuller than it can be: an allocation for which there is no room is refused.
+// Shared is a GPU of 80 GiB that jobs of all kinds come to, share and leave. An allocation for
+// which there is no room is refused.
 type Shared struct {
 	r     *rand.Rand
 	now   float64
@@ -30,7 +30,7 @@ type Refusal struct {
 	Grew float64 // seconds since a slow leak or ramp began; 0: there was none
 }
 
-// job is one job. After one of its processes has run out of memory, the next does the same again.
+// job is one job. After one of its processes has run out of memory, the next process does the same work.
 type job struct {
 	Process
 	kind  *kind

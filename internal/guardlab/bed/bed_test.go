@@ -56,8 +56,8 @@ func TestSameSeedGivesTheSameResult(t *testing.T) {
 	}
 }
 
-// If no memory can be freed, a process asks for at most one rescue at each failure, and none brings
-// anything.
+// If no memory can be freed, a process asks for at most one rescue at each failure, and no rescue
+// succeeds.
 func TestRescueClosesItsDoor(t *testing.T) {
 	s := named(t, "all memory allocated")
 	r := Play(s, 100, Policy{Name: "rescue", Importance: true, Rescue: true}, cost, 20*time.Minute)

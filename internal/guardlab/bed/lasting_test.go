@@ -41,8 +41,8 @@ func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 }
 
 // keptBy plays a story for an hour. Every two minutes the user does what the screen recommends, for
-// a process drawn from those that are named. For each flush, keptBy returns the share of the
-// promised memory that was free for thirty seconds, at most 1.
+// a process drawn from those that the alert line names. For each flush, keptBy returns the share of
+// the promised memory that was free for thirty seconds, at most 1.
 func keptBy(s story.Story, seed uint64) (kept []float64) {
 	const every, watched = 2 * time.Minute, 30 * time.Second
 	random := rand.New(rand.NewPCG(seed, 5))
@@ -54,7 +54,7 @@ func keptBy(s story.Story, seed uint64) (kept []float64) {
 		before quantity.Bytes
 		said   quantity.Bytes
 		at     time.Duration
-		most   quantity.Bytes // used since
+		most   quantity.Bytes // the most that the job has used since the flush
 	}
 	var open *flushed
 	next := every

@@ -10,9 +10,9 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Oracle is asked at each allocation that would fail, also at that of a context, and acts without
-// delay: no guard can know better when memory is needed. What it costs the other jobs is a lower
-// limit for a guard's cost.
+// Oracle is asked at each allocation that would fail, contexts included, and acts without delay. No
+// guard can know better when memory is needed, so the oracle's cost to the other jobs is a lower
+// limit of a guard's.
 type Oracle struct {
 	Name string
 	// Nowhere gives the important jobs memory that no job had: other jobs lose only because these

@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// play plays a story, without a guard or with an oracle: each second, and where an
-// important allocation fails, others' caches are flushed, at no cost.
+// play plays a story without a guard, or with an oracle that flushes other jobs' caches at no cost,
+// each second and where an important allocation fails.
 func play(s Story, seed uint64, oracle bool) world.Result {
 	w := s.Draw(seed).World(seed, world.Cost{})
 	flush := func(ok func(*world.Job) bool) {

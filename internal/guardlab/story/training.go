@@ -25,7 +25,7 @@ type training struct {
 	evalEvery time.Duration
 	evalFor   time.Duration
 
-	leak   quantity.Bytes // kept of each step
+	leak   quantity.Bytes // bytes of each step that are never freed
 	save   time.Duration  // work between two checkpoints
 	length time.Duration  // work in one life; 0: it does not end
 }
@@ -85,7 +85,7 @@ func (t training) begin(j *world.Job, kept *held) error {
 	return nil
 }
 
-// due reports whether there is an evaluation between this work and the next.
+// due reports whether an evaluation has come due within the last step.
 func (t training) due(work, step time.Duration) bool {
 	if t.eval == 0 || work < t.evalFirst {
 		return false
@@ -155,7 +155,7 @@ func ladder(total quantity.Bytes) []quantity.Bytes {
 	return sizes
 }
 
-// parts returns four tensors of a total.
+// parts divides a total among four tensors.
 func parts(total quantity.Bytes) []quantity.Bytes {
 	return []quantity.Bytes{total * 4 / 10, total * 3 / 10, total * 2 / 10, total / 10}
 }

@@ -14,7 +14,7 @@ type Result struct {
 	Allocated   float64 // the allocated share of the GPU's memory, averaged over time
 	Work        time.Duration
 	Important   time.Duration // work of the important jobs
-	Stood       time.Duration // how long the other jobs stood still for flushes and memory that they reserved
+	Stood       time.Duration // how long the other jobs stood still: for flushes, for rescues, and while they reserved memory
 }
 
 // Failure is an out-of-memory event.

@@ -1,6 +1,7 @@
 // Package world is one simulated GPU that several jobs share, for the guard's evaluation. A job is
-// a program in Go that computes for a time, allocates and frees; it has PyTorch's or JAX's
-// allocator (sampler/simulator/allocator), and an allocation that fails ends it, unless it goes on:
+// a program in Go that computes for a time, allocates and frees. It has PyTorch's or JAX's
+// allocator (sampler/simulator/allocator). An allocation that fails ends the process, unless the
+// program handles the error:
 //
 //	Program ─ Allocate ─→ allocator ─ Reserve ─→ the GPU: is there room?
 //	   ↑                      ↑ 1. no: frees its own cache, tries again

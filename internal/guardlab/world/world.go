@@ -22,7 +22,7 @@ type World struct {
 	Cost            Cost
 	Rescue          Rescuer         // nil: no memory is freed for an allocation that fails
 	Contexts        bool            // a rescue is asked for CUDA contexts, too
-	Grants          func(*Job) bool // whether a job gets memory although it does not fit; nil: none does
+	Grants          func(*Job) bool // whether a job gets memory for which there is no room; nil: none does
 	Jobs            []*Job
 
 	seed    uint64
