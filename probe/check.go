@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The limits on what one probe may report. A line within them decodes to at most a few MiB.
+// The limits on what one probe may report.
 const (
 	maxDevices      = 64
 	maxAllocators   = 64  // of one device
@@ -36,12 +36,12 @@ const (
 	maxAge = 1e9
 )
 
-// clockSlack is how far the time of a reading may lie after its arrival, or before the start of its
-// process. Both ends read the same clock, but somebody may set the clock in between.
+// clockSlack is how far the time of a reading may lie after its arrival, or before the start of the
+// process. Probe and monitor read the same clock, but somebody may set it in between.
 const clockSlack = 10 * time.Second
 
-// checkTime returns why the time of a reading that arrived now is impossible. The process that made
-// it started at the given clock tick after boot.
+// checkTime returns why ns, the Unix time of a reading that has just arrived, is impossible. The
+// process started at start, in clock ticks after boot.
 func checkTime(now time.Time, ns int64, start uint64) error {
 	age := time.Duration(now.UnixNano() - ns)
 	if age < -clockSlack {
@@ -57,7 +57,6 @@ func checkTime(now time.Time, ns int64, start uint64) error {
 	return nil
 }
 
-// checkTimes returns why a time in a report that arrived now is impossible.
 func (r *Report) checkTimes(now time.Time, start uint64) error {
 	for i := range r.Devices {
 		for _, f := range r.Devices[i].OutOfMemory {
@@ -90,7 +89,6 @@ func wellFormedUUID(uuid string) bool {
 	})
 }
 
-// checkDevices returns the error of an invalid list of devices in a request.
 func checkDevices(uuids []string) *Error {
 	if len(uuids) > maxDevices || slices.ContainsFunc(uuids, func(uuid string) bool { return !wellFormedUUID(uuid) }) {
 		return failure(BadRequest, "devices are at most %d UUIDs in NVML's form, as in stats", maxDevices)
@@ -98,7 +96,6 @@ func checkDevices(uuids []string) *Error {
 	return nil
 }
 
-// checkDuration returns an error if a request cannot have taken that long.
 func checkDuration(ms float64) error {
 	if ms < 0 || ms > 1e9 {
 		return fmt.Errorf("it took %g ms", ms)
@@ -106,7 +103,6 @@ func checkDuration(ms float64) error {
 	return nil
 }
 
-// clipAll cuts a list of texts to at most limit texts, and clips each of them.
 func clipAll(texts []string, limit int) []string {
 	texts = texts[:min(len(texts), limit)]
 	for i, text := range texts {
@@ -123,7 +119,7 @@ func clip(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:maxText], ""))
 }
 
-// check returns why a report is impossible. One impossible figure discredits all, unless it is a holder's.
+// check returns why a report is impossible. One impossible figure invalidates the report, unless it is a holder's.
 func (r *Report) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))
@@ -182,8 +178,7 @@ func (d *Device) check() error {
 	return nil
 }
 
-// check verifies that the probe speaks for its process. Texts and lists, which
-// only people read, are cut to their limits.
+// check verifies that the probe speaks for its process. It cuts texts and lists to their limits.
 func (h *Hello) check(pid int, start uint64) error {
 	switch {
 	case !sameMajor(h.Proto):
@@ -203,7 +198,7 @@ func (h *Hello) check(pid int, start uint64) error {
 		cache := &h.Evictable[i]
 		cache.Name = clip(cache.Name)
 		if !possible(&cache.Bytes) {
-			cache.Bytes = snapshot.Bytes{} // the program's figure, not the probe's: the rest is kept
+			cache.Bytes = snapshot.Bytes{} // the program gave this figure: it does not invalidate the rest
 		}
 	}
 	switch h.StartedBy {

@@ -123,8 +123,8 @@ func (d *Device) checkFailed() error {
 	return nil
 }
 
-// checkHeld bounds the holders of memory. It drops all of them if one is impossible, or if they
-// hold more than was allocated.
+// checkHeld bounds the holders of memory. It drops all of them if one is impossible, or if the
+// allocated memory is unknown or less than their sum.
 func (f *FailedAllocation) checkHeld() {
 	var sum quantity.Bytes
 	f.Held = f.Held[:min(len(f.Held), maxHeld)]
@@ -144,8 +144,8 @@ func (f *FailedAllocation) checkHeld() {
 
 func partsOf(a *Allocator) snapshot.Bytes { return quantity.Sum(a.Allocated, a.Cached, a.Fragmented) }
 
-// checkParts checks that neither a part nor their sum exceeds reserved, and that the sum equals
-// reserved if the allocator reports all parts.
+// checkParts checks that no figure exceeds reserved. Allocated, cached and fragmented must sum to
+// reserved, or to at most reserved if one of them is unknown.
 func checkParts(a *Allocator) error {
 	if !possible(&a.Reserved) {
 		return fmt.Errorf("reserved_bytes is %d", a.Reserved.Or(0))

@@ -19,19 +19,17 @@ const (
 	FlushDeadline = 10 * time.Second
 )
 
-// ErrLate means that no answer came in time. The answer may still come. Until it
-// does, nothing else is sent on the connection.
+// ErrLate means that no answer came in time. Until it comes, nothing else is sent on the connection.
 var ErrLate = errors.New("no answer in time")
 
-// ErrUnsent means that a request was not sent in time: what it asks for cannot happen.
-// It wraps ErrLate.
+// ErrUnsent means that a request was not sent in time, so it has no effect. It wraps ErrLate.
 var ErrUnsent = fmt.Errorf("not sent, as an earlier request has %w", ErrLate)
 
 // ErrBroken means that a probe broke the protocol. Its connection is closed.
 var ErrBroken = errors.New("the probe breaks the protocol")
 
-// Client is a monitor's connection to one probe. Only one goroutine at a time may
-// call its methods; only Close may be called at any time.
+// Client is a monitor's connection to one probe. Its methods are for one goroutine at a time; Close
+// may be called at any time.
 type Client struct {
 	process  process.Identity // at the other end, verified when the connection was made
 	uid      uint32
@@ -104,14 +102,12 @@ type (
 	snapshotQuestion struct {
 		request
 		SnapshotRequest
-		file *os.File // sent with it
+		file *os.File // its descriptor is sent with the line
 	}
 )
 
-// ask sends a request, waits for its answer and checks it, all within one deadline.
-//
-// At most one request is outstanding. A probe that was stopped and continues
-// therefore finds one request, not one for each second, and its answer is current.
+// ask sends a request, waits for its answer and checks it, all within one deadline. At most one
+// request is outstanding, so a stopped probe that continues has one request to answer.
 func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into response, check func() error) error {
 	cmd := q.head().Cmd
 	if err := ctx.Err(); err != nil {

@@ -25,9 +25,9 @@ type directory struct {
 
 func (d *directory) close() { _ = d.file.Close() } // only read
 
-// makeDirectory opens a process's own directory of sockets, and creates it if
-// necessary. The parent must be the user's own or sticky: otherwise another user
-// could replace the directory. (Under sudo, $XDG_RUNTIME_DIR is the other user's, and is refused.)
+// makeDirectory opens a process's own directory of sockets, and creates it if necessary. The parent
+// must be the user's own or sticky: otherwise another user could replace the directory. Under sudo
+// $XDG_RUNTIME_DIR may belong to the user who called sudo, and is refused.
 func makeDirectory(path string, uid uint32) (*directory, error) {
 	dirfd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -80,7 +80,6 @@ func (r root) close() {
 	}
 }
 
-// directory opens a directory of sockets below the root.
 func (r root) directory(path string, owner uint32) (*directory, error) {
 	fd, err := r.open(path)
 	if err != nil {
@@ -139,7 +138,7 @@ func openStepwise(rootfd int, path string) (int, error) {
 }
 
 // ErrTaken means that something else has the name of a directory of sockets. Probes then serve in
-// the next directory (Place), which is searched, too.
+// the next directory that Place tries.
 var ErrTaken = errors.New("refused")
 
 // notDirectory rewords the two errors that a symbolic link causes.
@@ -227,11 +226,11 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// maxSpares limits how many spare directories of a user are searched: processes make one
-// only if they find none.
+// maxSpares limits how many spare directories of a user are searched. A process makes one only if
+// it finds none, so most users have one at most.
 const maxSpares = 8
 
-// spareDirectory opens the user's spare directory in parent, and makes one if there is none.
+// spareDirectory opens the user's spare directory in parent, or makes one.
 func spareDirectory(parent string, uid uint32) (*directory, error) {
 	prefix := sparePrefix(int(uid))
 	dir, err := os.OpenFile(parent, unix.O_DIRECTORY, 0)
@@ -267,8 +266,8 @@ func (l *listings) spareDirectories(root root, prefix string, owner uint32) ([]s
 	return paths, nil
 }
 
-// sparesIn returns the names in a directory that have a prefix and are private directories
-// of a user. Anybody can make other directories with such names.
+// sparesIn returns the names of the user's private directories that begin with prefix, up to
+// maxSpares. Anybody can make other directories with such names.
 func sparesIn(dir *os.File, names []string, prefix string, owner uint32) []string {
 	var found []string
 	for _, name := range names {
@@ -284,7 +283,7 @@ func sparesIn(dir *os.File, names []string, prefix string, owner uint32) []strin
 	return found
 }
 
-// namesWith lists the names in a directory that begin with prefix.
+// namesWith lists the names in a directory that begin with prefix. It reads up to maxTemporaryNames.
 func namesWith(dir *os.File, prefix string) []string {
 	const batch = 1024
 	var found []string
@@ -309,7 +308,7 @@ func (f *Finder) spare(root root, inner int, uid uint32) []string {
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		own := openRoot("/")
 		defer own.close()
-		paths, _ = f.listings.spareDirectories(own, prefix, uid) // as openIn does; none if it fails
+		paths, _ = f.listings.spareDirectories(own, prefix, uid) // none if it fails
 	}
 	return paths
 }

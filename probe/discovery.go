@@ -59,14 +59,14 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	})
 }
 
-// locked calls act with the lock. It releases the lock even if act panics, because Run needs it to end.
+// locked calls act with the lock. It releases the lock even if act panics, so that Run can end.
 func (m *Monitor) locked(act func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	act()
 }
 
-// done ends something that Settle waits for. The lock is held.
+// done counts down what Settle waits for. The lock is held.
 func (m *Monitor) done() {
 	m.pending--
 	m.changed.Broadcast()
@@ -132,7 +132,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 	delete(m.wanted, client.process.PID)
 	p := m.byProcess[client.process.Key()]
 	if p != nil && p.answer.Load().Exited != nil {
-		p = nil // what a connection says takes precedence over a record
+		p = nil // a connection replaces a record
 	}
 	if p == nil && m.hasCapacity(client.uid) {
 		p = newProbeProcess(client.process, client.uid, m.clock())
@@ -156,7 +156,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 
 var errTooManyProbes = fmt.Errorf("too many probes: the limit is %d, %d of one user", maxProbes, maxProbesPerUser)
 
-// hasCapacity reports whether another probe of that user can be read. The lock is held.
+// hasCapacity reports whether the limits allow another probe of the user. The lock is held.
 func (m *Monitor) hasCapacity(uid uint32) bool {
 	ofUser := 0
 	for _, p := range m.byProcess {
@@ -167,7 +167,6 @@ func (m *Monitor) hasCapacity(uid uint32) bool {
 	return len(m.byProcess) < maxProbes && ofUser < maxProbesPerUser
 }
 
-// attend runs the session of a connection.
 func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, client *Client) {
 	first := sync.OnceFunc(func() {
 		m.mu.Lock()
@@ -193,8 +192,8 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, clien
 	}
 }
 
-// mayForget reports whether a probe without a connection may be forgotten. A last report
-// stays for as long as the slowest sampler needs to read it.
+// mayForget reports whether a probe without a connection may be forgotten. A last report stays
+// until the slowest sampler has read it.
 func (m *Monitor) mayForget(p *probeProcess) bool {
 	return !p.final.Load() && !m.alive(p) || p.ended == nil && time.Since(p.lostAt) > forgetTime
 }
@@ -210,8 +209,8 @@ func (m *Monitor) remove(p *probeProcess) {
 	m.publish()
 }
 
-// reap forgets the processes that have ended. An open connection does not prove that the process
-// lives, since a forked child may hold it: only answers do. The lock is held.
+// reap forgets every probe that does not answer and that mayForget lets go. An open connection is no
+// proof that the process lives: a forked child may hold its socket. The lock is held.
 func (m *Monitor) reap() {
 	for _, p := range m.byProcess {
 		answering := p.ended != nil && p.answer.Load().Err == nil
@@ -242,9 +241,9 @@ func (m *Monitor) Settle(ctx context.Context) {
 	}
 }
 
-// Unasked counts the processes that may have a probe that was not asked: a socket to which no
-// connection was made, a process on a GPU that has not been looked at, and a probe that has neither
-// answered nor timed out. It is 0 once the monitor has settled.
+// Unasked counts the processes whose probe has not been asked yet: sockets that were not visited,
+// processes on a GPU that were not searched for a probe, and probes that have neither answered nor
+// timed out. It is 0 once the monitor has settled.
 func (m *Monitor) Unasked() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

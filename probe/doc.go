@@ -4,9 +4,9 @@
 //	probe in a process ── socket ── Client ── Monitor ── Answers
 //	                        Finder: whose socket is it?
 //
-// The probes are in agent (Python) and preload (C). docs/protocol.md describes the protocol for
-// implementers, and every server must pass testdata/conformance. A monitor does not trust probes:
-// message.go limits what is read, and check.go refuses impossible figures.
+// The probes are in agent (Python) and preload (C). docs/protocol.md describes the protocol, and
+// every server must pass testdata/conformance. A monitor does not trust probes: message.go limits
+// what is read, and check.go refuses impossible figures.
 //
 // The report of an allocator that knows all of its parts obeys, in bytes,
 //

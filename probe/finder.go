@@ -26,7 +26,7 @@ type Finder struct {
 	listings listings      // of directories for temporary files
 }
 
-// NewFinder makes a Finder of the probes of the user that runs this program, or for root of every user's.
+// NewFinder makes a Finder for the probes of the user that runs this program, or as root of all users.
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
@@ -39,14 +39,12 @@ var ErrNoProbe = errors.New("no probe")
 // errOutside is for a peer whose pid is 0.
 var errOutside = errors.New("the process is outside this container's pid namespace and cannot be identified; run vramscope on the host")
 
-// errInherited is for a peer that has exited: a forked child still has its sockets.
 var errInherited = errors.New("the process has exited, and a child holds its socket: refused")
 
-// Open connects to the probe of a process, in any mount and pid namespace:
+// Open connects to the probe of a process, in any mount and pid namespace. Only root may connect to
+// other users' processes.
 //
 //	pid → last field of NSpid → /proc/PID/root + the process's directory → connect → is it that process?
-//
-// It refuses other users' processes, unless this program runs as root.
 func (f *Finder) Open(pid int) (*Client, error) {
 	id, err := f.table.Identify(pid)
 	if err != nil {
@@ -91,8 +89,7 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
 }
 
-// OpenProcess makes a new connection to the probe of a process. It is refused if
-// the identity no longer matches.
+// OpenProcess connects to the probe of a process, or refuses if the identity no longer matches.
 func (f *Finder) OpenProcess(id process.Identity) (*Client, error) {
 	if err := stillThere(f.table, id); err != nil {
 		return nil, err
@@ -120,8 +117,8 @@ func stillThere(table *process.Table, id process.Identity) error {
 	return nil
 }
 
-// usual returns the directories in which a user's probes usually serve. It does not read the
-// processes' environments, which may be slow.
+// usual returns the directories in which a user's probes usually serve. It reads no process's
+// environment, which may be slow.
 func (f *Finder) usual(inner int, uid uint32) []string {
 	dirs := usualDirectories(inner)
 	if uid == f.uid && f.runtime != "" {
@@ -130,7 +127,6 @@ func (f *Finder) usual(inner int, uid uint32) []string {
 	return dirs
 }
 
-// fromEnvironment returns the directories that the process's environment names.
 func (f *Finder) fromEnvironment(pid, inner int) []string {
 	runtime, err := f.runtimeOf(pid)
 	if err != nil || runtime == "" {
@@ -150,14 +146,12 @@ func (f *Finder) runtimeOf(pid int) (string, error) {
 	return process.ValueOf(content, "XDG_RUNTIME_DIR"), nil
 }
 
-// environmentSize limits how much of an environment is read.
-const environmentSize = 256 << 10
+const environmentSize = 256 << 10 // how many bytes of an environment are read
 
-// rootOf returns a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
-// openIn connects to a socket in a directory as the process sees it, or as this program sees it if
-// the process's root is inaccessible.
+// openIn connects to a socket in a directory below the process's root. If this program may not
+// access that root, it uses its own.
 func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
@@ -175,7 +169,6 @@ func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Clie
 	return client, err
 }
 
-// visit connects to a socket and verifies its process.
 func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 	path := filepath.Join(dir.path, name)
 	if err := dir.checkSocket(name); err != nil {
@@ -225,7 +218,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 // innerUID returns the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
-	var buf [256]byte // a mapping takes 34 bytes, and most processes have one or two
+	var buf [256]byte // a mapping takes 33 bytes, and most processes have one or two
 	content, err := process.ReadProc(proc+"/"+strconv.Itoa(pid)+"/uid_map", buf[:], 12<<10)
 	if err != nil {
 		return int(uid)

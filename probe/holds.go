@@ -9,8 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// HeldClasses are the classes, in the order in which they claim a block. Unnamed gets the blocks
-// that no other class claims.
+// HeldClasses are the classes of holders.
 var HeldClasses = []string{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
 
 // Unnamed is the class of memory whose holder the probe does not know.
@@ -19,8 +18,8 @@ const Unnamed = "unnamed"
 // Holds is what holds a process's memory: the answer to the command "holds".
 type Holds struct {
 	TimeNS       int64         `json:"time_ns"` // Unix time of the reading in the probe process
-	Exact        bool          `json:"exact"`   // by blocks; false: by the sizes of tensors
-	Moving       bool          `json:"moving"`  // memory was allocated or freed during the search: blocks that were not there all the time are unnamed
+	Exact        bool          `json:"exact"`   // measured by blocks; if false, by the sizes of tensors
+	Moving       bool          `json:"moving"`  // memory came and went during the search; only what stayed has a class
 	Devices      []DeviceHolds `json:"devices"`
 	Notes        []string      `json:"notes,omitempty"`
 	Milliseconds float64       `json:"ms,omitempty"`
@@ -40,7 +39,6 @@ type HeldPart struct {
 	Blocks quantity.Optional[int64] `json:"blocks,omitzero"`
 }
 
-// check returns why an answer is impossible.
 func (h *Holds) check() error {
 	if h.TimeNS <= 0 || len(h.Devices) > maxDevices {
 		return fmt.Errorf("time_ns %d, %d devices", h.TimeNS, len(h.Devices))
@@ -83,7 +81,7 @@ func (d *DeviceHolds) check() error {
 	return nil
 }
 
-// holdsDeadline is longer than a probe searches, including its wait for steps to end.
+// holdsDeadline leaves a probe time for a search of 20 s and for two waits of 15 s for a step to end.
 const holdsDeadline = 60 * time.Second
 
 // Holds asks what holds the process's memory, on all devices that it uses.

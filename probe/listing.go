@@ -16,7 +16,7 @@ type listing struct {
 	names []string
 }
 
-// stamp identifies a directory and its state: it changes with every name that is added or removed.
+// stamp identifies a directory and its state.
 type stamp struct {
 	place
 	changed, modified time.Time // by the file system's clock
@@ -36,7 +36,6 @@ const (
 	relistTime = 30 * time.Second
 )
 
-// current reports whether the directory still contains what was read.
 func (l listing) current(now stamp) bool {
 	return l.stamp == now && l.at.Sub(now.changed) > stampPrecision && time.Since(l.at) < relistTime
 }
@@ -54,16 +53,16 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	return fresh, err
 }
 
-// listings remember the names in directories for temporary files until a directory changes: every
-// process without a probe is searched for there, and anybody can fill such a directory with names.
+// listings remembers the names in temporary directories. The probe of every listed process is
+// searched for there, and anybody can fill such a directory with names.
 type listings struct {
 	mu    sync.Mutex
 	known map[place]listing // only names that begin as this program's directories do
 }
 
 const (
-	// A directory that changes all the time is listed at most this often, because a thousand processes
-	// may be searched for in turn. The next search finds what this one has missed.
+	// A directory that changes all the time is listed at most this often. A later search finds the
+	// names that an earlier one has missed.
 	listInterval  = time.Second
 	maxListings   = 256  // each container has a directory of its own
 	maxRemembered = 1024 // names of one directory; a longer list is not remembered

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// The commands of the protocol.
 const (
 	cmdHello    = "hello"
 	cmdStats    = "stats"
@@ -21,7 +20,7 @@ const (
 	cmdBye      = "bye"
 )
 
-// Code says why a request failed. A monitor treats an unknown code as Internal.
+// Code says why a request failed.
 type Code string
 
 // The codes.
@@ -31,8 +30,8 @@ const (
 	Unsupported    Code = "unsupported"     // this server has the command, but cannot execute it here
 	WrongVersion   Code = "wrong_version"   // the major versions differ
 	Forbidden      Code = "forbidden"       // the process belongs to another user
-	Busy           Code = "busy"            // a flush, a snapshot or an allocation is in progress, or there are too many connections
-	RateLimited    Code = "rate_limited"    // too many flushes
+	Busy           Code = "busy"            // a request like this one or an allocation is in progress, or there are too many connections
+	RateLimited    Code = "rate_limited"    // too many flushes, maps or searches for holders
 	Internal       Code = "internal"        // the probe itself failed
 )
 
@@ -58,8 +57,7 @@ type request struct {
 
 func (r *request) head() *request { return r }
 
-// reply holds the fields of every line from a probe. ID is null if the request's ID could not be
-// read.
+// reply holds the fields of every line from a probe. ID is nil if the request's ID could not be read.
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
@@ -114,8 +112,8 @@ var (
 	errNoObject       = errors.New("not a JSON object")
 )
 
-// decode parses one line. Before that it refuses more than maxMembers commas: every two bytes of
-// "[],[],[]" would become a hundred in memory.
+// decode parses one line. It first refuses more than maxMembers commas: decoded, a text like
+// "{},{},{}" takes many times its length in memory.
 func decode(line []byte, into any) error {
 	if !utf8.Valid(line) {
 		return errNotUTF8
@@ -144,7 +142,6 @@ var (
 	errEmptyLines = errors.New("more than 256 KiB of empty lines")
 )
 
-// lines splits a stream into lines.
 type lines struct {
 	source *bufio.Reader
 	begun  []byte // the start of a line; the rest can be read after a deadline

@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/sorted"
 )
 
-// Monitor keeps a connection to every probe that it finds, asks each for its
-// stats about once a second, and keeps the newest answer of each.
+// Monitor keeps a connection to every probe that it finds, asks each probe for stats
+// about once a second, and keeps the newest answers.
 //
 //	directories of sockets ─┐ scan, each second       one goroutine each, own deadline
 //	the driver's pids ──────┴→ tasks ── connected ──→ session ── hello, stats, stats … ──→ Answers
@@ -31,8 +31,8 @@ type Monitor struct {
 	interval     time.Duration
 	scanInterval time.Duration
 	own          []string // this user's directories
-	wider        bool     // the directories found by findOthers are scanned, too
-	everyone     bool     // root scans every user's
+	wider        bool     // whether the directories found by findOthers are scanned, too
+	everyone     bool     // whether every user's directories are scanned, as root
 
 	wake      chan struct{}
 	scanned   atomic.Int64 // when the last scan began, in nanoseconds since 1970
@@ -64,15 +64,15 @@ const (
 	maxNames         = 512 // sockets considered in one directory
 	maxRecords       = 64  // per directory and per user; a record can outlive its process
 
-	// A process without a connection is forgotten after this time: the longest interval between two
-	// samples, and the search after the second of them.
+	// A process without a connection is forgotten after this time. A sampler with the longest
+	// interval, a minute, has read the last answer by then.
 	forgetTime = 65 * time.Second
 	// A goroutine that hangs in the kernel is left behind after this time.
 	joinTime = 500 * time.Millisecond
 )
 
-// NewMonitor makes a Monitor; Run starts it. A nil clock is time.Now. The Monitor scans the directories for sockets.
-// If directories is nil, it scans this user's, and as root every user's.
+// NewMonitor makes a Monitor; Run starts it. A nil clock is time.Now. If directories is nil, the
+// Monitor scans this user's directories for sockets, and as root every user's.
 func NewMonitor(finder *Finder, clock func() time.Time, directories []string) *Monitor {
 	m := &Monitor{
 		finder:       finder,
@@ -149,8 +149,8 @@ func (m *Monitor) start(act func()) {
 	})
 }
 
-// Answers returns the newest answer of every probe, by pid. A probe that has
-// not answered yet has an Answer without a report. It never waits.
+// Answers returns the newest answers of all probes, ordered by pid. The Answer of a probe that has
+// not answered yet has no report. It never waits.
 func (m *Monitor) Answers() []Answer {
 	probes := *m.published.Load()
 	answers := make([]Answer, len(probes))
@@ -160,11 +160,9 @@ func (m *Monitor) Answers() []Answer {
 	return answers
 }
 
-// Ask asks every probe now, unless the last Ask was less than an interval ago.
-// A caller that reads the driver at the same time gets two readings that can be
-// compared. Without Ask a probe is asked every other interval. Ask also starts a scan
-// if one is due: a timer for scans would wake the process once more a second. Ask
-// never waits.
+// Ask asks every probe now, unless the last Ask was less than an interval ago. A caller that reads
+// the driver at the same time gets two readings that can be compared. Without Ask a probe is asked
+// every second interval. Ask also starts a scan if one is due, which saves a timer. It never waits.
 func (m *Monitor) Ask() {
 	if time.Since(time.Unix(0, m.scanned.Load())) >= m.scanInterval-m.scanInterval/20 {
 		m.wakeUp()
@@ -177,8 +175,8 @@ func (m *Monitor) Ask() {
 	}
 }
 
-// Listed sets the processes that the driver lists on a GPU. The monitor looks
-// for their probes in their own mount namespaces. It never waits for a probe.
+// Listed sets the processes that the driver lists on a GPU. The monitor searches for their probes
+// in their own mount namespaces. Listed waits for no probe.
 func (m *Monitor) Listed(gpu string, pids []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,7 +195,6 @@ func (m *Monitor) scanNow() {
 	m.wakeUp()
 }
 
-// wakeUp makes Run scan.
 func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
@@ -205,8 +202,8 @@ func (m *Monitor) wakeUp() {
 	}
 }
 
-// Flush makes a process free cached memory, over the connection that its stats
-// are read from. It is refused if the identity no longer matches.
+// Flush makes a process free cached memory, over the connection that its stats are read from. It
+// refuses if the identity no longer matches.
 func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushRequest) (FlushResult, error) {
 	if err := stillThere(m.finder.table, id); err != nil {
 		return FlushResult{}, err
@@ -245,7 +242,7 @@ func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult
 		}
 		return FlushResult{}, err
 	}
-	f := <-done // this ends in time: the job has the same context
+	f := <-done // the session answers before the job's context ends, or soon after
 	return f.result, f.err
 }
 
@@ -258,15 +255,14 @@ func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
 	asking.Wait()
 }
 
-// Problem is a socket or a process that could not be connected to, for a reason
-// that the user should know.
+// Problem is why a directory, a socket or the probe of a process cannot be read.
 type Problem struct {
 	PID  int    // 0 if only the socket is known
 	Path string // "" if only the process is known
 	Err  error
 }
 
-// Problems lists what keeps probes from being read.
+// Problems lists the errors that the user should know, by pid and path.
 func (m *Monitor) Problems() []Problem {
 	m.mu.Lock()
 	defer m.mu.Unlock()

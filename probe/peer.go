@@ -54,9 +54,8 @@ func send(conn *net.UnixConn, line []byte, file *os.File) error {
 // withRightsOf calls act, with another user's rights if this process is root. So the path, which
 // that user controls, cannot abuse root's rights, and the probe sees its own user.
 //
-// In Linux a thread has its own user and group IDs; only C libraries set them for
-// all threads. The thread is not reused afterwards. Its real and saved IDs stay
-// root's, so that the user can neither signal nor trace it.
+// In Linux each thread has its own user and group IDs; only C libraries set them for all threads.
+// The real and saved IDs stay root's, so that the user can neither signal nor trace the thread.
 func withRightsOf(uid, gid uint32, act func() error) error {
 	if uid == 0 || os.Geteuid() != 0 {
 		return act()
@@ -71,8 +70,8 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	return <-result
 }
 
-// onOwnThread runs act on a thread that ends with act. That must not be the main thread, which
-// cannot end: /proc/self would then show the other user for good.
+// onOwnThread runs act on a thread that ends afterwards. That is never the main thread, which cannot
+// end: /proc/self would then show the other user for good.
 func onOwnThread(act func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -125,10 +124,9 @@ func ownerOf(root string, pid int) (owner, error) {
 	return who, nil
 }
 
-// parseOwner finds "Uid:\treal\teffective\t…" and "NSpid:\touter\t…\tinner".
+// parseOwner finds "Uid:\treal\teffective\t…" and "NSpid:\touter\t…\tinner". The procfs package
+// would be too slow for thousands of processes.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
-//
-// The procfs package would be too slow: a box has thousands of processes to search.
 func parseOwner(status []byte) (owner, error) {
 	uids, pids := process.StatusFields(status, "Uid"), process.StatusFields(status, "NSpid")
 	if len(uids) < 2 || len(pids) == 0 {

@@ -12,8 +12,8 @@ import (
 )
 
 // Place returns the path of the socket for a process of this user that sees the same directories as
-// this program, and makes the socket's directory: the first that is usable, or else the user's spare
-// directory in /tmp. runtime is the process's XDG_RUNTIME_DIR.
+// this program. It makes the socket's directory: the first usable one of Directories, or else the
+// user's spare directory in /tmp. runtime is the process's XDG_RUNTIME_DIR.
 func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	const longest = 107 // of a socket's address, which ends with a NUL
 	var refusals []error
@@ -61,11 +61,10 @@ func ownStart() (uint64, error) {
 	return stat.Starttime, err
 }
 
-// directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
-const directoryName = "vramscope"
+const directoryName = "vramscope" // the directory of sockets below $XDG_RUNTIME_DIR
 
 // Directories returns the directories where a user's process may serve, in order of preference.
-// runtime is its XDG_RUNTIME_DIR, or "".
+// runtime is the process's XDG_RUNTIME_DIR, or "".
 func Directories(uid int, runtime string) []string {
 	var dirs []string
 	if filepath.IsAbs(runtime) {
@@ -74,21 +73,18 @@ func Directories(uid int, runtime string) []string {
 	return append(dirs, fmt.Sprintf("%s/%s-%d", temporary, directoryName, uid))
 }
 
-// temporary is where every user can make directories.
 const temporary = "/tmp"
 
-// sparePrefix begins the names of a user's spare directories in /tmp. Their ends are random:
-// anybody could make a directory under a known name, and so keep a process without a runtime
-// directory from serving.
+// sparePrefix begins the names of a user's spare directories in /tmp. The names end at random:
+// anybody could take a known name, and so keep a process without a runtime directory from serving.
 func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
-// usualDirectories returns the directories where a user's process may serve, if its environment is
-// unknown.
+// usualDirectories returns Directories for a process whose environment is unknown.
 func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }
 
-// The suffixes of a socket, and of the record of an error that the program has exited with.
+// The suffixes of a socket, and of the record of a program that exited out of memory.
 const socketSuffix, recordSuffix = ".sock", ".last"
 
 // socketName returns "4711-190284.sock": the process's own pid, in its own pid
@@ -97,7 +93,7 @@ func socketName(pid int, start uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
 }
 
-// socketOf returns the name of the socket beside which a record lies; false for any other name.
+// socketOf returns the name of the socket that a record belongs to; false if it is no record's name.
 func socketOf(record string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(record, recordSuffix)
 	return name + socketSuffix, ok

@@ -31,13 +31,13 @@ const (
 type Report struct {
 	TimeNS int64                    `json:"time_ns"`        // Unix time of the reading in the probe process
 	Steps  quantity.Optional[int64] `json:"steps,omitzero"` // training steps since the program began; unknown if nothing counts them
-	// Optimizer is the class that makes the steps, "AdamW"; "" if unknown, or if there are several.
+	// Optimizer is the class that makes the steps, such as "AdamW"; "" if unknown, or if there are several.
 	Optimizer string   `json:"optimizer,omitempty"`
 	Devices   []Device `json:"devices"`
 }
 
-// Device is one GPU as a probe process sees it. UUID is in NVML's form:
-// CUDA_VISIBLE_DEVICES reorders indices, so an index would name nothing.
+// Device is one GPU as a probe process sees it. UUID is in NVML's form; an index would be ambiguous,
+// because CUDA_VISIBLE_DEVICES reorders the indices.
 type Device struct {
 	UUID       string         `json:"uuid"`
 	Total      snapshot.Bytes `json:"total_bytes,omitzero"`
@@ -48,8 +48,7 @@ type Device struct {
 	Rescues *Rescues `json:"rescues,omitempty"`
 }
 
-// Rescues counts allocations that the driver refused, and that waited for the daemon
-// to free what other processes cache.
+// Rescues counts refused allocations that waited for the daemon to free what other processes cache.
 type Rescues struct {
 	Asked     int64  `json:"asked"`     // since the start
 	Succeeded int64  `json:"succeeded"` // got their memory
@@ -58,15 +57,15 @@ type Rescues struct {
 
 // Rescue is one allocation that waited.
 type Rescue struct {
-	TimeNS    int64          `json:"time_ns"` // its end
+	TimeNS    int64          `json:"time_ns"` // when the wait ended, in Unix time
 	Bytes     quantity.Bytes `json:"bytes"`   // asked for
 	WaitedMS  int64          `json:"waited_ms"`
 	Succeeded bool           `json:"succeeded"`
 }
 
-// FailedAllocation is an allocation that failed for lack of memory. With an API it
-// is a call that the driver refused, after which a library may have tried again;
-// without one it is an error that the program got from an allocator.
+// FailedAllocation is an allocation that failed for lack of memory. If API is set, the driver refused
+// the call, and a library may have tried again. If API is "", an allocator returned an error to the
+// program.
 type FailedAllocation struct {
 	TimeNS      int64          `json:"time_ns"`
 	Bytes       quantity.Bytes `json:"bytes"` // asked for
@@ -90,8 +89,8 @@ type Hello struct {
 	StartTime    uint64    `json:"starttime"`
 	Runtimes     []Runtime `json:"runtimes"`
 	Capabilities []string  `json:"capabilities"` // "flush", "snapshot", …
-	// Evictable names the caches that the program has registered, in the order in
-	// which a selective flush evicts them.
+	// Evictable are the caches that the program has registered, in the order in which a selective
+	// flush evicts them.
 	Evictable []Evictable `json:"evictable,omitempty"`
 	// StartedBy is how the probe got into the process: "run", "import",
 	// "attach", "preload"; empty if unknown.
@@ -110,15 +109,15 @@ type Answer struct {
 	Hello   Hello
 	Report  Report
 	Since   time.Time // when the monitor found the process
-	// At is when the report was read, on the monitor's clock: the report's own time_ns, but never
-	// later than its arrival. Zero before the first report.
+	// At is when the probe took the reading: the report's time_ns, but never later than its arrival.
+	// Zero before the first report.
 	At time.Time
-	// Arrived is when the report first came: it was read between At and Arrived.
+	// Arrived is when the report first came.
 	Arrived time.Time
 	Err     error // why the last exchange failed, nil if it did not
 	// Exited describes a process of which only the record is left; nil otherwise.
 	Exited *process.Info
-	// Daemon reports that a daemon asked the probe, and passed its report on.
+	// Daemon reports whether a daemon asked the probe and passed its report on.
 	Daemon bool
 }
 
@@ -129,25 +128,22 @@ type Level string
 const (
 	Gradual   Level = "gradual"   // the cache down to KeepBytes
 	Selective Level = "selective" // the program's evictable caches by priority, then its allocators' cache
-	Urgent    Level = "urgent"    // as selective, and everything else that can be collected, on all devices
+	Urgent    Level = "urgent"    // as selective, and also Python's garbage, on all devices
 )
 
-// FlushRequest asks a probe process to free cached memory.
-//
-// A gradual flush in steps is several requests with a falling KeepBytes: to stop
-// it, the monitor sends no further one.
+// FlushRequest asks a probe process to free cached memory. A gradual flush in steps is several
+// requests with a falling KeepBytes.
 type FlushRequest struct {
 	Level Level `json:"level"`
-	// KeepBytes is how much of its returnable memory the process may keep on each device. An
-	// allocator that can only free everything (PyTorch) does so, with a note.
+	// KeepBytes is how much returnable memory the process may keep on each device. An allocator that
+	// can only free everything (PyTorch) does so, with a note.
 	KeepBytes quantity.Bytes `json:"keep_bytes"`
 	DryRun    bool           `json:"dry_run"` // report what would happen, and do nothing
-	// Devices limits the flush to these UUIDs; empty means all that the process
-	// uses. An allocator that flushes all devices at once does so, with a note.
+	// Devices limits the flush to these UUIDs; empty means all that the process uses. An allocator
+	// that can only flush all devices does so, with a note.
 	Devices []string `json:"devices,omitempty"`
 }
 
-// check returns the error of an invalid request.
 func (r *FlushRequest) check() *Error {
 	switch r.Level {
 	case Gradual, Selective, Urgent:
@@ -165,16 +161,16 @@ type FlushResult struct {
 	Level   Level     `json:"level"`
 	DryRun  bool      `json:"dry_run"`
 	Devices []Flushed `json:"devices"`
-	// SkippedReason says why nothing was freed, or less than requested: "a graph capture was
-	// running". Empty if the flush ran as requested.
+	// SkippedReason is why nothing was freed, or less than requested: "a graph capture was running".
+	// Empty if the flush ran as requested.
 	SkippedReason string   `json:"skipped_reason,omitempty"`
 	Notes         []string `json:"notes,omitempty"`
 	Milliseconds  float64  `json:"ms"`
 }
 
-// Flushed is one device's part of a flush. Before and After are the sums of the
-// allocators' reserved memory; in a dry run After is an estimate. Freed is the
-// difference, negative if the program allocated in between.
+// Flushed is one device's part of a flush. BeforeBytes and AfterBytes are what the allocators
+// reserve; in a dry run AfterBytes is an estimate. FreedBytes, the difference, is negative if the
+// program allocated in between.
 type Flushed struct {
 	UUID        string         `json:"uuid"`
 	BeforeBytes quantity.Bytes `json:"before_bytes"`
@@ -184,7 +180,6 @@ type Flushed struct {
 	CollectedBytes snapshot.Bytes `json:"collected_bytes,omitzero"`
 }
 
-// check returns why a result is impossible.
 func (r *FlushResult) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

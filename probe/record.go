@@ -15,9 +15,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// recordLine is what a probe writes when its program exits with an out-of-memory error,
-// into a file beside the sockets: the last stats, and who sent them. A program that
-// lives for a second may end before any monitor has found its probe.
+// recordLine is the record that a probe leaves beside the sockets when its program exits soon after
+// an out-of-memory error. A short-lived program may exit before a monitor has found its probe.
 type recordLine struct {
 	reply
 	Hello
@@ -25,12 +24,11 @@ type recordLine struct {
 	Command []string `json:"command"`
 }
 
-// recordTime is how long a record stays until it is removed. Even the slowest sampler has
-// read it by then.
+// recordTime is how long a record stays. Even the slowest sampler has read it by then.
 const recordTime = forgetTime
 
-// record reads the record of a process that had this socket. Its figures are a claim of the user
-// who owns the directory.
+// record reads the record of a process that had this socket. Any program of the directory's owner
+// can have written it.
 func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*probeProcess, error) {
 	path := filepath.Join(dir.path, name)
 	line, err := readRecord(dir, name, now)
@@ -74,10 +72,10 @@ func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*pr
 
 var errOldRecord = errors.New("it is old: removed")
 
-// maxWords is how many words of a record's command line are kept.
-const maxWords = 32
+const maxWords = 32 // of a record's command line
 
-// readRecord reads a regular file of the directory's owner, or removes it if it is old.
+// readRecord reads a record, which must be a regular file of the directory's owner. It removes an
+// old record, and returns errOldRecord.
 func readRecord(dir *directory, name string, now time.Time) (*recordLine, error) {
 	fd, err := unix.Openat(int(dir.file.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -102,8 +100,8 @@ func readRecord(dir *directory, name string, now time.Time) (*recordLine, error)
 	return line, decode(content, line)
 }
 
-// recorded keeps a record, unless the monitor knows its process better or has too many already.
-// The lock is held.
+// recorded keeps a record, unless the monitor has answers of its process or too many records. The
+// lock is held.
 func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	if a.fail(err, recordTime); p == nil {
 		return

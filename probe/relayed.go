@@ -9,10 +9,9 @@ import (
 	"vramscope/internal/process"
 )
 
-// Relayed is what a process's probe reported, as a daemon passes it on to the monitors of
-// other users: numbers, and names that many programs share. Nothing else is passed on: no
-// addresses, and no texts that the program chose. A relayed process has no capabilities,
-// because only its own user may act on it.
+// Relayed is a probe's report as a daemon passes it on to other users' monitors: numbers, and names
+// that many programs share, but no addresses and no texts that the program chose. It has no
+// capabilities, because only the process's own user may act on it.
 type Relayed struct {
 	PID       int       `json:"pid"`
 	StartTime uint64    `json:"start_time_ticks"`
@@ -22,8 +21,8 @@ type Relayed struct {
 	Devices   []Device  `json:"devices"`
 }
 
-// Relay returns what other users may read of the answers. It leaves out probes without a report, and
-// processes that are foreign or have exited.
+// Relay returns what other users may read of the answers. It leaves out answers without a report,
+// and processes that are foreign or have exited.
 func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {
@@ -77,8 +76,8 @@ func NumbersOf(a *Allocator) Allocator {
 	return out
 }
 
-// CommonKind returns the kind of an allocator if vramscope's own probes use that kind. Any other
-// kind, which a program may have chosen, becomes "other".
+// CommonKind returns the kind of an allocator if vramscope's own probes use it, otherwise "other": a
+// program may have chosen the kind.
 func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// searchListed starts the search for the probes of the driver's processes, in
-// the directories where each would serve. The lock is held.
+// searchListed searches for the probes of the processes that the driver lists, in the directories
+// where each would serve. It does not wait. The lock is held.
 func (m *Monitor) searchListed(ctx context.Context) {
 	wanted := m.wanted
 	clear(wanted)
@@ -42,8 +42,8 @@ func (m *Monitor) searchListed(ctx context.Context) {
 	m.startSearches(ctx)
 }
 
-// startSearches starts as many searches as may run at a time, each for several processes: to start
-// a goroutine for each process would take longer than its search. The lock is held.
+// startSearches starts up to maxSearches goroutines, each for several processes: starting a
+// goroutine takes longer than one search. The lock is held.
 func (m *Monitor) startSearches(ctx context.Context) {
 	for range min(maxSearches-m.searching, len(m.unsearched)) {
 		m.searching++
@@ -84,15 +84,15 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 const (
 	othersInterval = 10 * time.Second
 	maxOthers      = 512
-	// A directory may contain millions of names: no more than this are read of it at a time. A
-	// probe whose socket comes after them is found if the driver lists its process.
+	// How many names of a directory are read. A probe whose socket comes after them is found only if
+	// the driver lists its process.
 	maxNamesRead      = 16 << 10
 	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
 )
 
 // findOthers finds the directories that are not known by name: this user's spare ones, and for root
-// every user's. Anybody may create any name in /tmp, so a directory must belong to the user after
-// whom it is named: otherwise one user could fill the list.
+// every user's. A directory must belong to the user after whom it is named, since anybody may
+// create any name in /tmp.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
 	spares := make(map[uint32]int)
@@ -135,7 +135,6 @@ func parseUser(text string) (uint32, bool) {
 	return uint32(uid), err == nil && strconv.FormatUint(uid, 10) == text
 }
 
-// namesIn lists the names in a directory that begin with prefix.
 func namesIn(path, prefix string) []string {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -154,8 +153,7 @@ type target struct {
 
 func (t target) path() string { return filepath.Join(t.directory, t.name) }
 
-// attempt records what became of a target. A task that hangs stays busy, and is
-// never started a second time.
+// attempt records the attempts on a target. While one hangs, no other is started.
 type attempt struct {
 	busy      bool
 	failures  int
@@ -163,7 +161,7 @@ type attempt struct {
 	probe     *probeProcess // the probe that it led to
 	err       error
 	listing   listing  // the listing of a directory
-	left      []string // names not visited yet
+	left      []string // names in a directory that are not visited yet
 }
 
 // fail records a failure. The time until the next attempt doubles up to longest.

@@ -70,8 +70,8 @@ func unmarshalObject(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// decodeSegments reads an untrusted map. It bounds the memory before it builds
-// anything: an object is at most one segment, an array at most one block.
+// decodeSegments reads an untrusted map. It counts the text's objects and arrays first, which bounds
+// the memory that the decoded map takes.
 func decodeSegments(content []byte) (Segments, error) {
 	var s Segments
 	switch {

@@ -24,7 +24,7 @@ type probeProcess struct {
 	lostAt time.Time
 }
 
-// job is a flush on its way to a session, or a question for current figures.
+// job is a flush that a session is to run or, if fresh is set, a question for current figures.
 type job struct {
 	ctx     context.Context
 	request FlushRequest
@@ -46,13 +46,13 @@ func newProbeProcess(id process.Identity, uid uint32, now time.Time) *probeProce
 const (
 	// A probe that does not answer for this long gets a new connection.
 	reconnectTime = time.Minute
-	// Hello is repeated, since a program may import another library at any time.
+	// Hello is repeated, because a program may import another library at any time.
 	helloInterval = 30 * time.Second
-	// Hello is repeated more often if the program has registered caches, whose sizes change.
+	// Hello is repeated more often if the program has registered caches, because their sizes change.
 	cachesInterval = 5 * time.Second
 )
 
-// session is the life of one connection. Only its own goroutine uses it.
+// session asks one probe over one connection. Only its own goroutine uses it.
 type session struct {
 	probe    *probeProcess
 	client   *Client
@@ -64,8 +64,8 @@ type session struct {
 	fresh    []chan<- flushed // the callers of Renew wait on these
 }
 
-// run asks for stats until the connection breaks or the context ends. It returns
-// why the connection broke, or nil. It calls first after every exchange.
+// run asks for stats until the connection breaks or the context ends. It returns why the connection
+// broke, or nil. It calls first after every exchange.
 func (s *session) run(ctx context.Context, first func()) error {
 	defer func() { _ = s.client.Close() }()
 	defer s.renewed()
@@ -89,7 +89,6 @@ func (s *session) run(ctx context.Context, first func()) error {
 	}
 }
 
-// renewed ends the wait of the callers of Renew.
 func (s *session) renewed() {
 	for _, done := range s.fresh {
 		done <- flushed{}
@@ -145,8 +144,7 @@ func (s *session) hello(ctx context.Context, next *Answer) error {
 	return err
 }
 
-// readAt converts a report's own time to the monitor's clock. A probe may
-// report a reading that it took a while ago, but none later than its arrival.
+// readAt returns the time of a reading: ns, but never later than its arrival.
 func readAt(arrival time.Time, ns int64) time.Time {
 	if age := arrival.UnixNano() - ns; age > 0 {
 		return arrival.Add(-time.Duration(age))
@@ -165,7 +163,7 @@ func (s *session) wait(ctx context.Context) error {
 		case <-idle.C:
 			return nil
 		case <-s.probe.asked:
-			// A little early counts as in time: callers do not ask to the millisecond.
+			// Callers do not ask to the millisecond, so up to 5 % early is in time.
 			if now := time.Now(); now.Sub(s.lastAsk) >= s.interval-s.interval/20 {
 				s.lastAsk = now
 				return nil
@@ -185,7 +183,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// flush runs a job. It answers even if it panics, because the caller waits.
+// flush runs a job, and sends the result even if it panics, because the caller waits for it.
 func (s *session) flush(j job) error {
 	f := flushed{err: errClosed}
 	defer func() { j.done <- f }()

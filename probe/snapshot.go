@@ -15,11 +15,9 @@ import (
 // SnapshotFormat is the format of a snapshot.
 type SnapshotFormat string
 
-// The formats that vramscope knows. A probe may have others, and refuses those
-// that it does not have.
+// The formats that vramscope knows. A probe refuses a format that it does not have.
 const (
-	// SegmentsFormat is the map of segments and blocks, in JSON that names its
-	// own schema: SegmentsSchema.
+	// SegmentsFormat is the map of segments and blocks, in JSON with the schema SegmentsSchema.
 	SegmentsFormat SnapshotFormat = "segments"
 	// PyTorchFormat is PyTorch's own snapshot, the pickle that
 	// torch.cuda.memory._dump_snapshot writes and its visualiser opens.
@@ -28,26 +26,25 @@ const (
 	SummaryFormat SnapshotFormat = "summary"
 )
 
-// Recording says how long a process records which of its source lines allocate: for Seconds, or
-// until Steps steps have ended if that is sooner.
+// Recording is how long a process records which source lines allocate: for Seconds, or until Steps
+// training steps have ended if that is sooner.
 type Recording struct {
 	Seconds float64 `json:"seconds"`
 	Steps   int64   `json:"steps,omitempty"`
 }
 
-// MaxSnapshotFile is the largest snapshot that is accepted in a file: PyTorch's
-// own grows with the history that the program records.
+// MaxSnapshotFile is the largest snapshot that is accepted in a file, in bytes. PyTorch's own grows
+// with the history that the program records.
 const MaxSnapshotFile = 8 << 30
 
-// SnapshotSize is the largest snapshot that a monitor keeps in memory.
+// SnapshotSize is the largest snapshot that a monitor keeps in memory, in bytes.
 const SnapshotSize = 16 << 20
 
-// maxForeignSnapshot limits the snapshot that root accepts from another user. That user's process
-// writes it into memory: if root passed it a descriptor of the file itself, it could fill root's disk.
+// maxForeignSnapshot limits the snapshot that root accepts from another user, in bytes. It is first
+// written to memory: a descriptor of root's file would let that user fill root's disk.
 const maxForeignSnapshot = 1 << 30
 
-// How long a snapshot may take. A later map would be outdated. A pickle with a
-// long history takes minutes.
+// How long a snapshot may take: PyTorch's own takes minutes if it has a long history.
 const (
 	segmentsDeadline = 10 * time.Second
 	snapshotDeadline = 10 * time.Minute
@@ -56,14 +53,13 @@ const (
 // SnapshotRequest asks for a snapshot. The descriptor to write to is sent with it.
 type SnapshotRequest struct {
 	Format SnapshotFormat `json:"format,omitempty"` // empty: SegmentsFormat
-	// Devices limits a map to these UUIDs; empty means all that the process
-	// uses. PyTorch's own snapshot is always whole.
+	// Devices limits a map to these UUIDs; empty means all that the process uses. The other formats
+	// are of all devices.
 	Devices []string `json:"devices,omitempty"`
-	// Record makes PyTorch first record which lines allocate. Seconds is a whole number.
+	// Record makes PyTorch first record which lines allocate. Seconds must be a whole number.
 	Record *Recording `json:"record,omitempty"`
 }
 
-// check returns the error of an invalid request.
 func (r *SnapshotRequest) check() *Error {
 	if r.Format == "" {
 		r.Format = SegmentsFormat
