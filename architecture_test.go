@@ -94,8 +94,8 @@ func TestUncountedPackagesAreNotLinked(t *testing.T) {
 	}
 }
 
-// packageImports returns the module's packages with their imports within it, tests
-// apart.
+// packageImports returns the module's packages with the packages of the module that they import
+// outside of tests.
 func packageImports(t *testing.T) map[string][]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")

@@ -66,9 +66,9 @@ func hasTest(t *testing.T, folder, name string) bool {
 	})
 }
 
-// networks are the packages that may open a connection or listen, and only at an address from a
-// flag, or to the servers that the user has asked to release memory or to be watched. The list also
-// has the package that reads their TLS settings, and the one that asks the kubelet's Unix socket.
+// networks are the packages that may open a connection or listen: at an address from a flag, or to
+// the servers that the user has asked to release memory or wants to watch. The list also has the
+// package that reads their TLS settings, and the one that asks the kubelet's Unix socket.
 var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/kubelet", "vramscope/internal/promconfig", "vramscope/server"}
 
 // TestNoNetwork: no other package that is linked has code for HTTP, TLS or the Internet's sockets.

@@ -65,7 +65,7 @@ class Types:
         return "".join(word.title() for word in words.split("_"))
 
     def define(self, file, path):
-        """The type of a part of a schema. An object with properties becomes a class."""
+        """The type of a part of a schema."""
         part = self.schema(file)
         for key in path:
             part = part[key]

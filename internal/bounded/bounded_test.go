@@ -65,7 +65,7 @@ func TestSourcesAreBounded(t *testing.T) {
 	}
 }
 
-// TestBufferIsBoundedUnderCopy: io.Copy looks for a ReadFrom, and must not find one.
+// TestBufferIsBoundedUnderCopy: a Buffer has no ReadFrom, which io.Copy would use.
 func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	for name, source := range map[string]io.Reader{"endless": &endless{}, "trickling": &trickling{}} {
 		b := NewBuffer(limit)
@@ -81,8 +81,8 @@ func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBounded: their output, memory and time are limited, and a child in their group ends
-// with them.
+// TestCommandsAreBounded: the output, memory and time of a command are limited, and a child in its
+// group ends with it.
 func TestCommandsAreBounded(t *testing.T) {
 	pid := t.TempDir() + "/pid"
 	for name, c := range map[string]struct {

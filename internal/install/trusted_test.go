@@ -70,7 +70,7 @@ func TestAnotherUsersPathIsRefused(t *testing.T) {
 	base := t.TempDir()
 	other := uint32(12345)
 	if os.Geteuid() != 0 {
-		other = uint32(os.Geteuid()) + 1 // the user who looks; the files are ours
+		other = uint32(os.Geteuid()) + 1 // the user who checks; the files belong to the test's user
 	} else if err := os.Chown(base, 12345, 12345); err != nil {
 		t.Fatal(err)
 	} else {

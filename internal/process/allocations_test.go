@@ -12,7 +12,7 @@ import (
 )
 
 // TestAllocationsAreOfRootsDirectories: scontrol is asked once about a job that it knows, and again
-// after its cgroup has disappeared and returned, but never about a directory that a user has made.
+// after the job's cgroup has disappeared and returned, but never about a directory of a user's.
 func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExit: the processes here are children of the test, but the status of other processes would be
-// known as well. A process that still runs, or that was looked up only once, has no status.
+// TestExit: a process that still runs, or that was looked up only once, has no status. The processes
+// here are children of the test, which Exit does not require.
 func TestExit(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{
 		"read _; exit 3":     3 << 8,

@@ -50,8 +50,8 @@ func TestEffectiveUser(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsWantedIsRead: the names of all threads, and the environments of other users'
-// processes unless root reads them, are read only if Hints is set.
+// TestOnlyWhatIsWantedIsRead: thread names, and the environments of other users' processes, are read
+// only if Hints is set. Root reads all environments in any case.
 func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", os.Geteuid()+1)

@@ -23,8 +23,8 @@ func seeds(f *testing.F, paths ...string) {
 
 var secret = regexp.MustCompile(`(?i)key|token|secret|passw(or)?d|credential`)
 
-// FuzzEnvironment: every variable that is kept is in the content, they are sorted by name, and none
-// may be a secret.
+// FuzzEnvironment: the variables that are kept occur in the content, are sorted by name, and are no
+// secrets.
 func FuzzEnvironment(f *testing.F) {
 	seeds(f, "/proc/self/environ")
 	f.Add("CUDA_VISIBLE_DEVICES=0\x00CUDA_VISIBLE_DEVICES=1\x00VLLM_api_key=x\x00RANK\x00=RANK=1\x00TF_=")

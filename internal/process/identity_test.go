@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHiddenProcess: hidepid hides the processes of other users. They are not those of another container.
+// TestHiddenProcess: a process that hidepid hides is another user's, not another container's.
 func TestHiddenProcess(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)

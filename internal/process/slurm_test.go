@@ -144,7 +144,7 @@ func TestSlurmsAnswer(t *testing.T) {
 	}{
 		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7", uid: 1000, gpus: []int{0, 1}}},
 		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this node may have either of the two
-		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // whose job it is is unknown
+		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // the job's user is unknown
 		{array, "88123", slurmAnswer{number: "88123", account: "physics"}},
 		{array, "88122", slurmAnswer{number: "88122", account: "other"}},
 		{array, "1", slurmAnswer{}},

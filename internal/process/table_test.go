@@ -145,7 +145,7 @@ func (t *Table) reading(pid int) bool {
 	return pending != nil && len(pending) == 0
 }
 
-// TestMissingFiles: without cmdline, cgroup or ns the other facts stay. Without stat it has ended.
+// TestMissingFiles: without cmdline, cgroup or ns the other facts stay. Without stat the process has ended.
 func TestMissingFiles(t *testing.T) {
 	for _, name := range []string{"cmdline", "cgroup", "ns"} {
 		tree := newTree(t)
@@ -270,7 +270,7 @@ func TestZombieHasEnded(t *testing.T) {
 	}
 }
 
-// TestStatOfManyIsReadLessOften: with more processes, a stat stands for longer.
+// TestStatOfManyIsReadLessOften: with more processes, a stat is used for longer.
 func TestStatOfManyIsReadLessOften(t *testing.T) {
 	for _, tc := range []struct {
 		processes int

@@ -36,8 +36,8 @@ class Notebook(unittest.TestCase):
         self.run_cell("import torch; cached = torch.empty(512 << 20); kept = torch.empty(64 << 20); del cached")
         shown = self.run_cell("%vram")
         self.assertRegex(shown, r" *0 +\d+ +\S+ +\S+ +64\.0M +512M +0 +\S+ +512M  this kernel\n")
-        self.assertIn("4200001", shown)  # who else is on its GPU
-        self.assertNotIn("4200002", shown)  # of the other GPU
+        self.assertIn("4200001", shown)  # a process on the kernel's GPU
+        self.assertNotIn("4200002", shown)  # a process on the other GPU
         self.assertRegex(self.run_cell("%vram flush"), r"freed 512M")
         shown = self.run_cell("%vram")
         self.assertRegex(shown, r" 64\.0M +0 +0 +\S+ +0  this kernel\n")
