@@ -17,8 +17,7 @@ type bell struct {
 
 const bellPause = time.Minute
 
-// ring reports whether the alerts of a new snapshot ring the bell. The alerts of the
-// first snapshot do not.
+// ring reports whether the alerts of a new snapshot ring the bell. Those of the first snapshot do not.
 func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 	first := b.raised == nil
 	raised := make(map[snapshot.AlertKey]bool, len(alerts))

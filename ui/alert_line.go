@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the line above the keys: the first that applies of message, progress, moment of the
-// past, lack of figures, a job's size, alert, hint and legend. It is always there, so no alert moves the screen.
+// writeAlert writes the first of these that applies: a message, an action's progress, a frozen or past moment, a
+// lack of figures, whether a job fits, an alert, the hint about probes, the legend.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -48,7 +48,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 // speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
-// standstill returns what the line says while the screen is frozen or shows the past, else "".
+// standstill returns the words of a screen that is frozen or shows the past, else "".
 func (st *state) standstill() string {
 	switch {
 	case st.shown == nil || st.speaking() || st.progress != "":
@@ -116,7 +116,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 		room -= len(whyHint) + 3
 	}
 	left := room - text.Width(head)
-	// The last clause of an advice says what to do: it is kept if not all clauses fit.
+	// The last clause of an advice says what to do: it stays if not all clauses fit.
 	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
 		tail = cell.Fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
@@ -143,7 +143,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 
 const whyHint = "W why"
 
-// counterAt returns the column of "1 of 3", which is the same for every sentence.
+// counterAt returns the column of "1 of 3", the same for every sentence that is not too long.
 func counterAt(width int) int {
 	switch {
 	case width >= 120:
@@ -196,8 +196,8 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + lk.Glyphs.Words(alert.Advice)
 }
 
-// fullInSentence returns the sentence about a GPU that fills up: on a wide screen with the time of
-// day, and with the process if that is known.
+// fullInSentence returns the sentence about a GPU that fills up, with the process if known and, on a wide screen,
+// with the time of day.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
@@ -235,8 +235,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// remedy returns what pressing F on a process would achieve. It is "" if F cannot flush it, or if
-// hardly anything would stay free.
+// remedy returns what F on a process would achieve, "" if F cannot flush it or hardly anything would stay free.
 func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !st.shown.Own(p) {
@@ -245,8 +244,8 @@ func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
 }
 
-// asksFit reports whether the alert line is about a job's size: while the size is typed, and then
-// until there is an urgent alert.
+// asksFit reports whether the alert line says if a job fits: while its size is typed, and then until there is an
+// urgent alert.
 func (st *state) asksFit() bool {
 	if st.typing != nil && st.typing.kind == typingNeed {
 		return true

@@ -15,7 +15,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
-// Attaching takes two commands outside of the event loop:
+// Attaching takes two commands:
 //
 //	a ─→ openAttach  ── cmd: Attachable ─→ fillMsg ────→ the question: how, or why not
 //	y ─→ startAttach ── cmd: Attach ─────→ attachedMsg ───→ message line
@@ -23,8 +23,7 @@ import (
 const (
 	// examineTimeout is how long Attachable may take.
 	examineTimeout = 10 * time.Second
-	// attachTimeout is how long Attach may take. Attach has shorter timeouts of its own; this one
-	// is a safeguard in case they fail.
+	// attachTimeout is how long Attach may take. It matters only if the shorter timeouts of Attach itself fail.
 	attachTimeout = time.Minute
 )
 
@@ -60,8 +59,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 }
 
-// attachRefusal returns why no probe can be attached, as far as that is known without
-// examining the process; else "".
+// attachRefusal returns why no probe can be attached, as far as the snapshot tells; else "".
 func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID
 	switch {
@@ -76,7 +74,7 @@ func attachRefusal(p *snapshot.Process) string {
 	}
 }
 
-// startAttach attaches after y. Attach checks the identity again.
+// startAttach attaches after y. Actions.Attach checks the identity again.
 func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	act, id := m.options.Actions.Attach, d.Process()
 	if act == nil || m.st.readOnly {

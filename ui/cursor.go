@@ -10,7 +10,7 @@ import (
 // The cursor stays on its process, and on its line of the screen, while rows move. There is no cursor
 // until a key moves it or needs a process: the table shows its first rows.
 
-// move moves the cursor by a number of rows. The first movement only shows it.
+// move moves the cursor by a number of rows.
 func (m *model) move(by int) bool {
 	ids := m.rowIDs()
 	if len(ids) == 0 {
@@ -48,9 +48,8 @@ func (m *model) setCursor(id snapshot.RowID, line int) {
 	m.st.Cursor.Line = line
 }
 
-// toTop shows the first rows after a change of order or filter. The cursor stays on its
-// process if that is among them. Otherwise it is removed, so that it never stands on a
-// process that the user has not chosen.
+// toTop shows the first rows after a change of order or filter. If they lack the process under the cursor, toTop
+// removes the cursor, so that it never stands on a process that the user has not chosen.
 func (m *model) toTop() {
 	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {
 		m.st.Cursor.Line = at
@@ -59,8 +58,8 @@ func (m *model) toTop() {
 	m.st.Cursor = table.Cursor{}
 }
 
-// keepCursor must be called when the rows may have changed. If the process is no longer listed, the
-// cursor moves to its neighbour.
+// keepCursor must be called when the rows may have changed. If the process under the cursor is no longer listed, the
+// cursor moves to the row that took its place.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {
@@ -68,7 +67,7 @@ func (m *model) keepCursor() {
 	}
 	ids := m.rowIDs()
 	if len(ids) == 0 {
-		return // this row may return with the others
+		return // the rows may come back
 	}
 	at := slices.Index(ids, c.ID)
 	if at < 0 {
@@ -94,8 +93,7 @@ func (m *model) atCursor() *snapshot.Process {
 }
 
 // needCursor returns atCursor for a key that needs a process. If there is no cursor, it first puts the cursor on
-// the process whose detail is shown beside the graph, or else on the first row. If no process is
-// listed, a message says so.
+// the process whose detail is beside the graph, or else on the first row. A message says if no process is listed.
 func (m *model) needCursor() *snapshot.Process {
 	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
 		at := 0

@@ -13,8 +13,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// newDetail returns the detail of the row that detailed returns. With whole it fills the screen,
-// and also has advice, holders and the map.
+// newDetail returns the detail of the row that detailed returns. With whole it fills the screen, and also has
+// advice, holders and the map.
 func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail.Panel {
 	in := detail.Input{Appearance: lk, Snapshot: st.shown, History: st.history, Now: cell.Moment(st.moment()), Width: st.width, Whole: whole}
 	if st.shown == nil {
@@ -24,7 +24,7 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	if st.shown.AnyRow(in.Row) != nil {
 		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
 		in.Graph.Subject.Name = "used"
-		if !whole { // there is a graph beside it: this one covers a longer time
+		if !whole { // beside the graph of the screen: this one covers a longer time
 			in.Graph.Stacks, in.Graph.Window = st.stacks.Of(snapshot.SeriesKey{}), 2*time.Hour
 			if in.Graph.At.Sub(in.Graph.Since) > in.Graph.Window {
 				in.Graph.Window = 24 * time.Hour
@@ -68,8 +68,7 @@ type advised struct {
 	line string
 }
 
-// adviceEvery is how often the advice is computed: the rules look at minutes and hours, and
-// read a thousand samples.
+// adviceEvery is the time between computations of the advice, whose rules read minutes and hours of history.
 const adviceEvery = 10 * time.Second
 
 func (m *model) keepAdvice() {

@@ -22,7 +22,7 @@ type driverScreen struct {
 	now   time.Time
 }
 
-// Render returns exactly height lines of exactly width cells. Sentences are wrapped on a narrow screen.
+// Render returns exactly height lines of exactly width cells.
 func (d driverScreen) Render(width, height int) []string {
 	s := &d.look.Styles
 	out := make([]string, 0, height)
@@ -44,7 +44,7 @@ func (d driverScreen) Render(width, height int) []string {
 	return cell.Fill(out, width, height)
 }
 
-// answering returns in words how many probes still answer.
+// answering says how many probes still answer, "" for none.
 func (d driverScreen) answering() string {
 	n := d.shown.Driver.ProbesAnswering
 	if n == 0 {

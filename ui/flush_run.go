@@ -39,17 +39,16 @@ type (
 		wordings []string
 		freed    freed
 	}
-	// serverMsg says what the server of a row's process would do. opens means that no question is open yet.
+	// serverMsg says what the server of a row's process would do.
 	serverMsg struct {
 		ids    []snapshot.RowID
-		opens  bool
+		opens  bool // the question waits for this message to open
 		result flush.Result
 		err    error
 	}
 )
 
-// openFlush opens the question about the tagged processes or the process under the cursor, or
-// says why it cannot.
+// openFlush opens the question about the tagged processes or the process under the cursor, or says why not.
 func (m *model) openFlush() (bool, tea.Cmd) {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
@@ -85,7 +84,7 @@ func (m *model) openFlush() (bool, tea.Cmd) {
 	return opens || m.openOverlay(d), asking
 }
 
-// takeServer adds to the question what the server would do. If no question is open, it opens one.
+// takeServer adds to the question what the server would do, or opens the question that waits for that.
 func (m *model) takeServer(msg serverMsg) bool {
 	d, open := m.st.overlay.(dialog.Flush)
 	if !open {
@@ -117,8 +116,7 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	}
 }
 
-// greyed reports whether an action on the row under the cursor would be refused: its key
-// is drawn dim.
+// greyed reports whether a key's action on the row under the cursor would be refused: the key is drawn dim.
 func (st *state) greyed(key string) bool {
 	if !st.Cursor.Active || st.live == nil || st.overlay != nil {
 		return false
@@ -134,7 +132,7 @@ func (st *state) greyed(key string) bool {
 	}
 }
 
-// startFlush flushes after y, or makes a dry run after d. Flush checks identities again.
+// startFlush flushes after y, or makes a dry run after d. Actions.Flush checks identities again.
 func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	act, requests := m.options.Actions.Flush, d.Requests(dryRun)
 	if act == nil || m.st.readOnly || len(requests) == 0 {

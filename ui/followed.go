@@ -21,7 +21,7 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 	return g
 }
 
-// knownSince returns the earliest moment of a series: the start of its process, or of the history.
+// knownSince returns the earliest moment of a series: the start of its process or of the history, the later of them.
 func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	if st.history == nil {
 		return time.Time{}

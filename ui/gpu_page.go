@@ -37,8 +37,8 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 	return strconv.Itoa(top+1) + "-" + strconv.Itoa(top+rows) + "/" + strconv.Itoa(total)
 }
 
-// togglePage opens the page of a GPU: that of the process in the detail, else the one that the graph
-// shows without a pin. If a page is open, it closes that page.
+// togglePage opens the page of a GPU: of the process in the detail, or else of the graph without its pin. If a page
+// is open, it closes that page.
 func (m *model) togglePage() bool {
 	switch {
 	case m.st.shown == nil:
@@ -79,7 +79,7 @@ func (m *model) scrollPage(by int) bool {
 	return changed
 }
 
-// wantDetails makes the driver read what only the page shows, while the page is open.
+// wantDetails calls Options.Details when a page has been opened or closed.
 func (m *model) wantDetails() {
 	if wanted := m.st.page != nil; wanted != m.details && m.options.Details != nil {
 		m.details = wanted

@@ -37,7 +37,7 @@ func hindered(g *snapshot.Guard, now time.Time) bool {
 	return g != nil && (g.Cannot != "" || g.Paused.After(now))
 }
 
-// guardStyle returns the style of guardWords: a warning where something hinders the guard.
+// guardStyle returns the style of guardWords.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
 	case hindered(s.Guard, now):

@@ -13,9 +13,8 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// writeHeader writes the first line: the program, the box and the time. The badges
-// SIMULATED, READ-ONLY and PAST follow the name and are never left out. In the past the
-// time is the shown moment, with its date.
+// writeHeader writes the first line: the program, the badges, the box and the time. In the past the time is the
+// shown moment, with its date.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
 func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
@@ -99,7 +98,7 @@ func (st *state) badges() []string {
 	return badges
 }
 
-// headerItems returns the items of the header, the most important first; shorter in a pane.
+// headerItems returns the items of the header, the most important first. A pane has fewer and shorter items.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
@@ -186,8 +185,8 @@ func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	}
 }
 
-// boxName returns "8×H100 80GB HBM3", or a list if there are several kinds of GPU. GPUs of unknown
-// name count as the only known kind, or else as a kind of their own.
+// boxName returns "8×H100 80GB HBM3", or a list if there are several kinds of GPU. GPUs without a name count as
+// the only known kind, or else as a kind of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)

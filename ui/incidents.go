@@ -24,7 +24,7 @@ import (
 //	History.Events ─ note ─→ found ─┬─ unread ─→ badge, alert line, box sums
 //	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
 type incidents struct {
-	found  map[string]snapshot.Incident // by key, the newest of each
+	found  map[string]snapshot.Incident // by key, the newest incident of each
 	seen   map[string]time.Time         // by key, the time up to which the user has seen it
 	causes map[string]string            // by key, in words, "" while it is sought
 	newest snapshot.Event               // the newest event when the history was last read
@@ -40,11 +40,11 @@ const (
 	leadTime = 20 * time.Minute
 	// newEvents is how many events are read when there is a new one.
 	newEvents = 64
-	// allEvents is how often all events are read, because an earlier history may have been added.
+	// allEvents is the time between readings of all events, because an earlier history may have been added.
 	allEvents = 10 * time.Second
 )
 
-// noteIncidents notes the new incidents of the history, and seeks the cause of an error. In a replay
+// noteIncidents notes the new incidents of the history, and seeks the causes of out-of-memory errors. In a replay
 // nothing is unread, because a replay has no present.
 func (m *model) noteIncidents() tea.Cmd {
 	n, history := &m.st.incidents, m.st.history
@@ -103,7 +103,7 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	if m.st.replay || len(seen) == 0 {
 		return nil
 	}
-	n.seen = maps.Clone(n.seen) // KeepSeen may still read the last one
+	n.seen = maps.Clone(n.seen) // KeepSeen may still read the old map
 	for i := range seen {
 		n.seen[seen[i].Key()] = seen[i].Time
 	}
@@ -150,8 +150,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 	return true, tea.Batch(seen, m.explain(page))
 }
 
-// opened returns the incident that W explains in the present: the newest unread one, or else the
-// newest.
+// opened returns the incident that W explains in the present: the newest unread one, or else the newest of all.
 func (n *incidents) opened() *snapshot.Incident {
 	if len(n.unread) > 0 {
 		return &n.unread[0]
@@ -165,8 +164,7 @@ func (n *incidents) opened() *snapshot.Incident {
 	return newest
 }
 
-// leading returns the unread incident on the alert line, nil if the newest is too old. In the past
-// the line shows the moment instead.
+// leading returns the unread incident for the alert line, nil in the past or if the newest is older than leadTime.
 func (st *state) leading() *snapshot.Incident {
 	if u := st.incidents.unread; len(u) > 0 && st.past.IsZero() && st.now.Sub(u[0].Time) < leadTime {
 		return &u[0]
@@ -206,7 +204,7 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 		return head, tail + " " + lk.Glyphs.Words(text.Clean(i.Message))
 	case snapshot.EventOutOfMemory:
 	default:
-		return head, "  " + lk.Glyphs.Words(text.Clean(strings.TrimPrefix(i.Message, i.Words+": "))) // the message may begin with these words
+		return head, "  " + lk.Glyphs.Words(text.Clean(strings.TrimPrefix(i.Message, i.Words+": "))) // the message may begin with the words in head
 	}
 	if st.live.Row(i.Row) == nil {
 		tail += " exited"
@@ -217,8 +215,7 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 	return head, tail
 }
 
-// unreadSpans returns "1 unread: out of memory 23:48   W why", where the alert line no longer
-// shows an incident.
+// unreadSpans returns "1 unread: out of memory 23:48   W why", nil if none is unread.
 func (st *state) unreadSpans(s *themes.Styles) []cell.Span {
 	unread := st.incidents.unread
 	if len(unread) == 0 {

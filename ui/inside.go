@@ -17,21 +17,21 @@ import (
 	"vramscope/ui/segments"
 )
 
-// inside is a probe's answer that the detail shows: v shows the map of segments in place of the graph, V shows
-// what holds the memory, above the graph. An answer costs the program too much to be fetched every second: the
-// probe is asked when the view opens and with r, for the map also after a flush and for another process.
+// inside is a probe's answer in the detail: the map (v) in place of the graph, or the holders (V) above the graph.
+// An answer costs the program too much to be fetched every second. The probe is asked when the view opens and by r,
+// for the map also after a flush and when the cursor moves.
 //
 //	v, V, r ─→ askInside ─ cmd: Actions ─→ insideMsg ─→ state.inside ─→ the detail
 //	j, k ────→ followInside ─ a moment ──→ insideDueMsg ─→ askInside
 type inside struct {
 	row     snapshot.RowID
 	request int
-	held    *detail.Held // V: what holds the memory; nil: the map
+	held    *detail.Held // the holders; nil: the map
 	segments.View
 }
 
 type (
-	// insideMsg is the answer of a probe; show puts it into inside.
+	// insideMsg is the answer of a probe; show puts the answer into inside.
 	insideMsg struct {
 		request int
 		show    func(*inside)
@@ -46,8 +46,8 @@ const (
 	segmentsTimeout = 15 * time.Second
 	// holdersTimeout is longer than a probe waits for a step to end.
 	holdersTimeout = time.Minute
-	// segmentsPause is how long the cursor must stay on a process before its
-	// probe is asked. While j is held down, no probe is asked on the way.
+	// segmentsPause is how long the cursor must stay on a process before its probe is asked: while j is held
+	// down, no probe is asked on the way.
 	segmentsPause = 300 * time.Millisecond
 )
 
@@ -148,7 +148,7 @@ func (m *model) askInside() (bool, tea.Cmd) {
 	}
 }
 
-// takeInside shows the answer of the probe, unless a later request replaced it.
+// takeInside shows the answer of the probe, unless it answers an earlier request than the newest.
 func (m *model) takeInside(msg insideMsg) bool {
 	now := m.st.inside
 	if now == nil || now.request != msg.request {
@@ -166,8 +166,7 @@ func (m *model) takeInside(msg insideMsg) bool {
 	return true
 }
 
-// followInside moves the map to the process that the cursor has moved to. It hides the holders,
-// because only V asks for them.
+// followInside moves the map to the process that the cursor has moved to, and hides holders: only V asks for them.
 func (m *model) followInside() tea.Cmd {
 	now := m.st.inside
 	if now == nil || !m.st.Cursor.Active || now.row == m.st.Cursor.ID {

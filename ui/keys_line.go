@@ -46,7 +46,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, lay *layout, t *tab
 	l.PutSpans(status, l.Width(), "")
 }
 
-// hints returns the hints of the present scope. If there is no table, only the hints for help and Enter are left.
+// hints returns the hints of the present scope. Without a table, the main screen has only those for ?, Enter and Esc.
 func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
@@ -73,8 +73,8 @@ func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 			}
 		}
 	}
-	// Esc is the first key, and the last to be left out, unless it only clears the cursor. There is
-	// nearly always a cursor, so then Esc is left out first.
+	// Esc comes early, and is left out late. If Esc only clears the cursor, which is nearly always there, it is left
+	// out early.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || lay.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
@@ -151,7 +151,7 @@ func keysStatus(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []c
 	}
 	if st.hidesHeader(lay) {
 		for _, badge := range st.badges() {
-			if badge != badgePast && badge != badgeFrozen { // the line ends with that word
+			if badge != badgePast && badge != badgeFrozen { // liveness adds that word
 				add(&s.Badge, badge)
 			}
 		}

@@ -10,15 +10,14 @@ import (
 //
 //	header │ GPU header │ GPU lines │ table │ tiles │ graph, detail beside it │ alert │ keys
 //
-// It depends on the size, on the hardware of the box and, in steps, on the number of
-// processes, so that only data moves. A small pane drops, in this order, the table, the keys,
-// the alert and GPU lines. GPU lines with an alert and one line about the worst alert stay.
+// It depends on the size, the GPUs, the focus and, in steps, the number of processes. A small pane drops, in this
+// order, the table, the alert's own line, the header and GPU lines; those with an urgent alert are the last to go.
 type layout struct {
 	width, height int
 
 	header rect
 	gpus   rect // with its header line where gpuHeader is set
-	spare  rect // left over: the legend
+	spare  rect // rows left over, for the legend
 	table  rect // with its header line; without rows if it does not fit
 	tiles  rect // a small graph of each GPU, where the other parts leave room
 	graph  rect
@@ -45,12 +44,12 @@ const (
 	minTable  = 1 + 6 // header and rows
 	goodTable = 1 + 12
 	minGraph  = 12
-	maxGraph  = 16 // or a quarter of a high screen
+	maxGraph  = 16 // or a quarter of a high screen; rows left over are added
 
 	minTile      = graph.GoodHeight
 	minTileWidth = 44
 
-	// With so few GPUs the graph comes before the table's sixth row.
+	// With at most fewGPUs the graph comes before the table's sixth row.
 	fewGPUs  = 2
 	tableFew = 1 + 5
 )
@@ -60,10 +59,10 @@ type box struct {
 	instances int  // all MIG instances
 	opened    int  // MIG instances of the GPU in focus
 	noDriver  bool // the driver's screen replaces the GPU lines
-	tableOnly bool // a pane too small for both shows the table
+	tableOnly bool // Enter in a pane too small for GPU lines and table: the table
 	focused   bool // a GPU or instance is in focus
-	inFocus   int  // running processes there
-	running   int  // all running processes
+	inFocus   int  // rows of running processes in focus
+	running   int  // all rows of running processes
 }
 
 func arrange(width, height int, b box) *layout {
@@ -107,15 +106,14 @@ func arrange(width, height int, b box) *layout {
 	return lay
 }
 
-// twoColumns reports whether the GPU lines need two columns. Lines of MIG instances need
-// the whole width.
+// twoColumns reports whether the GPU lines need two columns. Lines of MIG instances need the whole width.
 func twoColumns(width, height int, b box) bool {
 	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable shares the free rows out, in this order: the table, the graph, the lines of MIG instances, the
-// graph again, the table's other processes, the tiles, and the graph for the rest.
+// withTable gives the free rows, in this order, to the table, the graph, the lines of MIG instances, the graph
+// again, the table's other processes, the tiles, and the graph once more.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	if table := tableFor(b.inFocus, 4); b.focused && !b.noDriver && free-table >= graph.MinHeight {
 		lay.stack(1, gpuRows, 0, table, free-table)
@@ -177,8 +175,8 @@ func (lay *layout) besideGraph() {
 	}
 }
 
-// tableFor returns the height of a table with this many rows; the graph gets the rest. It changes
-// in steps, so that one process more or less does not change the layout.
+// tableFor returns the height of a table with this many rows. The height changes in steps, so that a process that
+// comes or goes seldom changes the layout.
 func tableFor(rows, step int) int {
 	return 1 + (rows/step+1)*step
 }
@@ -210,8 +208,8 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over returns the rectangle in whose middle an overlay lies: the table or, if the table is too low,
-// the table with the graph, or the page.
+// over returns the rectangle whose middle an overlay covers: the table or, if the table is too low, the table and
+// the graph, or the page.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
@@ -223,8 +221,8 @@ func (lay *layout) over(rows int) rect {
 	}
 }
 
-// page returns the rectangle of the detail and of a GPU's page: everything between the header and
-// the alert line and, in a small pane, the header's line, too.
+// page returns the rectangle of the detail and of a GPU's page: all lines above the alert line, but not the header
+// unless the screen is a small pane.
 func (lay *layout) page() rect {
 	top := 0
 	if lay.height >= fullHeight {

@@ -14,15 +14,12 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Without an alert the alert line says how to get a probe, until some process has a probe. After that
-// it says what the textures mean, or shows the sums of the box.
-
 // dayOne reports whether no process has had a probe yet, nothing waits to be seen, and Esc has not dismissed the hint.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }
 
-// writeDayOne says how to get a probe, in the longest wording that fits.
+// writeDayOne says how to get a probe, in the first wording that fits.
 func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	var owners []cell.Span
@@ -47,7 +44,7 @@ func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// writeLegend writes what the textures mean or, if the GPU header says that, the sums of the box.
+// writeLegend explains the textures or, if the GPU header explains them, writes the sums of the box.
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
@@ -62,13 +59,13 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.PutSpans(boxSums(st.shown, st.lasts, st.unreadSpans(&lk.Styles), &lk.Styles), l.Width(), "")
 }
 
-// lasts is how much of what flushes of all processes would free is likely to stay free.
+// lasts is the memory that flushes of all processes would free and that is likely to stay free.
 type lasts struct {
-	at   time.Time // when it was made
+	at   time.Time // when free was computed
 	free quantity.Bytes
 }
 
-// sumLasting renews lasts every ten seconds: only then the history has a new bucket.
+// sumLasting renews lasts every ten seconds, the length of the buckets that estimates are made from.
 func (st *state) sumLasting() {
 	const bucket = 10 * time.Second
 	if age := st.shown.Time.Sub(st.lasts.at); age >= 0 && age < bucket {

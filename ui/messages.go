@@ -20,15 +20,14 @@ type (
 	clockMsg struct{}
 	// digitMsg comes when the time for a second digit is over.
 	digitMsg struct{ wait int }
-	// pastMsg is a moment rebuilt from the history; nil if the history does not reach that far.
+	// pastMsg is a moment rebuilt from the history.
 	pastMsg struct {
 		request  int
-		snapshot *snapshot.Snapshot
-		at       time.Time // the moment that it stands for
-		note     string    // on the alert line; "" for none
+		snapshot *snapshot.Snapshot // nil: the history has nothing of that moment
+		at       time.Time          // the moment that was asked for
+		note     string             // on the alert line; "" for none
 	}
-	// fillMsg completes the overlay that waits for this message. It gets the open overlay, and returns false
-	// if that is another overlay.
+	// fillMsg gets the open overlay and completes it. It returns false if another overlay asked for this message.
 	fillMsg func(dialog.Overlay) (dialog.Overlay, bool)
 	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }

@@ -17,8 +17,8 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// model is the tea.Model. Update draws a frame where the state has changed, and Frame returns the
-// last one. View returns only the modes and the title.
+// model is the tea.Model. Update draws a frame when the state has changed, Frame returns that frame, and View
+// returns only the terminal's modes and title.
 type model struct {
 	terminal.Hold
 	options Options
@@ -26,7 +26,7 @@ type model struct {
 	st    state
 	look  cell.Appearance
 	theme string
-	dark  bool // the background of the terminal
+	dark  bool // the terminal has a dark background
 
 	flush     *flushRun // nil while none runs
 	freed     freed     // by the last flush
@@ -36,12 +36,12 @@ type model struct {
 	digits      digits            // the index of a GPU being typed
 	past        int               // number of the newest request to the history
 	insideAsked int               // number of the newest request for what is inside a process
-	asked       time.Time         // when the open question was asked
-	current     snapshot.AlertKey // the alert on the alert line
+	asked       time.Time         // when the open question was opened or completed
+	current     snapshot.AlertKey // the alert that the key ! chose for the alert line
 
 	lines   []string // the frame
 	title   string
-	details bool // the driver reads what only the page of a GPU shows
+	details bool // the last value that Options.Details got
 
 	stale bool // the frame is older than the state, because the terminal stalled
 }
@@ -115,7 +115,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// draw draws a frame. While the terminal stalls it draws none, so that frames do not queue.
+// draw draws a frame, but none while the terminal stalls, so that frames do not queue.
 func (m *model) draw() {
 	if m.Stalled() {
 		m.stale = true
@@ -126,7 +126,7 @@ func (m *model) draw() {
 	m.title = titleOf(m.st.live)
 }
 
-// say shows a message about a key. It returns true, because the screen has changed.
+// say shows a message for messageTime. It returns true, because the screen has changed.
 func (m *model) say(text string) bool {
 	m.st.message = text
 	m.st.messageUntil = m.options.Now().Add(messageTime)

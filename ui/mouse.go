@@ -6,8 +6,7 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// The mouse does what keys do, but never confirms a question: the user may only have wanted
-// to select text.
+// The mouse does what keys do, but never confirms a question: a click may be meant to select text.
 //
 //	wheel          rows, lines of an overlay, GPU lines, with Shift the COMMAND column
 //	click          a row, a GPU, a column's title, the alert
@@ -51,8 +50,7 @@ func (m *model) takeClick(x, y int) bool {
 	}
 }
 
-// wheel scrolls the overlay or the page if one is open, or else the GPU lines if the mouse is over
-// them, or the table.
+// wheel scrolls the overlay, the page, the GPU lines if the mouse is over them, or the table.
 func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
 		if m.st.page != nil {

@@ -6,9 +6,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// A key that does nothing says why.
-
-// noKey says why a key does nothing: it is bound elsewhere, with other options, or nowhere.
+// noKey says why a key does nothing: the key is bound elsewhere, with other options, or nowhere.
 func (m *model) noKey(name string) bool {
 	scope, past := m.st.scope(), !m.st.past.IsZero()
 	every := keys.New(keys.AllAbilities, false)

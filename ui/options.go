@@ -18,7 +18,7 @@ import (
 // Settings are what the setup changes and the configuration file keeps.
 type Settings = dialog.Settings
 
-// Source publishes the newest snapshot: it has one slot, and the newest wins.
+// Source publishes the newest snapshot in one slot.
 type Source interface {
 	// Latest is the newest Snapshot, nil before the first.
 	Latest() *snapshot.Snapshot
@@ -29,8 +29,8 @@ type Source interface {
 // Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align makes samples coincide with the ticks of a clock that ticks every second, and ticked at
-	// the given time: both then share their wake-ups.
+	// Align makes samples coincide with a clock that ticks every second and ticked at the given time, so
+	// that both share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again. Both may block.
@@ -40,25 +40,25 @@ type Sampling interface {
 
 // Actions are what the screen can do to processes. The key of a nil action is left out.
 type Actions struct {
-	// Flush makes a process free cached memory, if its identity is still the same. It starts no
-	// step after the end of the context.
+	// Flush makes a process free cached memory, if its identity is still the same. No step of the flush starts
+	// after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Server asks the server of a process what putting it to sleep, or waking it, would do. The result has no
-	// level if no server is known. Nil: no server is asked.
+	// Server asks the server that a process belongs to what sleep or waking up would do. The result has no level
+	// if no server is known. Nil: no server is asked.
 	Server func(context.Context, process.Identity) (flush.Result, error)
 	// Signal sends a signal, if the identity is still the same.
 	Signal func(context.Context, signal.Request) (signal.Result, error)
-	// Attachable examines whether a probe can be attached to a running process. It
-	// changes nothing and may take a second.
+	// Attachable examines whether a probe can be attached to a running process. The examination changes nothing
+	// and may take a second.
 	Attachable func(context.Context, process.Identity) attach.Plan
 	// Attach attaches a probe to a running process, if its identity is still the same, and returns
 	// when the probe answers.
 	Attach func(context.Context, attach.Request) (attach.Result, error)
 	// AuditLog is the directory of the audit log, "" if there is none.
 	AuditLog string
-	// Segments asks the probe of a process for its segments on a GPU.
+	// Segments asks the probe of a process for the process's segments on a GPU or MIG instance, given by UUID.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
-	// Holders asks the probe what holds the process's allocated memory on a GPU.
+	// Holders asks the probe what holds the process's allocated memory there.
 	Holders func(context.Context, process.Identity, string) (snapshot.Held, error)
 }
 
@@ -67,8 +67,8 @@ type Options struct {
 	Sampling Sampling // nil: the interval is fixed, and a suspension does not close the driver
 	History  snapshot.History
 	Actions  Actions
-	// Replay says that History is a recording and that nothing is sampled: the screen starts in the
-	// past, at the moment of Source, and stays in the past.
+	// Replay says that History is a recording and that nothing is sampled. The screen starts at the moment of
+	// Source and stays in the past.
 	Replay bool
 	// Environment reads the variables of a process that concern its use of a GPU. Nil: no such key.
 	Environment func(process.Identity) ([]process.Variable, error)
@@ -77,28 +77,26 @@ type Options struct {
 	Save func(*snapshot.Snapshot) (path string, err error)
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
-	// Seen says up to when the user has seen each incident, by snapshot.Incident.Key. KeepSeen
-	// stores Seen for the next time. Nil: Seen is kept only while the screen runs.
+	// Seen has the time up to which the user has seen incidents, by snapshot.Incident.Key. KeepSeen stores
+	// Seen for the next start. Nil: Seen is kept only while the screen runs.
 	Seen     map[string]time.Time
 	KeepSeen func(map[string]time.Time) error
 	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.
 	SaveSettings func(Settings) (path string, err error)
-	// PauseGuard pauses the guard, the daemon's or this program's; a duration of 0 ends
-	// the pause. Nil: no such key.
+	// PauseGuard pauses the guard, the daemon's or this program's; 0 ends the pause. Nil: no such key.
 	PauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error
-	// Details starts or stops reading what only the page about a GPU shows. It must not
-	// block. Nil: that is read anyway, or never.
+	// Details starts or stops reading the figures that only a GPU's page shows. It must not block.
+	// Nil: these figures are read anyway, or never.
 	Details func(wanted bool)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
 	// Doctor returns the report of vramscope doctor, for a box without a driver. Nil: no such key.
 	Doctor func() []string
 
-	// Escaped is called when Esc, with nothing left to close or clear, ends the screen.
-	// Nil: Esc does not end it.
+	// Escaped is called when Esc, with nothing left to close or clear, ends the screen. Nil: Esc does not.
 	Escaped func()
 
-	Settings                // in force at the start; the interval is what Sampling has
+	Settings                // in force at the start; Interval is 0 if Sampling is nil
 	ASCII     bool          // use ASCII glyphs in every terminal
 	ReadOnly  bool          // no actions
 	IdleAfter time.Duration // a GPU that holds memory and is unused for longer is marked idle
@@ -112,7 +110,7 @@ type Options struct {
 func (o Options) abilities(t terminal.Traits) keys.Ability {
 	var can keys.Ability
 	for ability, bound := range map[keys.Ability]bool{
-		keys.CanCopy:        !t.Console, // it has no clipboard
+		keys.CanCopy:        !t.Console, // the Linux console has no clipboard
 		keys.CanSample:      !o.Replay,
 		keys.CanFlush:       o.Actions.Flush != nil,
 		keys.CanSignal:      o.Actions.Signal != nil,

@@ -41,12 +41,11 @@ func (m *model) overlayRoom() (width, height int) {
 	return m.st.width, min(rows, m.layout().over(rows).rows)
 }
 
-// askingTime is how long a question must be open before y is accepted. An earlier y comes from text
-// that was pasted into the wrong window, or from keys that a slow line delivered late.
+// askingTime is how long a question must be open before y is accepted. An earlier y may have been pasted, or typed
+// before the question and delivered late by a slow line.
 const askingTime = 250 * time.Millisecond
 
-// pressOverlay passes a key to the overlay. It returns taken false for a key that the
-// overlay ignores.
+// pressOverlay passes a key to the overlay; taken is false if the overlay ignores the key.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
 	switch next, out := m.st.overlay.Press(name, width, height); out {
@@ -106,7 +105,7 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 	return true, nil, true
 }
 
-// fill completes the overlay that waits for a message, if that is still open.
+// fill completes the open overlay, if it asked for the message.
 func (m *model) fill(complete fillMsg) bool {
 	next, ok := complete(m.st.overlay)
 	if ok {
@@ -126,7 +125,7 @@ func (m *model) fitOverlay() {
 	}
 }
 
-// openHelp shows the keys and, on a third page, what the columns mean.
+// openHelp opens the help, whose third page explains the columns.
 func (m *model) openHelp() bool {
 	gpuColumns := dialog.Section{Title: "COLUMNS OF A GPU"}
 	for _, c := range gpus.Columns() {
@@ -200,12 +199,12 @@ func (m *model) askDoctor() (bool, tea.Cmd) {
 	}
 }
 
-// explain gathers the evidence of an event: a recording reads its files for that.
+// explain gathers and judges the evidence of an event. The history of a recording reads files for that.
 func (m *model) explain(w dialog.Why) tea.Cmd {
 	history, event := m.st.history, *w.Event()
 	return func() tea.Msg {
 		if joined, ok := history.(interface{ Whole() snapshot.History }); ok {
-			history = joined.Whole() // with the earlier history, for which no frame waits
+			history = joined.Whole() // waits for the earlier history, as frames do not
 		}
 		evidence := why.Gather(history, &event)
 		verdict := why.Judge(evidence)

@@ -88,11 +88,10 @@ func (m *model) seeFocus() {
 	}
 }
 
-// digits collects the index of a GPU. If there are more than ten GPUs, the first digit waits for a
-// second one.
+// digits collects the index of a GPU. A digit that can begin an index of two digits waits for a second digit.
 type digits struct {
 	first int  // the digit that waits
-	open  bool // one does
+	open  bool // first waits
 	wait  int  // number of the wait, so that an old timer does not end a new wait
 }
 
@@ -109,7 +108,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 			return m.focusGPU(both), nil
 		}
 		m.focusGPU(m.digits.first)
-		// The second digit did not belong to the first.
+		// d is no second digit: it begins an index.
 	}
 	if d > 0 && d*10 <= last {
 		m.digits = digits{first: d, open: true, wait: m.digits.wait + 1}
@@ -119,7 +118,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	return m.focusGPU(d), nil
 }
 
-// lastIndex returns the highest index of a GPU. Not every index need be there.
+// lastIndex returns the highest index of a GPU. Lower indices may be missing.
 func lastIndex(s *snapshot.Snapshot) int {
 	last := 0
 	for i := range s.GPUs {
@@ -128,7 +127,7 @@ func lastIndex(s *snapshot.Snapshot) int {
 	return last
 }
 
-// digitsDone acts on one digit when no second one came.
+// digitsDone focuses the GPU of a digit to which no second digit came.
 func (m *model) digitsDone(wait int) bool {
 	if !m.digits.open || m.digits.wait != wait {
 		return false

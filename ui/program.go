@@ -13,8 +13,7 @@ import (
 // firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// Run shows the monitor until the user quits; see terminal.Program. The newest snapshot goes
-// from the slot of the source to the event loop.
+// Run shows the monitor until the user quits; see terminal.Program for other ends.
 func Run(ctx context.Context, options Options) error {
 	var m *model
 	p := terminal.Program{
@@ -32,7 +31,7 @@ func Run(ctx context.Context, options Options) error {
 	return p.Run(ctx)
 }
 
-// Begin implements terminal.Model: it waits a moment for the first snapshot.
+// Begin implements terminal.Model. It waits up to firstSnapshotTimeout for a snapshot.
 func (m *model) Begin(ctx context.Context, width, height int) {
 	source := m.options.Source
 	if source.Latest() == nil {
@@ -71,9 +70,8 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// clockAfter returns how long after a snapshot the clockMsg is sent if no other snapshot comes.
-// It is whole seconds: Go wakes the process up at the moment that the timer had before its
-// Reset, and a snapshot comes at that moment anyway.
+// clockAfter returns how long after a snapshot a clockMsg is sent if no other snapshot comes. Whole seconds save
+// wake-ups: Go still wakes the process when the timer was due before Reset, and a snapshot comes then anyway.
 func clockAfter(interval time.Duration) time.Duration {
 	if interval > time.Second {
 		return time.Second

@@ -61,7 +61,7 @@ func (m *model) tag(set bool) bool {
 	return true
 }
 
-// openDetail opens the detail; in a small pane that has no table, the table first.
+// openDetail opens the detail. In a small pane without a table, it opens the table first.
 func (m *model) openDetail() bool {
 	if m.layout().table.rows == 0 && !m.st.onTable {
 		m.st.onTable = true

@@ -11,8 +11,6 @@ import (
 	"vramscope/ui/table"
 )
 
-// What the model needs to know about the drawn frame.
-
 func (m *model) table() *table.Table { return m.st.table(&m.look) }
 
 func (m *model) layout() *layout { return arrange(m.st.width, m.st.height, m.st.box()) }
@@ -28,7 +26,7 @@ func (m *model) rowIDs() []snapshot.RowID {
 
 func (m *model) tableHeight() int { return m.layout().rows() }
 
-// widestCommand returns how far the COMMAND column can be scrolled.
+// widestCommand returns by how many cells the COMMAND column can be scrolled.
 func (m *model) widestCommand() int {
 	widest := 0
 	t := m.table()
@@ -69,7 +67,8 @@ func items(columns []table.Column) []dialog.Item {
 	return list
 }
 
-// click selects a row or a GPU, on its line or its tile, or sorts by a column; a second click reverses the order.
+// click puts the cursor on a row, or the focus on the GPU of a line or tile, or sorts by a column. A second click
+// removes the focus or reverses the order.
 func (m *model) click(x, y int) bool {
 	if m.st.shown == nil {
 		return false

@@ -14,8 +14,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// frame draws the whole screen: exactly height lines of exactly width cells. It depends
-// only on its arguments, and changes nothing but their caches.
+// frame draws the whole screen: exactly height lines of exactly width cells. It depends only on its arguments, and
+// changes nothing but their caches.
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
 //	table.List ────────┼─ table
@@ -114,7 +114,7 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom returns the last line: the prompt, the alert if it has no line of its own, or the keys.
+// bottom returns the last line: the prompt, the alert if that has no line of its own, or the keys.
 func bottom(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	switch {
 	case st.typing != nil:
@@ -126,8 +126,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, t *table.Table) []strin
 	}
 }
 
-// alertAndBadges returns the last line where it shows the alert, with the badges of the header if
-// that is out of sight.
+// alertAndBadges returns the alert and, if the header is out of sight, its badges.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if st.hidesHeader(lay) {
@@ -137,7 +136,7 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	for _, badge := range badges {
 		cells += len(badge) + 2
 	}
-	// The words about a frozen or past screen replace its badge.
+	// The alert line's words replace the badge PAST or FROZEN.
 	if words := st.standstill(); words != "" && cells > 0 {
 		last := len(badges[len(badges)-1]) + 2
 		if st.width-cells+last >= text.Width(words) {
@@ -160,8 +159,7 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	return s.String() + marks.String()
 }
 
-// hidesHeader reports whether the header with its badges is out of sight: a low screen has
-// none, or an overlay lies over it.
+// hidesHeader reports whether the header is out of sight: absent, or covered by a page or an overlay.
 func (st *state) hidesHeader(lay *layout) bool {
 	if lay.header.rows == 0 || st.fills() && lay.page().top == 0 {
 		return true
@@ -174,7 +172,7 @@ func (st *state) hidesHeader(lay *layout) bool {
 	return r.top == 0 && r.rows-rows < 2
 }
 
-// speaks reports whether the alert line shows more than a hint or a legend.
+// speaks reports whether the alert comes before the keys, where they share a line.
 func (st *state) speaks() bool {
 	return st.shown == nil || len(st.headlines()) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
 }
@@ -212,7 +210,7 @@ func (st *state) noDriver() bool {
 	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
 }
 
-// moment returns the shown moment, from which ages are measured.
+// moment returns the time from which ages are measured: now, or the shown moment of a frozen screen or the past.
 func (st *state) moment() time.Time {
 	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
 		return st.shown.Time
@@ -220,7 +218,7 @@ func (st *state) moment() time.Time {
 	return st.now
 }
 
-// drawn returns a line as write writes it.
+// drawn returns one line, which write writes.
 func drawn(width int, write func(l *cell.Line)) []string {
 	l := cell.NewLine(width)
 	write(l)

@@ -53,7 +53,7 @@ func (m *model) nextTheme() bool {
 	return m.say("theme " + m.theme)
 }
 
-// windows returns the lengths of time among which the key z switches.
+// windows returns the steps of z.
 func windows() []time.Duration {
 	return []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 }

@@ -11,21 +11,21 @@ import (
 	"vramscope/ui/table"
 )
 
-// state is what the screen shows. Only Update changes it.
+// state is what the screen shows. Begin and Update change it, and frame changes only its caches.
 type state struct {
 	width, height int
 	now           time.Time // the time of the last tick or key
 
-	live  *snapshot.Snapshot // the newest; nil until the first arrives
+	live  *snapshot.Snapshot // the newest snapshot, in a replay the shown one; nil before the first
 	shown *snapshot.Snapshot // live, frozen, or rebuilt from the history
 
-	history snapshot.History // of graphs and the column LAST 10m; nil while there is none
+	history snapshot.History // nil: there is none
 
 	frozen bool      // p: the screen is frozen, sampling continues
-	past   time.Time // not zero: the moment that is shown
+	past   time.Time // the moment of the past that is shown or was asked for; zero: the present
 	replay bool      // a recording is shown: there is no present
 
-	idleAfter time.Duration // a GPU that is unused for longer is marked idle
+	idleAfter time.Duration // see Options
 	readOnly  bool
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts stay
@@ -38,16 +38,16 @@ type state struct {
 	fit           *gpus.Fit // whether need fits; nil: need is not a size
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
-	gpuTop        int       // first GPU line in view if they do not all fit
-	order         []setting // the settings that Esc clears, last first
+	gpuTop        int       // the first GPU line in view, of those that scroll
+	order         []setting // the settings that Esc clears, in the order in which they were set
 
-	lasts     lasts     // what flushes are likely to keep free
-	incidents incidents // what went wrong and waits to be seen
+	lasts     lasts // what flushes are likely to keep free
+	incidents incidents
 
-	alert  int                 // which of the alerts is on the alert line
+	alert  int                 // index of the alert on the alert line
 	pinned *snapshot.SeriesKey // P: the series that the graph keeps showing; nil: none
-	window time.Duration       // the graph's, back from now
-	stacks *graph.Stacks       // the parts in the graph
+	window time.Duration       // how far back the graph reaches; 0: by its height
+	stacks *graph.Stacks       // caches of the graphs
 	lines  bool                // Z: the graph has only curves, no areas
 
 	page    *snapshot.Place // i: the GPU whose page fills the screen above the alert line; nil: none
@@ -92,7 +92,7 @@ func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	return p
 }
 
-// partsShown reports whether the columns of parts are shown. They are shown once a probe has been seen.
+// partsShown reports whether the columns of parts are shown: a probe has been seen.
 func (st *state) partsShown() bool {
 	return st.partsEver || st.shown != nil && st.shown.ProbeSeen || st.live != nil && st.live.ProbeSeen
 }

@@ -53,7 +53,7 @@ func (m *model) noPast(forward bool) bool {
 // atPresent reports whether the screen shows the newest snapshot.
 func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
 
-// at returns the moment that was asked for last, or else the shown one.
+// at returns the moment of the past that was asked for last, or else the shown moment.
 func (m *model) at() time.Time {
 	switch {
 	case !m.st.past.IsZero():
@@ -65,8 +65,8 @@ func (m *model) at() time.Time {
 	}
 }
 
-// travel shows a moment of the history; from the end of the history on it shows the present.
-// A command reads the history, because that takes time.
+// travel shows a moment of the history, or the present for a moment after the history. Reading the history takes
+// time, so a command does it.
 func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	_, newest := m.options.History.Span()
 	switch {
@@ -85,8 +85,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	})
 }
 
-// request asks for a moment. An answer to an earlier request is dropped. Until the answer
-// comes the screen stays in the past.
+// request asks for a moment. Answers to earlier requests are dropped. From now on no new snapshot is shown.
 func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 	m.st.past = to
 	m.st.frozen, m.st.inside = false, nil // a probe reports only the present
@@ -122,8 +121,8 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 
 func nothingDone(e snapshot.Event) bool { return e.NothingDone() }
 
-// otherEvents returns the events of the next or previous moment, without the guard's decisions to do
-// nothing. It skips moments that have only such decisions.
+// otherEvents returns the events of the next or previous moment that has any, without the guard's decisions to do
+// nothing.
 func otherEvents(log longLog, from time.Time, forward bool) []snapshot.Event {
 	for {
 		events := log.EventsBeside(from, forward)
@@ -142,8 +141,8 @@ type longLog interface {
 	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
-// nearest returns the events of one moment: of the first after from at which any happened, or of the
-// last before it. The events are newest first.
+// nearest returns the events of the first moment after from that has any, or of the last before from. Events are
+// newest first.
 func nearest(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
 	var at time.Time
 	for i := range events {
@@ -155,7 +154,7 @@ func nearest(events []snapshot.Event, from time.Time, forward bool) []snapshot.E
 	return slices.DeleteFunc(events, func(e snapshot.Event) bool { return !e.Time.Equal(at) })
 }
 
-// eventsNote returns the worst of the events of one moment, and the number of the others.
+// eventsNote returns the worst of the events of one moment in words, with the number of the others.
 func eventsNote(events []snapshot.Event) string {
 	worst := &events[0]
 	for i := range events {
@@ -199,7 +198,7 @@ func (m *model) toTyped(s string) (bool, tea.Cmd) {
 	return true, nil
 }
 
-// takePast shows a moment of the past, unless a later request replaced it.
+// takePast shows a moment of the past, unless it answers an earlier request than the newest.
 func (m *model) takePast(msg pastMsg) bool {
 	if msg.request != m.past || m.st.past.IsZero() {
 		return false
@@ -211,7 +210,7 @@ func (m *model) takePast(msg pastMsg) bool {
 			m.st.live = msg.snapshot
 		}
 		m.show(msg.snapshot)
-	case m.st.replay: // the moment that is shown stays
+	case m.st.replay: // the screen does not change
 		m.st.past = m.st.shown.Time
 		msg.note = "the recording has nothing of that moment"
 	default:
@@ -235,7 +234,7 @@ func (m *model) present() (bool, tea.Cmd) {
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false
-	m.past++ // drops the moment that is still being rebuilt
+	m.past++ // the answer to an open request is dropped
 	if m.st.live != nil {
 		m.show(m.st.live)
 	}

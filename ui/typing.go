@@ -12,12 +12,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is the line being typed. All but a time takes effect at once; Esc restores what was before.
+// typing is the line being typed. All but a time takes effect with each key; Esc restores the former value.
 type typing struct {
 	kind   typingKind
 	prompt dialog.Prompt
-	before string       // the filter or search that it replaces
-	cursor table.Cursor // where the cursor was
+	before string       // the former filter, search or need
+	cursor table.Cursor // the former cursor
 }
 
 type typingKind uint8
@@ -95,7 +95,7 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return true, nil
 }
 
-// paste inserts text into the line being typed. Elsewhere it must not act as keys.
+// paste inserts text into the line being typed. Elsewhere pasted text must not act as keys.
 func (m *model) paste(text string) bool {
 	if m.st.typing == nil {
 		return false
@@ -138,7 +138,7 @@ func (m *model) findNext(step int) bool {
 	}
 }
 
-// found returns "2 of 5 with train": which match the cursor is on.
+// found returns "2 of 5 with train": the number of the match under the cursor.
 func (m *model) found() string {
 	which, all := 0, 0
 	for _, id := range m.rowIDs() {
@@ -152,7 +152,7 @@ func (m *model) found() string {
 	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
-// find puts the cursor on the first match. It starts from rows past the cursor, and goes on by step rows.
+// find puts the cursor on the first match, starting from rows after the cursor and going on by step.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)

@@ -2,7 +2,7 @@ package ui
 
 import "slices"
 
-// setting is something that Esc clears. The setting that was set last goes first.
+// setting is something that Esc clears.
 type setting uint8
 
 const (
@@ -15,8 +15,7 @@ const (
 	settingCount
 )
 
-// undo lists, for each setting, the words of the keys line for Esc, whether there is something to
-// clear, and how to clear it.
+// undo has, for each setting, the words for Esc on the keys line, whether it is set, and how to clear it.
 var undo = [settingCount]struct {
 	words string
 	isSet func(*state) bool
@@ -58,7 +57,7 @@ func (m *model) clearLast() bool {
 	return true
 }
 
-// undoes returns what Esc does on the main screen, "" if it does nothing.
+// undoes returns the words for Esc on the main screen, "" if Esc does nothing.
 func (st *state) undoes() string {
 	switch {
 	case st.onGPUs:

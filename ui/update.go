@@ -81,8 +81,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// takeSnapshot takes the newest snapshot, and shows it unless the screen is frozen or shows
-// the past.
+// takeSnapshot takes the newest snapshot, and shows it unless the screen is frozen or shows the past.
 func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 	m.st.now = m.options.Now()
 	m.st.live = s
@@ -100,7 +99,7 @@ func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
 	m.st.sumLasting()
 	m.setNeed(m.st.need)
-	if m.st.alert > 0 { // not the worst one
+	if m.st.alert > 0 { // chosen with the key !
 		m.st.alert = max(slices.IndexFunc(m.st.headlines(), func(a snapshot.Alert) bool { return a.Key() == m.current }), 0)
 	}
 	m.keepCursor()

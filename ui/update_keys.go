@@ -33,7 +33,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		if changed, cmd, taken := m.pressOverlay(name); taken {
 			return changed, cmd
 		}
-		if help, is := m.st.overlay.(dialog.Help); is { // the help has named the key
+		if help, is := m.st.overlay.(dialog.Help); is { // a key that acts elsewhere closes the help
 			m.closeOverlay()
 			if m.look.Keys.Match(name, m.st.scope(), !m.st.past.IsZero()) == keys.None {
 				m.openOverlay(help)
@@ -57,7 +57,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return m.do(id, name)
 }
 
-// afterEscape returns the key after Esc where both arrived together, which looks like Alt.
+// afterEscape returns the key that arrived together with Esc: such a pair is read as Alt and the key.
 func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
 		return msg, false
@@ -108,7 +108,7 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
-// changes are the keys that do no more than change the screen, which their functions report.
+// changes are the keys that only change the screen. Their functions report whether it has changed.
 var changes = map[keys.ID]func(*model) bool{
 	keys.Help:         (*model).openHelp,
 	keys.Setup:        (*model).openSetup,
@@ -149,7 +149,7 @@ var commands = map[keys.ID]func(*model) (bool, tea.Cmd){
 	keys.Freeze:      (*model).freeze,
 }
 
-// do handles the other keys.
+// do handles every key that is no movement key.
 func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
 	case keys.Quit:
@@ -207,7 +207,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape handles Esc. On a screen that another screen has opened, it also returns to that screen.
+// escape handles Esc. With nothing left for back, it returns to the screen that opened this one.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch changed := m.back(); {
 	case changed:
@@ -221,8 +221,7 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back handles Esc: it closes the innermost thing that is open, or else clears the setting that was
-// set last.
+// back closes the innermost panel, or stops the flush, or else clears the newest setting, the cursor or the hint.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

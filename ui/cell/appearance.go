@@ -5,8 +5,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Appearance is how a frame is drawn, and which keys it names. Panels hold a pointer to it
-// and so follow a change of theme.
+// Appearance is how frames are drawn, and the keys that they name. Panels hold a pointer to it and so follow a change
+// of theme.
 type Appearance struct {
 	Styles  themes.Styles
 	Glyphs  Glyphs
@@ -24,10 +24,9 @@ func (a *Appearance) Known(known bool) themes.Style {
 	return a.Styles.Dim
 }
 
-// Inks returns how the parts of a bar are drawn: other, unknown, allocated, fragmented, cached and
-// free. If their colours differ enough, all parts but free have the same glyph, which leaves a thin
-// gap between lines. Otherwise each part has a texture of its own. A theme that is Hatched draws
-// allocated memory solid, and cached memory with a texture that shows enough of its colour.
+// Inks returns the style and the glyph of other, unknown, allocated, fragmented, cached and free memory. If colours
+// tell the parts apart, all but free have the same glyph, which leaves a thin gap between lines; otherwise each part
+// has a texture.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{
@@ -59,7 +58,7 @@ func (a *Appearance) Swatches() [6]Span {
 // Solid reports whether bars are drawn only in colours, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-// Areas reports whether the graph shows the parts of memory. Smooth reports whether it draws them
-// only in colours, and the forecast in faded colours.
+// Areas reports whether the graph shows the parts of memory. Smooth reports whether the graph draws the parts only
+// in colours, and the forecast in faded colours.
 func (a *Appearance) Areas() bool  { return a.Styles.Allocated != (themes.Style{}) && !a.Glyphs.ASCII }
 func (a *Appearance) Smooth() bool { return a.Styles.Veil[0] != (themes.Style{}) }

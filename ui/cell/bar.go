@@ -8,11 +8,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The cells of a bar stand for the capacity. Its parts are, from the left, other, unknown,
-// allocated, fragmented, returnable and free. The boundaries are rounded, not the lengths: a small
+// The cells of a bar stand for the capacity. The boundaries of its parts are rounded, not their lengths: a small
 // change then moves a boundary by at most one cell. A part under one cell may not be drawn.
 
-// Parts are the amounts of a bar, without free memory; 0 where unknown.
+// Parts are the amounts of a bar, from the left: other, unknown, allocated, fragmented, returnable. An amount that
+// is not known is 0, and free memory is the rest.
 type Parts [5]quantity.Bytes
 
 // PartsOf returns the parts of a GPU. Used memory that is in no part counts as unknown.
@@ -59,8 +59,7 @@ func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells i
 	})
 }
 
-// MemoryBar writes the bar of a GPU: used and free memory and, in a thin cell at the end, what the
-// driver reserves. So the whole bar is the total.
+// MemoryBar writes the bar of a GPU: used and free memory and, if the driver reserves some, a line in the last cell.
 func (l *Line) MemoryBar(lk *Appearance, m *snapshot.Memory, parts Parts, cells int, more ...Piece) {
 	const minCells = 8
 	if m.Reserved.Or(0) <= 0 || cells < minCells {
@@ -110,8 +109,8 @@ func Boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	return int(min(max(at+0.5, 0), float64(cells)))
 }
 
-// MIGBar writes the bars of the instances, each as long as its capacity and with a border
-// after it. Memory that belongs to no instance is blank: no process can have it.
+// MIGBar writes the bars of the instances, each as long as its capacity and with a border after it. Memory that
+// belongs to no instance is blank: no process can have it.
 func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int, content func(*snapshot.Instance) (Parts, []Piece)) {
 	start := l.used
 	inner := cells - len(gpu.Instances)
@@ -152,8 +151,8 @@ func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot
 	l.To(start + cells)
 }
 
-// BarWords writes the bar of a GPU whose used memory is unknown: a rule with the first
-// wording that fits. An empty bar would mean that all memory is free.
+// BarWords writes the bar of a GPU whose used memory is unknown: a rule with the first wording that fits. An empty
+// bar would mean that all memory is free.
 func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
 	const minRule = 5
 	words := text.Cut(Fitting(wordings, cells-2-minRule), cells-2, lk.Glyphs.Ellipsis)

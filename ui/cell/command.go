@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// commandLimit is how many bytes of a command line are looked at: a hostile one has megabytes.
+// commandLimit is how many bytes of a command line are read: hostile command lines have megabytes.
 const commandLimit = 2048
 
 // ShortCommand returns the cleaned command without interpreter, flags and directories.

@@ -9,8 +9,8 @@ import (
 
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
-	Solid, Swatch                                           string // fills every part but free, where colours tell them apart
-	Hatch                                                   string // fills cached memory, where colours and textures tell parts apart
+	Solid, Swatch                                           string // fills every part but free where colours tell the parts apart; a legend has Swatch
+	Hatch                                                   string // fills cached memory in a theme that is Hatched
 	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
 	MIGBorder                                               string
 	Dash                                                    string // an unknown value

@@ -7,15 +7,14 @@ import (
 	"vramscope/themes"
 )
 
-// Line is a row of cells, written from left to right. It never exceeds its width.
-//
-// Text that is written must be clean: text from outside goes through text.Clean first.
+// Line is a row of cells, written from left to right. It never exceeds its width. Text from outside must go through
+// text.Clean before.
 type Line struct {
 	buf     []byte
 	style   themes.Style // of the text written last: text in the same style needs no sequence
 	used    int          // cells written
 	width   int          // cells of the line
-	marks   []mark       // what In writes in its second style
+	marks   []mark       // the pieces that In writes in its second style
 	scratch [32]byte     // for figures before they are placed
 }
 
@@ -29,7 +28,7 @@ func (l *Line) Width() int { return l.width }
 // Scratch returns an empty buffer for the next figure.
 func (l *Line) Scratch() []byte { return l.scratch[:0] }
 
-// Unpadded returns what was written, without padding.
+// Unpadded returns the line without padding.
 func (l *Line) Unpadded() string { return string(l.buf) }
 
 func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), width: width} }
@@ -106,7 +105,7 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 	}
 	l.turn(style)
 	for range n {
-		l.buf = append(l.buf, glyph...) // appended in place: copying the slice is slow while garbage is collected
+		l.buf = append(l.buf, glyph...) // in place: assigning another slice is slow while garbage is collected
 	}
 	l.used += n
 }

@@ -10,8 +10,7 @@ import (
 	"vramscope/themes"
 )
 
-// Wrap breaks clean text into lines, at blanks if it can. The last of at most maxLines
-// lines is cut.
+// Wrap breaks clean text into at most maxLines lines, at blanks if it can, and cuts the last line.
 func Wrap(s string, cells, maxLines int, ellipsis string) []string {
 	if s == "" || cells <= 0 || maxLines <= 0 {
 		return nil
@@ -35,8 +34,7 @@ func (a *Appearance) Paragraph(label Span, style themes.Style, words string, cel
 	return lines
 }
 
-// CutWords shortens text to a number of cells. It cuts between two words if that leaves at least
-// half of the cells.
+// CutWords shortens text to a number of cells, between two words if that leaves more than half of the text that fits.
 func CutWords(s string, cells int, ellipsis string) string {
 	if text.Width(s) <= cells {
 		return s
@@ -58,8 +56,8 @@ func Fitting(wordings []string, cells int) string {
 	return wordings[len(wordings)-1]
 }
 
-// Scrolled leaves out the first cells of a text that is shown in room cells. The text scrolls
-// only until its end is in view; text that fits is not scrolled.
+// Scrolled leaves out the first cells of a text that is shown in room cells. The text scrolls only until its end
+// is in view.
 func Scrolled(s string, by, room int, ellipsis string) string {
 	if by = min(by, text.Width(s)-room); by <= 0 {
 		return s

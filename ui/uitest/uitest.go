@@ -1,4 +1,4 @@
-// Package uitest has what the tests of ui and of the packages below it share.
+// Package uitest has fixtures and checks for the tests of ui and of the packages below it.
 package uitest
 
 import (
@@ -20,8 +20,7 @@ import (
 // DrawnAt is the moment of the drawings.
 var DrawnAt = time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC)
 
-// CurveHistory is a history of one curve with a sample at each interval of Every; NaN is a missing
-// sample.
+// CurveHistory is a history of one curve with a sample at each interval of Every; NaN is a missing sample.
 type CurveHistory struct {
 	Curve func(age time.Duration) float64 // GiB, by the time before now
 	Now   time.Time
@@ -67,8 +66,7 @@ func (h CurveHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets i
 	return points
 }
 
-// Leak returns the used memory of carol's process: it grows by 25 MiB a second, in steps, to
-// 72.9 GiB now.
+// Leak returns the used memory of carol's process in GiB. It grows by 25 MiB a second, in steps, to 72.9 GiB now.
 func Leak(age time.Duration) float64 {
 	grown := 25.0 / 1024 * age.Seconds()
 	return 72.9 - math.Floor(grown/1.5)*1.5
@@ -118,7 +116,7 @@ func CheckCells(t *testing.T, lines []string, width, height int) {
 	}
 }
 
-// PointsHistory answers with given amounts, whatever is asked.
+// PointsHistory returns given amounts for every series.
 type PointsHistory struct {
 	CurveHistory
 	Amounts []int64
