@@ -61,8 +61,8 @@ func switchesOf(pid int) int64 {
 	return sum
 }
 
-// countSyscalls counts a process's system calls for a time, in the kernel, and returns how many it
-// makes a second; NaN if perf is not installed or not permitted.
+// countSyscalls returns how many system calls a process makes a second, counted in the kernel for a
+// time; NaN if perf is not installed or not permitted.
 func countSyscalls(pid int, length time.Duration) float64 {
 	cmd := exec.Command("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-p", strconv.Itoa(pid),
 		"sleep", strconv.FormatFloat(length.Seconds(), 'f', 2, 64))

@@ -2,7 +2,7 @@
 
 // Command bench measures vramscope as a whole process beside other monitors, on the fake driver. Each
 // program runs under a real pseudo-terminal that is read all the time. All run at once, so other work
-// of the machine affects them all alike. What counts is the ratio to nvtop in the same seconds.
+// of the machine affects them all alike. The figure to compare is the ratio to nvtop in the same seconds.
 //
 //	scenarios ─→ stage: a box with real processes ─→ watch: all programs, N times
 //	          ─→ figures: medians, ratios, spread ─→ table; docs/performance.md (-write)

@@ -45,8 +45,8 @@ func main() {
 	}
 }
 
-// grossRegression is a ratio to nvtop's processor time. -short fails if no run was below it. It is
-// far above the promised ratio, because CI's machines are noisy.
+// grossRegression is a ratio to nvtop's processor time, far above the promised ratio, because CI's
+// machines are noisy. -short fails if no run was below it.
 const grossRegression = 2.5
 
 func bench(o options) error {

@@ -77,7 +77,7 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 }
 
 const (
-	// longestPainting is how long a program's output at most goes through an emulator.
+	// longestPainting is the longest time for which a program's output goes through an emulator.
 	longestPainting = 10 * time.Second
 	// longestStart is how long a program may take to show a GPU, on a busy machine.
 	longestStart = 2 * time.Minute

@@ -5,8 +5,8 @@
 //	box, time ── boxAt ──→ snapshot.Snapshot ── exporter ──→ /box-0007/metrics
 //	POST /box-0007/down, …/slow, …/failing, …/up ──→ how it answers from now on
 //
-// A box depends only on its number and the time, so nothing is kept for it. Everything in it says
-// that it is simulated.
+// A box's figures depend only on its number and the time, so nothing but its mode is kept. They are
+// marked as simulated.
 //
 // Start reading at main.go; box.go has what happens on a box.
 package main

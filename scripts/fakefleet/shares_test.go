@@ -97,8 +97,7 @@ func TestSharesAreTheUsersOwn(t *testing.T) {
 	}
 }
 
-// evaluated waits until an engine has evaluated its rules twice. At the first time some
-// boxes may not have been scraped.
+// evaluated waits until an engine has evaluated its rules for all six boxes, and once more.
 func evaluated(t *testing.T, url string, rules bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); rules; time.Sleep(100 * time.Millisecond) {

@@ -83,7 +83,7 @@ def compare_log(log, snapshot):
 
 
 def compare(vramscope, queries):
-    """All rows, and the last snapshot and log. Figures that differ are compared again, as they may have changed between
+    """All rows, and the last snapshot and log. Figures that differ are compared again, because they may have changed between
     the readings."""
     differing, rows = None, []
     for _ in range(ATTEMPTS):

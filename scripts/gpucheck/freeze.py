@@ -1,7 +1,7 @@
 """Checks whether the probe's questions stop a program whose allocator waits for the driver.
 
     one thread frees and allocates while the GPU works: both calls wait in the driver
-    another thread wakes every 5 ms: for how long does it not, without questions and with one a second?
+    another thread wakes every 5 ms: how late does it wake, without questions and with one a second?
 
 PyTorch's memory_stats() waits for the allocator, and holds the GIL while it waits.
 """

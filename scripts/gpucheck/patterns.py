@@ -43,7 +43,7 @@ class Setting:
 
 class Sample:
     """One reading of a pattern: its stats, the driver's figure, and other, which is the driver's figure less the
-    reserved memory. other is None if the reserved memory changed around the driver's figure, or if that is unknown."""
+    reserved memory. other is None if the reserved memory changed around the reading, or if the driver's figure is unknown."""
 
     def __init__(self, at, before, held, after):
         self.at, self.stats, self.held = at, after, held

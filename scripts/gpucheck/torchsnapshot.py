@@ -55,7 +55,7 @@ def mapped(job):
 
 
 def refuses_snapshot(where, job):
-    """A row: of an allocator without block information a snapshot must be refused, and leave no file."""
+    """A row: a snapshot of an allocator without block information must be refused, and leave no file."""
     path = os.path.join(job.bench.scratch, f"{job.pid}.pickle")
     try:
         run(job.bench.vramscope, "snapshot", str(job.pid), "-o", path)
