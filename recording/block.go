@@ -23,7 +23,7 @@ type column struct {
 	listed bool // has appeared in a row of the tail since the block began
 	known  bool // had a value at the previous tick
 	last   int64
-	ended  bool // no sample follows: the series is dropped with the block
+	ended  bool // no sample follows: reset removes the series
 }
 
 // A row of the tail holds the series that are new or have changed since the previous row, ordered
@@ -61,7 +61,6 @@ type tailRow struct {
 	data                 []byte
 }
 
-// selectTail reads the tail for scanTail.
 const selectTail = "SELECT session, time_ns, codec, data FROM tail ORDER BY time_ns"
 
 func scanTail(rows *sql.Rows) (r tailRow, err error) {
@@ -136,12 +135,12 @@ func (b *block) ticks() (times store.Block) {
 // and rows of the tail (block.appendTail). Codec 1 had no checksum.
 const codecChecked = 2
 
-// A disk that flips a bit can turn samples into other plausible ones. The checksum covers the
-// row: its series or session, its time and its data.
+// The checksum of a row covers its series or session, its time and its data. A flipped bit on the
+// disk could otherwise turn samples into other plausible ones.
 const checksumBytes = 4
 
 func checksum(of, at int64, data []byte) uint32 {
-	polynomial := crc32.MakeTable(crc32.Castagnoli) // built on first use, not at startup: building it takes longer than most commands take to start
+	polynomial := crc32.MakeTable(crc32.Castagnoli) // built on first use, to keep startup short
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:8], uint64(of))
 	binary.LittleEndian.PutUint64(key[8:], uint64(at))
@@ -154,10 +153,9 @@ func checked(of, at int64, data []byte) []byte {
 	return data
 }
 
-// errChecksum reports damage that SQLite does not detect.
 var errChecksum = errors.New("samples are malformed: their checksum is wrong")
 
-// content returns a row's data without its checksum.
+// content returns a row's data without its checksum, or errChecksum.
 func content(codec, of, at int64, data []byte) ([]byte, error) {
 	switch {
 	case codec != codecChecked || len(data) < checksumBytes:

@@ -11,8 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// database is the one connection that writes, with its prepared statements. After the first error
-// it does nothing more: the caller checks err at each commit.
+// database is the one connection that writes, with its prepared statements. It keeps the first error
+// in err and executes nothing after it.
 type database struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -26,7 +26,7 @@ func openDatabase(path string) (*database, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	// Appending needs few pages. The log is truncated after a checkpoint.
+	// The cache is small (512 KiB), because appending needs few pages.
 	db, err := open(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-512)", "journal_size_limit(1048576)")
 	if err != nil {
 		return nil, err
@@ -54,9 +54,8 @@ func openDatabase(path string) (*database, error) {
 // queryTime limits a query, because a hostile file may have an endless view in place of a table.
 const queryTime = time.Minute
 
-// longestRow is the most bytes that a row or a value may have: SQLite reads a row into memory
-// whole, and the file may be hostile. The longest row that this program writes holds one tick of
-// all series.
+// longestRow is the most bytes that a row or a value may have, because SQLite reads a whole row into
+// memory and the file may be hostile.
 const longestRow = 16 << 20
 
 // limited returns a connection on which a row longer than longestRow is an error.
@@ -76,7 +75,7 @@ func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 // unknown state; queryTime limits the queries.
 var ctx = context.Background()
 
-// statement returns the prepared statement of a text, and prepares each text once.
+// statement returns the prepared statement for a text. It prepares each text once.
 func (d *database) statement(text string) *sql.Stmt {
 	s := d.prepared[text]
 	if s == nil && d.err == nil {
@@ -107,7 +106,6 @@ func (d *database) exec(text string, args ...any) int64 {
 	return id
 }
 
-// each calls scan for every row.
 func (d *database) each(scan func(*sql.Rows) error, text string, args ...any) {
 	if d.err == nil {
 		d.err = each(ctx, d.conn, scan, text, args...)

@@ -51,8 +51,8 @@ type gpuRecord struct {
 type rowRecord struct {
 	id, gpu int64
 	tick    int64
-	at      int64             // ns, the time of that tick
-	last    *snapshot.Process // from the newest snapshot that has the row
+	at      int64             // ns, the time of the newest tick that has the row
+	last    *snapshot.Process // the row at that tick
 	used    snapshot.Bytes    // the last known value: an exiting process may report none
 	columns [metric.Count]*column
 	sums    processSums
@@ -81,7 +81,7 @@ func openDay(directory string, now time.Time, fullCommands bool) (*day, error) {
 	return d, nil
 }
 
-// recover seals the tail of a recorder that was killed, up to the first damaged row.
+// recover seals the tail that a killed recorder left, up to the first damaged row.
 func (d *day) recover() {
 	var tail []tailRow
 	d.each(func(rows *sql.Rows) error {
@@ -162,7 +162,7 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 }
 
 // weightOf returns the time that a tick counts for: the time since the previous tick, but at most
-// two intervals of at least a second each. A longer time is a gap.
+// two intervals of at least a second each. The rest of a longer time is a gap.
 func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
 	return min(elapsed, 2*max(snap.Interval, time.Second))
 }
@@ -201,7 +201,7 @@ func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, 
 		return
 	}
 	if *c == nil {
-		if !known && (process == 0 || id != metric.Used) { // a process always has a series of used memory: it shows that the row exists
+		if !known && (process == 0 || id != metric.Used) { // a row always has a series of used memory, which shows that the row exists
 			return
 		}
 		d.series++
@@ -222,7 +222,6 @@ func instanceColumns(in snapshot.InstanceID) (gpu, compute any) {
 	return in.GPU, in.Compute
 }
 
-// finish seals the day and writes its sums.
 func (d *day) finish() error {
 	d.seal()
 	d.endAlerts(d.last)

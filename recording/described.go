@@ -13,7 +13,7 @@ const processColumns = "p.process, " + identityColumns + `,
 	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.job_account, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
 	p.first_ns, p.last_ns, p.ended_ns, p.exit_status, p.out_of_memory_count, p.alloc_retries, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
-// scanProcess reads processColumns and the columns after them.
+// scanProcess reads processColumns, followed by more.
 func scanProcess(rows *sql.Rows, p *ProcessRow, more ...any) error {
 	var command string
 	err := rows.Scan(slices.Concat([]any{&p.key}, identity(&p.ID), []any{
@@ -51,7 +51,7 @@ func (d *dayReader) uuids() (map[int64]string, error) {
 	return all, err
 }
 
-// alertsAt returns the alerts that were active at a moment, worst first.
+// alertsAt returns the alerts that were active at a moment, most severe first.
 func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	var alerts []snapshot.Alert
 	d.each(collect(&alerts, func(a *snapshot.Alert) []any {

@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// writeEvent records an event, with its details in a table of its own kind.
+// writeEvent records an event, with its details in decisions, actions or ooms.
 func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	at := e.Time.UnixNano()
 	gpu, process := d.subjects(e.GPUUUID, e.Row)
@@ -92,9 +92,9 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	return gpu, process
 }
 
-// exited returns the ID of the process of an out-of-memory error that has no row, and inserts the
-// process if it is not recorded yet. It searches only among the processes of the event's user,
-// because any user can leave an error record with the PID of another user's process.
+// exited returns the ID of a process that had an out-of-memory error and has no row. It inserts the
+// process if needed. It searches only the processes of the event's user, because any user can leave
+// an error record with the PID of another user's process.
 func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 	if found := d.find(findProcess+" AND user IS ?", keyColumns(e.Row, gpu, words(e.User))...); found != 0 {
 		return found
@@ -103,7 +103,6 @@ func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 		keyColumns(e.Row, gpu, words(e.User), words(e.Name), at, at, at)...)
 }
 
-// writeAlerts records new and cleared alerts.
 func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 	standing := make(map[snapshot.AlertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {
@@ -195,8 +194,8 @@ func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...an
 	return events
 }
 
-// EventsBeside returns the events of one moment: with forward the first one after t that has
-// events, else the last one before t.
+// EventsBeside returns the events of the first moment after t that has events or, without forward,
+// of the last such moment before t.
 func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	paths, next := r.between(t, time.Unix(0, math.MaxInt64)), "SELECT min(time_ns) FROM events WHERE time_ns > ?"
 	if !forward {
@@ -235,7 +234,6 @@ const selectEvents = `SELECT ` + identityColumns + `, e.time_ns, e.kind, e.sever
 		(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
 	FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process WHERE `
 
-// collectEvents reads the rows of selectEvents.
 func collectEvents(events *[]snapshot.Event) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var e snapshot.Event

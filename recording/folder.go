@@ -32,7 +32,8 @@ func makeFolder(directory string) error {
 	return nil
 }
 
-// lockFolder ensures that only one process records into a folder. The lock ends with the process.
+// lockFolder ensures that only one process records into a folder. The kernel releases the lock when
+// the process ends.
 func lockFolder(directory string) (*os.File, error) {
 	path := filepath.Join(directory, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -91,9 +92,8 @@ func sizeOf(paths ...string) (size int64) {
 	return size
 }
 
-// prune removes the days that are older than Keep. If all databases together take more than
-// MaxSize, it also removes the oldest until they no longer do. It never removes the day that is
-// being written, nor today or a later day.
+// prune removes the days that are older than Keep, and the oldest ones while all databases together
+// take more than MaxSize. It keeps the day that is being written, today and later days.
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
 	paths, _ := files(w.directory) // on an error there is nothing to prune
@@ -110,9 +110,9 @@ func (w *Writer) prune(now time.Time) {
 	}
 }
 
-// present returns the time from which the age of days is measured: now, or the end of the newest
-// other day if that is earlier. This keeps the days if the clock is set years ahead for a moment or
-// if the box was off for a long time.
+// present returns the time from which prune measures the age of days: now, or the end of the newest
+// other day if that is earlier. Thus a clock that is set years ahead for a moment, or a box that was
+// off for a long time, does not cost the days.
 func (w *Writer) present(paths []string, now time.Time) time.Time {
 	for _, path := range slices.Backward(paths) {
 		name, _ := strings.CutSuffix(filepath.Base(path), suffix)

@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Jobs sums what each job uses, in the same way as a recording, for a log line when the job ends. A
+// Jobs sums the GPU use of each job, as a recording does, for a log line when the job ends. A
 // systemd service is not a job.
 type Jobs struct {
 	divider divider
@@ -31,13 +31,13 @@ type jobKey struct {
 
 type jobUse struct {
 	gpus              []int
-	began, first, end time.Time // when its first process began; when a process of it was first seen, and last seen
+	began, first, end time.Time // when its first process began; when any of its processes was first seen, and last seen
 	share             share
-	peak              snapshot.Bytes              // the largest of one process on one GPU
-	ooms              map[snapshot.RowID]oomCount // where a probe counts out-of-memory errors
+	peak              snapshot.Bytes              // the most memory that one process used on one GPU
+	ooms              map[snapshot.RowID]oomCount // of the rows whose probes count out-of-memory errors
 }
 
-// oomCount is a probe's count of out-of-memory errors: the first one seen, and the latest.
+// oomCount has the first and the latest count of out-of-memory errors from a probe.
 type oomCount struct{ first, now int64 }
 
 // jobGrace is how long a job may have no process on a GPU between two of its steps.
@@ -75,13 +75,13 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	}
 }
 
-// useOf returns the use of a row's job, nil if it has none.
+// useOf returns the use of a row's job, nil if the row has no job.
 func (j *Jobs) useOf(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // an unknown user becomes known at a later tick
 		return nil
 	}
-	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // the job's Slurm number has become known
+	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // the number of a Slurm job has become known
 		j.running[job] = j.running[was]
 		delete(j.running, was)
 	}
@@ -96,9 +96,8 @@ func keyOfJob(p *snapshot.Process) jobKey {
 	return jobKey{process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}, p.User}
 }
 
-// count updates a row's count of out-of-memory errors from its probe. It includes the errors from
-// before the row was first seen only if started is true: the process began after the job was first
-// seen.
+// count updates a row's count of out-of-memory errors from its probe. If started is true, the process
+// began after the job was first seen, and errors from before the row was first seen count too.
 func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], started bool) {
 	v, known := count.Value()
 	c, seen := u.ooms[row]
@@ -131,7 +130,7 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 }
 
 // attributes returns a job's figures for its log line; an unknown figure is "–". The GPU hours cover
-// the time in which the job was watched, which is shorter than the job if the daemon started later.
+// only the time in which the daemon watched the job.
 func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {
 		if !u.share.loaded {

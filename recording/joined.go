@@ -9,9 +9,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Joined joins a live history and an earlier one. Its own methods, which the screen calls at every
-// frame, return at once: a part of the earlier history is unknown until it has been read in the
-// background. An earlier history may have a method Away() bool, which reports that it cannot be
+// Joined joins a live history and an earlier one. The screen calls Span, Events and Series at every
+// frame, so these return at once: a part of the earlier history is unknown until it has been read in
+// the background. An earlier history may have a method Away() bool, which reports that it cannot be
 // reached for now, for example while a daemon restarts.
 type Joined struct {
 	whole
@@ -44,17 +44,15 @@ func (g grid) span(seam time.Time) (from, to time.Time) {
 }
 
 const (
-	// mostGrids limits the memory. A box with 16 GPUs of 64 processes each has a sparkline for each
-	// row.
+	// mostGrids limits memory. A box with 16 GPUs of 64 processes each draws 1024 sparklines.
 	mostGrids = 4096
-	// earlierEvents is the largest number of events that are kept of the earlier history.
+	// earlierEvents is the most events that Joined keeps of the earlier history.
 	earlierEvents = 5000
 )
 
 var _ snapshot.History = (*Joined)(nil)
 
-// Join returns a Joined that has only the live history so far. It passes a panic of the background
-// goroutine to failed.
+// Join returns a Joined that has only the live history so far.
 func Join(live snapshot.History, failed func(error)) *Joined {
 	j := &Joined{failed: failed, grids: make(map[grid][]snapshot.Point)}
 	j.whole = whole{live, func() snapshot.History {
@@ -135,7 +133,7 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		old := j.grid(grid{key, width, buckets, k / buckets})
 		if at := buckets - 1 - k%buckets; at < len(old) && old[at].Known {
 			joined := old[at]
-			if joined.Time = p.Time; p.Known { // two parts of one bucket
+			if joined.Time = p.Time; p.Known { // the seam is inside this bucket
 				joined.Min, joined.Max, joined.Last = min(joined.Min, p.Min), max(joined.Max, p.Max), p.Last
 			}
 			*p = joined
@@ -144,8 +142,7 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	return points
 }
 
-// grid returns a part of the earlier history. It returns nil until that part has been read in the
-// background.
+// grid returns a part of the earlier history, nil until that part has been read.
 func (j *Joined) grid(g grid) []snapshot.Point {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -165,7 +162,6 @@ func (j *Joined) grid(g grid) []snapshot.Point {
 	return nil
 }
 
-// read reads the pending grids until none is left.
 func (j *Joined) read() {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {

@@ -34,8 +34,8 @@ type session struct {
 	simulated bool
 }
 
-// sessions returns the day's sessions, newest first. If the clock was set back, two sessions may
-// overlap: the newer one counts.
+// sessions returns the day's sessions, newest first. Sessions overlap if the clock was set back; the
+// newer session then counts.
 func (d *dayReader) sessions() []session {
 	var all []session
 	d.each(collect(&all, func(s *session) []any { return []any{&s.id, &s.from, &s.simulated} }),
@@ -63,7 +63,7 @@ func (v *values) at(id metric.ID) snapshot.Float {
 	return quantity.From(float64(v.value[id]), metric.Table[id].Source)
 }
 
-// eachSession visits the sessions of [from, to), oldest first, each up to the start of the next.
+// eachSession visits the sessions of [from, to), oldest first. A session ends where a newer one begins.
 func (d *dayReader) eachSession(from, to int64, visit func(s session, begin, end int64) error) error {
 	sessions := d.sessions()
 	for i, s := range slices.Backward(sessions) {
@@ -117,7 +117,7 @@ func (f *figures) instancesOf(gpu int64) func(snapshot.InstanceID) snapshot.Floa
 	}
 }
 
-// add adds a sample. A GPU or a process is present even if the sample is unknown.
+// add adds a sample. An unknown sample still adds its GPU or process.
 func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID, id := f.gpus, s.gpu
 	switch {
@@ -137,7 +137,7 @@ func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID[id].known[s.metric], byID[id].value[s.metric] = known, v
 }
 
-// at rebuilds the snapshot at t. It returns false if the day begins after t.
+// at rebuilds the snapshot at t. It returns false if the day has no readable tick at or before t.
 func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	f, ok := d.figures(t.UnixNano())
 	if !ok {
@@ -200,7 +200,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		times = tail.block.times[:tail.block.n]
 		columns, err = d.tailColumns(tail)
 	} else {
-		var blocks []tickBlock // the first one is used; more are read in case blocks are damaged
+		var blocks []tickBlock // the newest readable block is used; up to four are read in case some are damaged
 		if blocks, err = d.ticksOf(f.id, "from_ns <= ? ORDER BY from_ns DESC LIMIT 4", t); len(blocks) > 0 {
 			times = blocks[0].times
 			columns, err = d.columnsOf(f.id, blocks[0].from)
@@ -261,7 +261,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 		}
 		p := &r.Process
 		state.restore(p, f.time)
-		p.Peak = snapshot.Bytes{} // the peak is from a later time
+		p.Peak = snapshot.Bytes{} // the recorded peak may be from a later time
 		p.SetFigures(f.rows[r.key].at)
 		all = append(all, *p)
 		return nil

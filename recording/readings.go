@@ -26,8 +26,8 @@ type Reading struct {
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
 // Readings visits all readings recorded in [from, to), by time. At each tick each GPU is followed
-// by its instances, and the processes come last. Readings ends at the first error of visit. A
-// damaged day is read up to the damage, which Problems reports.
+// by its instances, and the processes come last. Readings returns the first error of visit. It skips
+// the unreadable part of a damaged day, which Problems reports.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
 	return r.ticks(from, to, func(w *walk, t int64, i int, columns []readColumn) error {
 		for len(columns) > 0 {
@@ -47,12 +47,11 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 	})
 }
 
-// describeEvery is how long Moments uses one description of the GPUs, which says which of them are
-// lost.
+// describeEvery is how long Moments uses one description of the GPUs, such as which are lost.
 const describeEvery = 5 * time.Minute
 
 // Moments visits every recorded moment in [from, to) as a snapshot made from the samples and a
-// description of the GPUs. At, which reads everything else too, would take a hundred times as long.
+// description of the GPUs. Calling At for each moment would take much longer.
 func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) error {
 	var base *snapshot.Snapshot
 	var described time.Time

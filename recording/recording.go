@@ -57,7 +57,7 @@ func Open(path string) (*Recording, error) {
 	return nil, err
 }
 
-// Problems lists what could not be read so far, a line for each day.
+// Problems returns the first problem of each day that could not be read completely so far.
 func (r *Recording) Problems() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
-// unlessDamaged returns an error that must end a query over all days. Damage does not end the
-// query: unlessDamaged notes it as a problem of its day and returns nil.
+// unlessDamaged returns err if it must end a query over all days. Damage does not: unlessDamaged
+// notes it as a problem of its day and returns nil.
 func (r *Recording) unlessDamaged(path string, err error) error {
 	if err != nil && damaged(err) {
 		_ = r.note(path, err)
@@ -112,7 +112,6 @@ func (r *Recording) eachReader(from, to time.Time, visit func(*dayReader) error)
 	return nil
 }
 
-// Close closes the databases.
 func (r *Recording) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +123,7 @@ func (r *Recording) Close() error {
 	return err
 }
 
-// day opens a day, or returns it if it is open.
+// day returns the reader of a day, and opens it if needed.
 func (r *Recording) day(path string) (*dayReader, error) {
 	now, err := os.Stat(path)
 	if err != nil {
@@ -156,7 +155,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 	return d, nil
 }
 
-// all lists the databases again: days come and go while the recording is written.
+// all lists the databases again, because days come and go while a Writer records.
 func (r *Recording) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,15 +229,15 @@ func openReader(path string) (*dayReader, error) {
 		}
 		return nil, err
 	}
-	// An idle connection is closed after a minute: a day that is no longer read costs nothing.
+	// Closing idle connections frees the memory of a day that is no longer read.
 	db.SetConnMaxIdleTime(time.Minute)
 	return &dayReader{db: db, problem: func(error) {}}, nil
 }
 
-// openWhole opens a database for reading, together with its write-ahead log. For that, SQLite must
-// be able to create files beside the database. If it cannot, openWhole opens a database that has no
-// log as immutable. It sets no pragma such as cache_size, because SQLite would then read the
-// tables' definitions before they are limited.
+// openWhole opens a database for reading, together with its write-ahead log. To read a log, SQLite
+// creates files beside the database. Where SQLite cannot create files, openWhole opens a database
+// without a log as immutable. It sets no pragma such as cache_size, because SQLite would then read
+// the table definitions before longestRow limits them.
 func openWhole(path string) (db *sql.DB, blank bool, err error) {
 	for _, more := range []string{"", "&immutable=1"} {
 		if db, err = open(path, "ro"+more); err != nil {
@@ -262,7 +261,7 @@ func (d *dayReader) number(query string, args ...any) (n int64) {
 	return v.Int64
 }
 
-// row reads a single row; false if it is missing or unreadable.
+// row reads a single row. It returns false if the row is missing or unreadable.
 func (d *dayReader) row(into []any, query string, args ...any) bool {
 	err := row(ctx, d.db, into, query, args...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -271,7 +270,7 @@ func (d *dayReader) row(into []any, query string, args ...any) bool {
 	return err == nil
 }
 
-// each calls scan for every readable row.
+// each calls scan for every row of a query, up to the first error, which it notes as a problem.
 func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) {
 	if err := each(ctx, d.db, scan, query, args...); err != nil {
 		d.problem(err)

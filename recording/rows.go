@@ -13,8 +13,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The types of the rows of the tables processes, alerts, gpu_minute and process_5min.
-
 // ProcessRow is a process on a GPU.
 type ProcessRow struct {
 	snapshot.Process // identity, names, Used (the last), Peak
@@ -26,8 +24,8 @@ type ProcessRow struct {
 	key              int64
 }
 
-// Alert is an alert, with its forecast of when the GPU would be full. An alert that lasts is
-// recorded again when a new day or a new recorder begins.
+// Alert is an alert, with its forecast of when the GPU would be full. An active alert is recorded
+// again when a new day or session begins.
 type Alert struct {
 	snapshot.Alert
 	Time     time.Time
@@ -131,8 +129,8 @@ func (r *Recording) Decisions(from, to time.Time) (all []snapshot.GuardDecision,
 	return all, err
 }
 
-// GPUMinutes visits the minutes that begin in [from, to). Each row is valid until visit returns: it
-// is reused, because a month of eight GPUs has 350,000 rows.
+// GPUMinutes visits the minutes that begin in [from, to). visit must not keep its row, which is
+// reused, because a month of eight GPUs has 350,000 rows.
 func (r *Recording) GPUMinutes(from, to time.Time, visit func(*GPUMinute)) error {
 	return r.eachDay(from, to, visiting((*GPUMinute).columns, visit), selectMinutes, from.UnixNano(), to.UnixNano())
 }
@@ -142,8 +140,8 @@ func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) er
 	return r.eachDay(from, to, visiting((*Process5Min).columns, visit), selectFives, from.UnixNano(), to.UnixNano())
 }
 
-// Processes returns the processes that ran in [from, to), by their first moment, then by PID. A
-// process that ran on several days is one row.
+// Processes returns the processes that ran in [from, to), by their first moment, then by PID. It
+// joins the rows of a process that ran on several days.
 func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 	var all []ProcessRow
 	at := make(map[snapshot.RowID]int)
@@ -152,7 +150,7 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 		for _, p := range found {
 			last := p.Last
 			if p.Ended.IsZero() {
-				last = last.Add(5 * time.Minute) // Last is written only with the sums, every five minutes
+				last = last.Add(5 * time.Minute) // Last is up to five minutes old
 			}
 			if last.Before(from) || !p.First.Before(to) {
 				continue
@@ -214,7 +212,7 @@ func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
 	return all, err
 }
 
-// Recorded returns the processes of which a metric was recorded on the days between from and to.
+// Recorded returns the processes for which a metric was recorded on the days between from and to.
 func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
 	all := make(map[snapshot.RowID]bool)
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
@@ -226,7 +224,6 @@ func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.Row
 	return all, err
 }
 
-// eachDay calls scan for every row of a query in each day between from and to.
 func (r *Recording) eachDay(from, to time.Time, scan func(*sql.Rows) error, query string, args ...any) error {
 	return r.eachReader(from, to, func(d *dayReader) error { return each(ctx, d.db, scan, query, args...) })
 }

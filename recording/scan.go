@@ -11,14 +11,14 @@ import (
 // into receives a column's value, which is nil for NULL.
 type into func(v any)
 
-// Scan implements sql.Scanner.
+// Scan implements [sql.Scanner].
 func (i into) Scan(v any) error {
 	i(v)
 	return nil
 }
 
-// visiting reads a query's rows one after the other into the same value, which visit must not keep.
-// columns returns the destinations of a row's values.
+// visiting scans each row into the same value, which visit must not keep. columns returns the
+// destinations of the columns.
 func visiting[T any](columns func(*T) []any, visit func(*T)) func(*sql.Rows) error {
 	var row, zero T
 	values := columns(&row)
@@ -54,7 +54,7 @@ func word[T ~string](to *T) into { return take(func(s string) { *to = T(s) }) }
 
 func at(to *time.Time) into { return take(func(ns int64) { *to = moment(ns) }) }
 
-// known receives a figure. Its source is given, because the original one is not recorded.
+// known receives a figure. The caller gives its source, because the recording does not keep sources.
 func known[T ~int | ~int64 | ~uint32](to *quantity.Optional[T], source quantity.Source) into {
 	return take(func(n int64) { *to = quantity.From(T(n), source) })
 }

@@ -48,7 +48,7 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	})
 }
 
-// find returns the condition for a key's series; "" if the day does not have its subject.
+// find returns the condition for a key's series, "" if the day does not have its GPU or process.
 func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 	gpu := d.number("SELECT gpu FROM gpus WHERE uuid = ?", cmp.Or(key.Row.GPUUUID, key.GPUUUID))
 	if gpu == 0 {
@@ -92,7 +92,7 @@ func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int6
 		ORDER BY t.from_ns`, series, session, to, session, from)
 }
 
-// tailCache is the tail as last read. It is replaced, never changed.
+// tailCache is the tail as last read. A new reading replaces the block and never changes it.
 type tailCache struct {
 	session, first, last int64 // ns
 	block                *block

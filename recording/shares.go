@@ -30,7 +30,6 @@ func (s *share) add(o share) {
 	s.taken, s.loaded, s.metered = s.taken || o.taken, s.loaded || o.loaded, s.metered || o.metered
 }
 
-// rounded converts an amount for the database.
 func rounded(v float64, known bool) quantity.Optional[int64] {
 	if !known {
 		return quantity.Optional[int64]{}
@@ -42,7 +41,7 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 type divider struct {
 	meters map[string]meter
 	drawn  map[string]snapshot.Float // J since the last tick, by GPU
-	rows   []share                   // the shares of the rows
+	rows   []share                   // in the order of the rows that divide returned
 }
 
 // meter follows a GPU's energy counter, which is read every ten seconds. Between two readings, a
@@ -89,7 +88,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
 			d.drawn[g.UUID] = quantity.From(m.give(g.Power.Or(0)*elapsed.Seconds(), now-before), quantity.Computed)
 			m.counter = g.Energy
-		} else if !known || !counted || now != before { // otherwise the tick follows a gap in which the counter stood still: the meter goes on
+		} else if !known || !counted || now != before { // the counter moved in a gap, went back or was not read: the meter starts again
 			m = meter{counter: g.Energy}
 		}
 		d.meters[g.UUID] = m
@@ -115,7 +114,8 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 	return rows
 }
 
-// share divides the time and the energy of a GPU, or of an instance that is the given part of it.
+// share divides the time and energy of a GPU or an instance. part is the fraction of the GPU that the
+// instance has: 1 for a whole GPU, 0 for a lost one.
 func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
 	n, memory, load := 0, 0.0, 0.0
 	memoryKnown, loadKnown := true, true

@@ -43,7 +43,6 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 	r.sums.add(weight, g, snap, d.divider.drawn[g.UUID])
 }
 
-// gpu finds or creates the record of a GPU.
 func (d *day) gpu(now int64, g *snapshot.GPU) *gpuRecord {
 	r := d.gpus[g.UUID]
 	if r == nil {
@@ -108,7 +107,6 @@ func keyColumns(id snapshot.RowID, gpu any, more ...any) []any {
 	return append([]any{id.Process.PID, int64(id.Process.StartTime), int64(id.Process.Namespace), gpu, migGPU, migCompute}, more...)
 }
 
-// insertRow finds the row in the database or inserts it.
 func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
 	r.gpu = d.gpuID(p.ID.GPUUUID, now)
 	r.id = d.find(findProcess, keyColumns(p.ID, r.gpu)...)
@@ -139,7 +137,7 @@ func (d *day) updateRow(r *rowRecord) {
 		r.at, number(p.Peak), number(p.Peak), number(r.used), number(r.sums.outOfMemory), number(r.sums.retries), r.id)
 }
 
-// endRows ends the rows and GPUs that this tick does not have.
+// endRows ends the rows and GPUs that are missing at this tick.
 func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 	for id, r := range d.rows {
 		if r.tick == d.ticks {
@@ -176,7 +174,6 @@ func endColumns(columns iter.Seq[*column]) {
 	}
 }
 
-// number returns a value for a column, nil if unknown.
 func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any {
 	if value, ok := v.Value(); ok {
 		return int64(value)
@@ -184,7 +181,6 @@ func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any
 	return nil
 }
 
-// words returns text for a column, cleaned; nil if empty.
 func words(s string) any {
 	if s == "" {
 		return nil
@@ -192,7 +188,6 @@ func words(s string) any {
 	return text.Clean(s)
 }
 
-// orNull returns nil for zero.
 func orNull[T int | int64](v T) any {
 	if v == 0 {
 		return nil

@@ -32,7 +32,7 @@ func (s *sum) add(figure quantity.Optional[int64], weight time.Duration) {
 	s.covered += int64(weight)
 }
 
-// window is a stretch of time with its sums.
+// window is a stretch of time, and how much of it is in the sums.
 type window struct {
 	from, width int64 // ns
 	covered     int64 // ns
@@ -43,9 +43,9 @@ func (w *window) set(now int64, width time.Duration) {
 	w.from, w.covered = now-now%w.width, 0
 }
 
-// measure adds a tick to the sums. The first figure is used memory, the last is utilization.
-// covered is the time of the ticks whose used memory is known or, until the first such tick, of all
-// ticks. The parts are summed over the same ticks, so they add up to used memory.
+// measure adds a tick to the sums. The first figure is used memory, the last is utilization. covered
+// is the time of the ticks whose used memory is known or, until the first such tick, of all ticks.
+// The parts of memory are summed over the same ticks, so they add up to used memory.
 func (w *window) measure(sums []sum, weight time.Duration, figures []quantity.Optional[int64]) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)
@@ -86,7 +86,6 @@ func (s *gpuSums) begin(now int64) {
 	s.set(now, time.Minute)
 }
 
-// add adds a tick of this window.
 func (s *gpuSums) add(weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot, drawn snapshot.Float) {
 	if weight <= 0 {
 		return
@@ -111,12 +110,12 @@ type processSums struct {
 	parts [len(processParts)]sum
 	share share
 
-	// The last known values: an exiting process has no probe.
+	// The last known values, because an exiting process has no probe.
 	outOfMemory, retries quantity.Optional[int64]
 }
 
-// begin starts a window. It keeps the fraction of a joule by which the row in the database, in
-// whole joules, was rounded: that matters for a small process on a large GPU.
+// begin starts a window. It carries over the rounding error of the previous energy in whole joules,
+// which matters for a small process on a large GPU.
 func (s *processSums) begin(now int64) {
 	*s = processSums{share: share{energy: s.share.energy - math.Round(s.share.energy)}}
 	s.set(now, 5*time.Minute)
@@ -135,7 +134,6 @@ func (s *processSums) add(weight time.Duration, p *snapshot.Process, part share)
 	})
 }
 
-// flushGPU writes a GPU's sums so far.
 func (d *day) flushGPU(r *gpuRecord) {
 	s := &r.sums
 	if s.covered > 0 {
@@ -144,7 +142,6 @@ func (d *day) flushGPU(r *gpuRecord) {
 	s.covered = 0
 }
 
-// latestKnown returns v or, if v is unknown, the value before.
 func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	if v.Known() {
 		return v
@@ -152,7 +149,6 @@ func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	return before
 }
 
-// flushProcess writes a row's sums so far.
 func (d *day) flushProcess(r *rowRecord) {
 	d.updateRow(r)
 	s := &r.sums
@@ -165,15 +161,15 @@ func (d *day) flushProcess(r *rowRecord) {
 	s.covered = 0
 }
 
-// assignment is a column with its value, which is added to the present value or replaces it.
+// assignment is a column with its value, which is added to the present value (adds) or replaces it.
 type assignment struct {
 	name  string
 	value any
 	adds  bool
 }
 
-// flush writes a row of sums. If a recorder was restarted within the window, it merges them into
-// the row that is there.
+// flush writes a row of sums. After a restart of the recorder within the window, it merges the sums
+// into the existing row.
 func (d *day) flush(table, subject string, id int64, w *window, sums []sum, parts []string, more ...assignment) {
 	names := []string{"time_ns", subject, "covered_ns"}
 	args := []any{w.from, id, w.covered}
@@ -211,17 +207,16 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
 }
 
-// joinedMeans are SQL expressions for the mean over two parts of a window. A percentage is the mean
-// of the parts in which it is known; memory is the mean over all covered time.
+// joinedMeans are SQL expressions for the mean over two parts of a window. The mean of a percentage
+// leaves out a part in which it is unknown; the mean of memory is over all covered time.
 var joinedMeans = map[string]string{
 	"percent": "(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)",
 	"bytes": "CASE WHEN coalesce(%[1]s, excluded.%[1]s) IS NOT NULL THEN CAST(round((coalesce(%[1]s, 0) * 1.0 * covered_ns + " +
 		"coalesce(excluded.%[1]s, 0) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)) AS INTEGER) END",
 }
 
-// Summed sums moments as a Writer does, in a database in memory. A Writer writes a GPU's row each
-// minute and a process's row every five minutes, so the newest rows are missing while it runs, and
-// stay missing after it was killed.
+// Summed sums moments as a Writer does, in a database in memory, for rows that a Writer has not
+// written yet or that a kill lost. A Writer writes GPU rows each minute, process rows each five.
 func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
 	db, err := inMemory()
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// whole joins a live history and an earlier one. Its methods wait for the earlier one; those that
-// Joined replaces return at once.
+// whole joins a live history and an earlier one. Its methods wait for the earlier one.
 type whole struct {
 	live    snapshot.History
 	earlier func() snapshot.History // nil while there is none
@@ -21,7 +20,7 @@ func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.Hist
 	return &whole{live, earlier}
 }
 
-// Away reports whether the live history is away; Joined calls it.
+// Away reports whether the live history is away; see Joined.
 func (w *whole) Away() bool {
 	remote, ok := w.live.(interface{ Away() bool })
 	return ok && remote.Away()
@@ -90,6 +89,6 @@ func (w *whole) Events(limit int) []snapshot.Event {
 		case limit <= 0 || len(older) < asked:
 			return append(events, earlier...)
 		}
-		asked *= 2 // some events were from the time of the live history
+		asked *= 2 // some of the older events are in the live history's time
 	}
 }

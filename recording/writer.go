@@ -24,7 +24,7 @@ type Options struct {
 }
 
 const (
-	// commitInterval is how much of the recording a kill may lose.
+	// commitInterval is the most time of the recording that a kill may lose.
 	commitInterval = 2 * time.Second
 	// queueTicks limits the memory that the queue takes when the disk is slow: a snapshot of 16
 	// GPUs with 64 processes each takes 1.5 MB.
@@ -53,13 +53,12 @@ type Writer struct {
 	state State
 }
 
-// tick is what Append queues.
 type tick struct {
 	snap   *snapshot.Snapshot
 	events []snapshot.Event
 }
 
-// State is the state of a Writer.
+// State has a Writer's counts, and why it is paused.
 type State struct {
 	metric.Recorder
 	Ticks int64 // ticks of this writer that are on disk
@@ -139,7 +138,6 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// run writes until the writer is closed.
 func (w *Writer) run() {
 	defer close(w.done)
 	timer := time.NewTicker(commitInterval)
@@ -158,7 +156,6 @@ func (w *Writer) run() {
 	}
 }
 
-// write adds a tick to its day.
 func (w *Writer) write(t tick) {
 	now := time.Now()
 	if w.day == nil && now.Before(w.retryAt) {
@@ -204,8 +201,8 @@ func (w *Writer) write(t tick) {
 	}
 }
 
-// open opens a day. It first takes the folder if it is not taken yet, or if its lock or the
-// folder has been removed.
+// open opens a day. It first takes the folder, if that is not done yet or if the folder or its lock
+// has been removed.
 func (w *Writer) open(at time.Time) (*day, error) {
 	if !w.holds() {
 		if err := w.take(); err != nil {
@@ -224,7 +221,6 @@ func (w *Writer) holds() bool {
 	return err != nil || !errors.Is(missing, fs.ErrNotExist) && (missing != nil || os.SameFile(held, there))
 }
 
-// commit makes everything written so far durable.
 func (w *Writer) commit() {
 	if w.day == nil || w.pending == 0 {
 		return
@@ -243,7 +239,7 @@ func (w *Writer) commit() {
 	}
 }
 
-// committed records that everything is on disk.
+// committed updates the state after a commit.
 func (w *Writer) committed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +277,6 @@ func (w *Writer) fail(err error) {
 	w.state.Errors++
 }
 
-// end closes the day and releases the folder.
 func (w *Writer) end() error {
 	var err error
 	if w.day != nil {

@@ -12,15 +12,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Question selects what a report covers.
+// Question selects the period and the grouping of a report.
 type Question struct {
 	From, To       time.Time // whole minutes
 	Oldest, Newest time.Time // when the samples begin and end; zero if unknown
 	By             string    // one of Groupings
 }
 
-// bounds returns the period without the time before the first sample, if that is less than five
-// minutes, and without the time after the last one.
+// bounds returns the period without the time after the last sample, and without the time before the
+// first sample if that is less than five minutes.
 func (q *Question) bounds() (from, to time.Time) {
 	from, to = q.From, q.To
 	if q.Oldest.After(from) && q.Oldest.Sub(from) < fiveMinutes {
@@ -38,8 +38,8 @@ const fiveMinutes = 5 * time.Minute
 // Groupings are the values of Question.By. With "gpu" each process is its own group.
 var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
-// Builder sums rows. GPUs and processes must be added first, then minutes, then five minutes, each
-// in the order of time. Other rows may be added at any time.
+// Builder sums rows. The caller adds GPUs and processes first, then minutes, then five minutes, each
+// in the order of time, and other rows at any time.
 type Builder struct {
 	question  Question
 	host      string
@@ -52,7 +52,7 @@ type Builder struct {
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	hours     hours
-	recorded  map[int64]time.Duration // by minute: the longest time covered of any GPU
+	recorded  map[int64]time.Duration // by minute: the longest covered time among the GPUs
 }
 
 // New returns a Builder for the report that answers q.
@@ -63,7 +63,7 @@ func New(q Question) *Builder {
 	}
 }
 
-// AddSession adds the recorder's host. If one session is simulated, so is the report.
+// AddSession sets the host. One simulated session makes the whole report simulated.
 func (b *Builder) AddSession(host string, simulated bool) {
 	b.host = host
 	b.simulated = b.simulated || simulated
@@ -92,7 +92,7 @@ func (b *Builder) AddProcess(p *recording.ProcessRow) {
 	b.processes[p.ID] = sums
 }
 
-// AddMinute adds a minute of a GPU.
+// AddMinute adds a minute of a GPU. It ignores an unknown GPU and a minute outside the period.
 func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g := b.byUUID[m.GPUUUID]
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
@@ -107,7 +107,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	b.hours.at(m.Time).add(m, g.Memory.Capacity())
 }
 
-// AddFiveMinutes adds five minutes of a process. steps is its count of steps at their end.
+// AddFiveMinutes adds five minutes of a process. steps is the process's step counter at their end.
 func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	p, share := b.processes[f.Row], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {
@@ -124,7 +124,7 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	b.hours.addProcess(p, &some, retried, stepped)
 }
 
-// AddAlert adds an alert. An alert that was recorded several times while it stood counts once.
+// AddAlert adds an alert. An alert that was recorded several times while it was active counts once.
 func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{snapshot.AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row}, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
@@ -138,15 +138,14 @@ type alertKey struct {
 	since int64
 }
 
-// AddEvent adds an event. stayed says how much of the memory that it freed was still free after
-// each of Stays.
+// AddEvent adds an event. stayed is for a flush.
 func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 	if b.within(e.Time) && slices.Contains(evaluated, e.Kind) {
 		b.events = append(b.events, event{*e, stayed})
 	}
 }
 
-// evaluated are the kinds of events in a report. The other kinds have many events.
+// evaluated are the kinds of events in a report; the others are too many.
 var evaluated = []snapshot.EventKind{
 	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
 	snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventIdleServer,
@@ -157,13 +156,14 @@ type event struct {
 	stayed Stayed
 }
 
-// Stayed is what was still free after each of Stays.
+// Stayed is how much of the memory that a flush freed was still free after each of Stays.
 type Stayed [len(Stays)]snapshot.Bytes
 
 // Stays are the times after a flush at which the report checks whether freed memory is still free.
 var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 
-// shareOf returns the recorded share of the five minutes from begin on that is in the period.
+// shareOf returns the share of five minutes from begin that is in the period. It counts only the time
+// between the first and the last sample.
 func (b *Builder) shareOf(begin time.Time) float64 {
 	q := &b.question
 	end := begin.Add(fiveMinutes)
@@ -197,7 +197,6 @@ func gibHours(amount quantity.Bytes, over time.Duration) float64 {
 // share returns v as a percentage of a whole; unknown if the whole is 0.
 func share(v, whole float64) snapshot.Float { return figure(100*v/whole, whole > 0) }
 
-// perHour returns a count per hour.
 func perHour(count Count, over time.Duration) snapshot.Float {
 	return figure(float64(count.Or(0))/over.Hours(), count.Known() && over > 0)
 }

@@ -13,8 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// hours are the hours of a period, counted from its beginning. A comparison of two periods treats
-// them as samples.
+// hours are the hours of a period, counted from its beginning, which Compare treats as samples.
 type hours struct {
 	from   time.Time
 	blocks []hour
@@ -48,10 +47,10 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 	b.steps[p.command] = stepping{s.steps + steps, s.over + f.Covered}
 }
 
-// leastOfHour is how much of an hour must be recorded for it to count.
+// leastOfHour is how much of an hour must be recorded for the hour to count.
 const leastOfHour = time.Hour / 2
 
-// values returns a figure by hours; NaN for an unknown hour.
+// values returns a figure for each hour, NaN if unknown.
 func (h *hours) values(value func(*hour) float64) []float64 {
 	values := make([]float64, len(h.blocks))
 	for i := range h.blocks {
@@ -63,7 +62,7 @@ func (h *hours) values(value func(*hour) float64) []float64 {
 	return values
 }
 
-// Compare compares this period, as the second one, with the first.
+// Compare compares this period with an earlier one.
 func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	out := &schema.ReportComparison{First: first.period(), Lines: []schema.ReportCompared{}}
 	line := func(name, unit string, of func(*hour) float64) {
@@ -103,11 +102,11 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 // conditional test of two Poisson rates (Przyborowski & Wilenski 1940).
 const (
 	level = 0.01
-	// With fewer independent hours in either period, the comparison says nothing.
+	// leastHours is the fewest independent hours in each period for a test.
 	leastHours = 4
 )
 
-// sampled is the mean of a period's hours, with the figures for its standard error.
+// sampled is the mean of the hours of a period, with the figures for its standard error.
 type sampled struct {
 	mean     float64
 	n        float64 // the number of independent hours
@@ -148,7 +147,7 @@ func sampleOf(values []float64) sampled {
 	return s
 }
 
-// compared compares a figure of both periods; ok is false if neither has it.
+// compared compares a figure of both periods. ok is false if neither period has the figure.
 func compared(name, unit string, first, second []float64) (line schema.ReportCompared, ok bool) {
 	a, b := sampleOf(first), sampleOf(second)
 	line = schema.ReportCompared{Name: name, Unit: unit, First: finite(a.mean), Second: finite(b.mean), Difference: finite(b.mean - a.mean)}

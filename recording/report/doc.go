@@ -1,4 +1,4 @@
-// Package report evaluates a recording: how each GPU's memory was used over time, how often it
+// Package report evaluates a recording: how each GPU's memory was used over time, how often memory
 // ran out, how much flushes freed, which processes keep memory without using it, and how good the
 // forecaster's alerts were.
 //
@@ -6,10 +6,10 @@
 //	                                             │                       └→ page: HTML
 //	             the period before ─→ Builder ───┴ Compare
 //
-// The package does no I/O: rows go in, and a document comes out. Rows are kept as sums, so the
-// memory for a report hardly grows with its period.
+// The package does no I/O: rows go in, and a document comes out. It keeps sums instead of rows, so
+// the memory for a report hardly grows with its period.
 //
-// Only recorded time counts: GiB·h are sums over it, and percentages are of the capacity in it.
+// Only recorded time counts, for GiB·h and for the capacity in percentages.
 //
 // Start reading at Builder.
 package report

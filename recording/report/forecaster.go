@@ -13,10 +13,10 @@ import (
 	"vramscope/schema"
 )
 
-// The rules by which alerts are judged. Those of `vramscope backtest` differ (docs/forecast.md).
+// The rules by which alerts are judged. `vramscope backtest` has other rules (docs/forecast.md).
 const (
-	// rightWithin is how soon after an alert a GPU must be full for the alert to be right: twice what
-	// raises it, as for `vramscope backtest`.
+	// rightWithin is how soon after an alert a GPU must be full for the alert to be right: twice the
+	// time to full that raises an alert, as for `vramscope backtest`.
 	rightWithin = 30 * time.Minute
 	// apart is the least time between two moments at which a GPU becomes full. A recorded minute
 	// shows only that the GPU was full at some moment in it.
@@ -31,12 +31,12 @@ const (
 	outcomeHit       = "hit"
 	outcomeFalse     = "false"
 	outcomeActedOn   = "acted_on"  // the GPU saw a flush or a signal, or the process that the alert names ended
-	outcomeUndecided = "undecided" // the recording does not show it
+	outcomeUndecided = "undecided" // not all of the time was recorded
 )
 
-// fullness tracks when a GPU becomes full (within 1 % of its capacity, which is less than most
-// allocations) and when it is tight (within 10 %). An out-of-memory error on a GPU that is not
-// tight comes from a limit, not from the GPU.
+// fullness tracks when a GPU becomes full (within 1 % of its capacity) and when it is tight (within
+// 10 %). An out-of-memory error on a GPU that is not tight comes from a limit or from a request that
+// is too large.
 type fullness struct {
 	fills []time.Time
 	tight minuteSet
@@ -69,8 +69,8 @@ type fill struct {
 	led    bool
 }
 
-// fillsOf returns the moments at which a GPU became full, or a process on it ran out of memory
-// while it was nearly full.
+// fillsOf returns the moments at which a GPU became full, or at which a process ran out of memory
+// while the GPU was tight.
 func (b *Builder) fillsOf(g *gpuSums) []fill {
 	moments := slices.Clone(g.full.fills)
 	for i := range b.events {
@@ -97,8 +97,7 @@ func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
 		if began.IsZero() {
 			began = p.First
 		}
-		// at may be the start of a full minute, and the process may have started within that
-		// minute.
+		// at may be the start of the minute in which the process started.
 		if since := at.Sub(began); id.GPUUUID == g.UUID && since >= -time.Minute && since <= sudden {
 			return true
 		}
@@ -106,7 +105,7 @@ func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
 	return false
 }
 
-// forecaster judges the alerts that a GPU will be full, and appends them to events.
+// forecaster judges the alerts that a GPU will be full, and appends these alerts to events.
 func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecaster, []schema.ReportEvent) {
 	out := schema.ReportForecaster{OtherAlerts: []schema.ReportAlertKind{}}
 	fills := map[string][]fill{}
@@ -190,8 +189,8 @@ func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *f
 	}
 }
 
-// actedOn reports whether, before an alert could come true, its GPU saw a flush or a signal, or the
-// process that it names ended.
+// actedOn reports whether, between an alert and end, its GPU saw a flush or a signal, or the process
+// that the alert names ended.
 func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
 	if p := b.processes[a.Row]; p != nil && between(p.Ended) {
@@ -202,7 +201,7 @@ func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	})
 }
 
-// sawAll reports whether at least half of each minute was recorded.
+// sawAll reports whether at least half of each minute was recorded on some GPU.
 func (b *Builder) sawAll(from, to time.Time) bool {
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
 		if b.recorded[minuteOf(at)] < time.Minute/2 {
@@ -250,7 +249,6 @@ func (b *Builder) flushes() schema.ReportFlushes {
 	return out
 }
 
-// index returns the index of a GPU, -1 if unknown.
 func (b *Builder) index(uuid string) int {
 	if g := b.byUUID[uuid]; g != nil {
 		return g.Index

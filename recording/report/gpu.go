@@ -12,8 +12,7 @@ import (
 	"vramscope/schema"
 )
 
-// Idle holding is more than this much memory, for longer than this time, on a GPU that computes
-// nothing.
+// Idle holding is more than idleLeast of memory, for longer than idleLonger, at 0 % utilization.
 const (
 	idleLeast  = quantity.GiB
 	idleLonger = 10 * time.Minute
@@ -34,7 +33,7 @@ const (
 	partCount
 )
 
-// add adds means over a time, in the order of the parts. An unknown mean changes nothing.
+// add adds mean amounts over a time, in the order of the parts. An unknown mean adds nothing.
 func (p *parts) add(over time.Duration, means ...snapshot.Bytes) {
 	for i, mean := range means {
 		p[i] = quantity.Sum(p[i], figure(gibHours(mean.Or(0), over), mean.Known()))
@@ -72,10 +71,10 @@ func (l *load) join(other *load) {
 
 func (l *load) mean() snapshot.Float { return figure(l.busy/l.over.Hours(), l.over > 0) }
 
-// memory sums the memory of one GPU or of all over time.
+// memory sums figures over time, for one GPU or all.
 type memory struct {
 	recorded time.Duration
-	measured time.Duration // the part of it with known used memory
+	measured time.Duration // the part of recorded with known used memory
 	parts
 	load     load
 	idleTime time.Duration
@@ -117,7 +116,7 @@ func (m *memory) document() schema.ReportMemory {
 	}
 }
 
-// idleHours returns the time of idle holding.
+// idleHours returns the time of idle holding, unknown without utilization or used memory.
 func (m *memory) idleHours() snapshot.Float {
 	return figure(m.idleTime.Hours(), m.load.over > 0 && m.parts[used].Known())
 }
@@ -126,7 +125,7 @@ type gpuSums struct {
 	snapshot.GPU
 	memory
 	idle     idleRun
-	idleAt   minuteSet // the minutes of idle holding, for the processes
+	idleAt   minuteSet // the minutes of idle holding; processSums reads them
 	peak     snapshot.Bytes
 	peakTime time.Time
 	timeline timeline
@@ -156,15 +155,15 @@ func isIdle(utilization snapshot.Int, held snapshot.Bytes) bool {
 	return ok && busy == 0 && held.Or(0) > idleLeast
 }
 
-// idleRun tracks how long idle memory has been held.
+// idleRun tracks a run of idle time without a gap.
 type idleRun struct {
-	begin   time.Time // start of a time that may turn out to be idle
-	next    time.Time
-	pending time.Duration
+	begin   time.Time     // of the run, or of its part that is not in idleAt yet
+	next    time.Time     // the end of the newest stretch
+	pending time.Duration // the length of the run
 }
 
-// add takes a stretch of time and returns how much newly counts as idle holding: nothing until the
-// run is longer than idleLonger, then the whole run at once. A gap ends a run.
+// add takes a stretch of time, and returns how much more time counts as idle holding: nothing until
+// the run is longer than idleLonger, and then the whole run at once. A gap ends a run.
 func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turned time.Duration) {
 	was := r.pending
 	if !t.Equal(r.next) {
@@ -187,12 +186,12 @@ func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turn
 	}
 }
 
-// minuteSet is a set of minutes since 1970, in ascending runs of minutes.
+// minuteSet is a set of minutes since 1970, as ascending runs [begin, end).
 type minuteSet []struct{ begin, end int64 }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// add adds a minute, unless it is before the last one.
+// add adds a minute, unless a later minute is already in the set.
 func (s *minuteSet) add(t time.Time) {
 	minute, last := minuteOf(t), len(*s)-1
 	switch {
@@ -203,7 +202,7 @@ func (s *minuteSet) add(t time.Time) {
 	}
 }
 
-// count counts the minutes of a stretch that are in the set.
+// count returns how many of the minutes after from are in the set.
 func (s minuteSet) count(from time.Time, minutes int) (n int64) {
 	begin := minuteOf(from)
 	end := begin + int64(minutes)
@@ -222,7 +221,7 @@ func (g *gpuSums) document() schema.ReportGPU {
 	}
 }
 
-// mostBuckets limits a timeline's buckets, each of whole minutes, to a chart's columns.
+// mostBuckets limits the buckets of a timeline, which are the columns of a chart.
 const mostBuckets = 240
 
 type timeline struct {

@@ -9,7 +9,7 @@ import (
 	"vramscope/schema"
 )
 
-// Layout is a report for reading: text, Markdown and HTML have the same tables.
+// Layout is a report as tables and lists, which text, Markdown and HTML share.
 type Layout struct {
 	Period   string // "2026-11-20 12:00 to 2026-11-21 12:00 UTC"
 	Recorded string // "recorded 21 h 40 min of 24 h"
@@ -17,7 +17,7 @@ type Layout struct {
 	Lists    []List
 }
 
-// Table is a table with its rows of cells, one for each column.
+// Table is a table. Each row has a cell for each column.
 type Table struct {
 	Title   string
 	Note    string
@@ -25,21 +25,18 @@ type Table struct {
 	Rows    []Row
 }
 
-// Column is a column of a table.
 type Column struct {
 	Title string
 	Short string // the title in text output, without spaces
 	Name  bool   // the cells are words, not figures
-	Wide  bool   // left out if there is little room
+	Wide  bool   // the column is left out if there is little room
 }
 
-// Row is a row of a table. All marks the row for all GPUs.
+// Row is a row of a table.
 type Row struct {
 	Cells []string
-	All   bool
-	// Bars fill the row's bar; their shares add up to at most 1. A table has them in all rows or
-	// in none.
-	Bars []Bar
+	All   bool  // the row for all GPUs
+	Bars  []Bar // segments of the row's bar, in all rows of a table or in none; their shares add up to at most 1
 }
 
 // Bar is one segment of a row's bar. Class is its CSS class.
@@ -48,25 +45,22 @@ type Bar struct {
 	Share float64
 }
 
-// List is a list of figures with their names.
+// List is a list of named figures.
 type List struct {
 	Title string
 	Note  string
 	Items []Item
 }
 
-// Item is a line of a list.
 type Item struct{ Name, Value string }
 
-// layouter writes cells; dash stands for an unknown value.
 type layouter struct {
 	report *schema.Report
-	dash   string
-	most   int // the most rows in a table of processes
+	dash   string // for an unknown value
+	most   int    // the most rows in a table of groups
 }
 
-// Lay lays a report out. Tables of processes have at most limit rows. The dash stands for an
-// unknown value.
+// Lay lays a report out. Tables of groups have at most limit rows. dash stands for an unknown value.
 func Lay(r *schema.Report, dash string, limit int) Layout {
 	l := layouter{r, dash, limit}
 	out := Layout{Period: PeriodText(&r.Period), Recorded: RecordedText(&r.Period)}
@@ -148,7 +142,6 @@ func Figure(v float64) string {
 	}
 }
 
-// known writes a value, or the dash if it is unknown.
 func known[T any](l *layouter, v quantity.Optional[T], written func(T) string) string {
 	if value, ok := v.Value(); ok {
 		return written(value)
@@ -158,7 +151,6 @@ func known[T any](l *layouter, v quantity.Optional[T], written func(T) string) s
 
 func (l *layouter) figure(v snapshot.Float) string { return known(l, v, Figure) }
 
-// counted writes a count, or the dash if it is unknown.
 func counted[T int | int64](l *layouter, v quantity.Optional[T]) string {
 	return known(l, v, func(n T) string { return fmt.Sprint(n) })
 }
@@ -177,7 +169,7 @@ func (l *layouter) percent(share snapshot.Float) string {
 	}
 }
 
-// hoursText returns a time in hours and minutes: "2h10m", "40m", "0".
+// hoursText returns a time: "2h10m", "40m", "0".
 func (l *layouter) hoursText(hours snapshot.Float) string {
 	minutes := int(hours.Or(0)*60 + 0.5)
 	switch {
@@ -201,7 +193,8 @@ func memoryColumns() []Column {
 	}
 }
 
-// perGPU adds a row for each GPU and, of several, one for all: the parts of memory, then the cells of rest.
+// perGPU adds a row for each GPU: its parts of memory, then the cells of rest. If there are several
+// GPUs, it adds a row for all of them, which ends with the cells all.
 func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}
@@ -225,7 +218,7 @@ func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest f
 	return t
 }
 
-// shares returns the table of the parts in per cent of the capacity, with utilization and peaks.
+// shares returns the table of the parts of memory in per cent of the capacity.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
@@ -235,7 +228,7 @@ func (l *layouter) shares() Table {
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 
-// hours returns the table of the parts in GiB·h, and of how often memory ran out.
+// hours returns the table of the parts of memory in GiB·h, and of how often memory ran out.
 func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},

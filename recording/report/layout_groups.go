@@ -13,7 +13,8 @@ import (
 	"vramscope/schema"
 )
 
-// identity returns the columns and the cells that name a group. The last cell may be long.
+// identity returns the columns and the cells that name a group. The last cell may be long, so table
+// puts it at the end of the row.
 func (l *layouter) identity() (columns []Column, last Column, cells func(*schema.ReportGroup) (names []string, last string)) {
 	if l.report.By != "gpu" {
 		title := strings.ToUpper(l.report.By[:1]) + l.report.By[1:]
@@ -28,7 +29,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 }
 
-// table makes a table of groups: name, figures, and the long part of the name.
+// table makes a table of groups, with at most l.most rows.
 func (l *layouter) table(title, note string, groups []schema.ReportGroup, figures []Column, cells func(*schema.ReportGroup) []string) Table {
 	columns, last, identity := l.identity()
 	t := Table{Title: title, Note: note, Columns: append(append(columns, figures...), last)}
@@ -61,7 +62,7 @@ func (l *layouter) users() Table {
 				cached = share(g.CachedGiBHours.Or(0), g.UsedGiBHours.Or(0))
 			}
 			rescued := l.dash
-			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory.Known() { // only probes report these
+			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory.Known() { // rescues are known only where a probe watches
 				rescued = fmt.Sprint(n)
 			}
 			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.bytes(g.PeakBytes),
@@ -76,7 +77,7 @@ func (l *layouter) bytes(v snapshot.Bytes) string {
 	return l.dash
 }
 
-// idleServers names the servers that held memory and served nothing, the newest last.
+// idleServers lists the newest events of servers that held memory and served nothing, newest last.
 func (l *layouter) idleServers() List {
 	list := List{Title: "Idle servers", Note: "they held memory and served nothing, as they reported"}
 	for i := range l.report.Events {
@@ -103,7 +104,7 @@ func (l *layouter) wasters() Table {
 	return t
 }
 
-// failing returns the table of groups that ran out of memory or whose allocator tried again.
+// failing returns the table of groups with out-of-memory errors or alloc retries.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
 		return g.Failures.OutOfMemory.Or(0) == 0 && g.Failures.Retries.Or(0) == 0
@@ -150,7 +151,6 @@ func (l *layouter) comparison() Table {
 	return t
 }
 
-// forecaster lists how often alerts that a GPU will be full came true.
 func (l *layouter) forecaster() List {
 	f := &l.report.Forecaster
 	list := List{Title: "Forecaster", Note: "alerts that a GPU will be full", Items: []Item{{"alerts", fmt.Sprint(f.Alerts)}}}

@@ -18,9 +18,9 @@ type processSums struct {
 
 	idle     idleRun
 	idleHeld snapshot.Float // GiB·h held idle
-	pending  float64        // GiB·h of a run that may turn out to be idle
-	doubtful float64        // the part that is wasted only if it is idle
-	wasted   snapshot.Float // known if a probe reported, or the process was idle
+	pending  float64        // GiB·h of a run that is not yet longer than idleLonger
+	doubtful float64        // the part of pending that is wasted only if the run becomes idle holding
+	wasted   snapshot.Float // GiB·h; known if a probe reported, or the process was idle
 	peak     snapshot.Bytes
 
 	retries, steps counter
@@ -30,9 +30,8 @@ type processSums struct {
 	rescued, notRescued int
 }
 
-// use is the GPU time (GPU·h) and energy (kWh) of processes. A figure that is known only for a part
-// of the time covers that part. held is the exception: every recorder of this version writes it, so
-// all figures are unknown without it.
+// use is the GPU time (GPU·h) and energy (kWh) of processes. busy, idle and energy cover the time for
+// which they are known. If held is unknown for a part of the time (unknown), so are all figures.
 type use struct {
 	held, busy, idle, energy snapshot.Float
 	unknown                  bool
@@ -49,7 +48,7 @@ func (u *use) document(g *schema.ReportGroup) {
 	}
 }
 
-// useOf returns the use in five minutes, scaled to the share of them that lies in the period.
+// useOf returns the use in five minutes, times the share of these minutes that is in the period.
 func useOf(f *recording.Process5Min, share float64) use {
 	scaled := func(count Count, unit float64) snapshot.Float {
 		return figure(float64(count.Or(0))*share/unit, count.Known())
@@ -58,23 +57,22 @@ func useOf(f *recording.Process5Min, share float64) use {
 	return use{scaled(f.Held, hour), scaled(f.Busy, hour), scaled(f.Idle, hour), scaled(f.Energy, kilowattHour), !f.Held.Known()}
 }
 
-// Count is a number of things: a probe's counter since its process began, for instance.
+// Count is a number, such as a probe's counter.
 type Count = quantity.Optional[int64]
 
 func number(n int64) Count { return quantity.From(n, quantity.Computed) }
 
-// counter follows a probe's count, which restarts with the probe.
+// counter follows a probe's count, which restarts from 0 with the probe.
 type counter struct {
 	last  Count
 	sum   int64
 	known bool
-	// The rate is counted divided by since. Both cover only five-minute spans that were recorded
-	// nearly whole.
+	// The rate is counted/since. Both cover only five minutes that are recorded for nearlyWhole.
 	counted int64
 	since   time.Duration
 }
 
-// nearlyWhole is how much of five minutes must be recorded for a rate.
+// nearlyWhole is how much of five minutes must be recorded to count for a rate.
 const nearlyWhole = 270 * time.Second
 
 func (c *counter) add(count Count, covered time.Duration) (increase int64) {
@@ -98,7 +96,7 @@ func (c *counter) add(count Count, covered time.Duration) (increase int64) {
 	return increase
 }
 
-// add adds five minutes on a GPU. It returns the growth of the counters.
+// add adds five minutes on g, and returns the growth of the counters.
 func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (retried, stepped int64) {
 	p.recorded += f.Covered
 	p.parts.add(f.Covered, f.Used.Mean, f.Allocated, f.Cached, f.Fragmented, f.Other)
@@ -113,9 +111,9 @@ func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (re
 	return p.retries.add(f.AllocRetries, f.Covered), p.steps.add(steps, f.Covered)
 }
 
-// addIdle adds the memory that the process held without computing, while that is more than
-// idleLeast. All such processes of an idle GPU are idle. On a busy GPU one is idle if the driver
-// reports its own utilization as 0 for more than ten minutes.
+// addIdle adds the memory that the process held while idle, and what it wasted. A process that uses
+// more than idleLeast is idle during idle holding on its GPU, or while the driver reports its own
+// utilization as 0 for longer than idleLonger.
 func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 	held := gibHours(f.Used.Mean.Or(0), f.Covered)
 	unused := gibHours(f.Cached.Or(0)+f.Fragmented.Or(0), f.Covered)

@@ -13,13 +13,13 @@ import (
 	"vramscope/schema"
 )
 
-// mostGroups and mostEvents limit a document: a month of short jobs has a hundred thousand groups.
+// mostGroups and mostEvents limit a document, because a month of short jobs has many groups.
 const (
 	mostGroups = 1000
 	mostEvents = 1000
 )
 
-// Report returns the document of all rows added so far. now is the document's time.
+// Report returns the document of all rows added so far, with the time now.
 func (b *Builder) Report(now time.Time) schema.Report {
 	slices.SortFunc(b.gpus, func(x, y *gpuSums) int { return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.UUID, y.UUID)) })
 	b.countOutOfMemory()
@@ -58,12 +58,12 @@ func (b *Builder) Report(now time.Time) schema.Report {
 func (b *Builder) period() schema.ReportPeriod {
 	from, to := b.question.bounds()
 	length := to.Sub(from)
-	// A tick counts for the time before it, which may lie in the previous minute.
+	// A tick counts for the time before it, which may be in the previous minute.
 	recorded := min(b.recordedTime(), length)
 	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }
 
-// countOutOfMemory counts each process's errors and rescues.
+// countOutOfMemory counts the out-of-memory errors and rescues of each process.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
 		p.ooms, p.rescued, p.notRescued = Count{}, 0, 0
@@ -87,8 +87,8 @@ func (b *Builder) countOutOfMemory() {
 	}
 }
 
-// failures counts the failures on a GPU, or on all if uuid is "". The count of out-of-memory
-// errors is known if there were some, or if a process had a probe.
+// failures counts the failures on a GPU, or on all GPUs if uuid is "". The count of out-of-memory
+// errors is known if there were some, or if a probe counted them.
 func (b *Builder) failures(uuid string, over time.Duration) (f schema.ReportFailures) {
 	on := func(gpu string) bool { return uuid == "" || gpu == uuid }
 	for id, p := range b.processes {
@@ -120,7 +120,7 @@ func setRates(f *schema.ReportFailures, over time.Duration) {
 
 func (b *Builder) allOOMs() Count { return b.failures("", 0).OutOfMemory }
 
-// shownEvents returns the events of the document without alerts and signals.
+// shownEvents returns the events of the document, except for alerts.
 func (b *Builder) shownEvents() []schema.ReportEvent {
 	shown := []schema.ReportEvent{}
 	for i := range b.events {
@@ -160,7 +160,7 @@ type group struct {
 	jobs           map[string]bool
 }
 
-// groups returns the sums by group, those that waste most first, and how many groups it left out.
+// groups returns the sums by group, most wasted memory first, and how many groups it left out.
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {

@@ -20,8 +20,8 @@ const (
 	leastAdvice = quantity.MiB
 )
 
-// advise lists the changes that would have freed memory, as far as the figures show it, by the
-// rules of guard/advice. It leaves out settings that are already made.
+// advise returns at most mostAdvice changes that would have freed memory, by the rules of
+// guard/advice. Those that are enough come first.
 func advise(e *Evidence, v *Verdict) []Advice {
 	requested, known := e.Requested.Value()
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {
@@ -80,7 +80,8 @@ func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	return a, ok
 }
 
-// toothOf returns the largest fall of allocated memory in the last minute: what a step takes and frees.
+// toothOf returns how much memory a step takes and frees: the largest fall of allocated memory in the
+// last 60 samples. It returns 0 for a process with fewer than leakSteps steps.
 func toothOf(e *Evidence) (fall quantity.Bytes) {
 	if e.Steps.Or(0) < leakSteps {
 		return 0

@@ -3,7 +3,6 @@
 //
 //	event + snapshot.History ── Gather ──→ Evidence ── Judge ──→ Verdict ── Page ──→ lines
 //
-// The package does no I/O: the history is a recording or the monitor's own. If the evidence does
-// not suffice, the cause is CannotTell, with the missing figures. docs/why.md has the rules; start
-// reading at verdict.go.
+// The history is a recording or the monitor's own. If the evidence does not suffice, the cause is
+// CannotTell, with the missing figures. docs/why.md has the rules; start reading at verdict.go.
 package why

@@ -16,33 +16,33 @@ import (
 // Evidence is the figures about an out-of-memory event. Sizes are in bytes.
 type Evidence struct {
 	Event   snapshot.Event
-	Process snapshot.Process // as it was just before
+	Process snapshot.Process // just before the event
 	GPU     string           // the GPU's name
 	Place   string           // "GPU 0", "GPU 0, instance 2"
-	Later   time.Duration    // for how long the process was seen afterwards
+	Later   time.Duration    // for how long the process was seen after the event
 
 	Requested snapshot.Bytes
 	Free      snapshot.Bytes // on the device
 	FreeAbout bool           // Free is estimated from the driver's samples before and after
-	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
-	MPSLimit  snapshot.Bytes // what the process may use, by its environment, if less than the device has
+	Limit     snapshot.Bytes // the most that the allocator may reserve, if less than the device has
+	MPSLimit  snapshot.Bytes // the most that the process may use, by its environment, if less than the device has
 	Withheld  snapshot.Bytes // the part of Free that CUDA withheld from the process, if the allocation failed for that reason
-	Capacity  snapshot.Bytes // what processes can use of the device
-	Driver    snapshot.Bytes // what the driver reserves of the device
+	Capacity  snapshot.Bytes // the part of the device's memory that processes can use
+	Driver    snapshot.Bytes // the part of the device's memory that the driver reserves
 
 	Used        snapshot.Bytes // by the process when it failed
-	UsedLeast   bool           // Used is only what the allocator reserved: the rest is unknown
+	UsedLeast   bool           // Used is only the part that the allocator reserved
 	Reserved    snapshot.Bytes // the part of Used that the allocator reserves
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
 	Unequal     string                   // how much more the process used than its job's other ranks, or on this GPU than on its others
 	Replayed    []advice.Replay          // replays of its trace of allocations up to the error; nil without a trace
-	Rescue      string                   // why the guard had no memory for it; "" if the guard was not asked, as far as is known
+	Rescue      string                   // why the guard did not rescue the allocation, "" if no event says so
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
 	Recent, Long []Sample
-	Gap          bool        // Recent begins after a gap, and not with the history
+	Gap          bool        // the history begins more than lateTime before Recent
 	Neighbours   []Neighbour // largest first
 }
 
@@ -73,7 +73,7 @@ const (
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
-	// If the samples begin more than this after the last minutes do, what came before is unknown.
+	// Samples that cover at least recentTime−lateTime show all of the last minutes.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	neighbourTime = 3 * time.Second
@@ -111,10 +111,10 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 }
 
 const (
-	// rescueNear is the longest time between a rescue and its error: a sample shows the error a
-	// tick later, and the event has the sample's time.
+	// rescueNear is the longest time between a failed rescue and its out-of-memory event, whose time
+	// is that of a later sample.
 	rescueNear = 10 * time.Second
-	// mostEvents limits the events that are searched, newest first.
+	// mostEvents is the most events that rescueOf searches, newest first.
 	mostEvents = 2000
 )
 
@@ -175,7 +175,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	if !f.Reserved.Known() {
 		return
 	}
-	// PyTorch frees all it can before it fails, so the previous sample shows more.
+	// PyTorch frees all it can before it fails, so the previous sample shows more used memory.
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
 	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
@@ -195,7 +195,7 @@ func (e *Evidence) overMPSLimit() quantity.Bytes {
 	return max(e.Used.Or(0)+e.Requested.Or(0)-e.MPSLimit.Or(0), 0)
 }
 
-// size returns the total for a sentence, with what the driver reserves of it.
+// size returns the total in words, with the part that the driver reserves.
 func (e *Evidence) size() string {
 	if e.Driver.Or(0) == 0 {
 		return e.Total().String()
@@ -209,7 +209,7 @@ func (e *Evidence) inUse() (used quantity.Bytes, known bool) {
 }
 
 // sampledBefore returns when the other processes were last sampled before the error. moved is true
-// if memory has moved since: with these samples, more would have been used at the error than was.
+// if memory has moved since: the samples add up to more than was used at the error.
 func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	all, known := e.inUse()
 	sum := e.Used.Or(0)
@@ -225,8 +225,8 @@ func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	return at, known && sum > all && !at.IsZero()
 }
 
-// otherOf returns the process's other memory as last known, because the readings of a growing
-// process are skewed.
+// otherOf returns the last known other memory of the process. The newest value may be unknown,
+// because the readings of a growing process are skewed.
 func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	if e.Process.Other.Known() {
 		return e.Process.Other
@@ -245,8 +245,8 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// estimateFree uses the driver's samples before and after the error. It estimates the free memory,
-// if the process does not report it, and else the memory that CUDA withheld from the process.
+// estimateFree estimates the free memory or, if the process reported it, the memory that CUDA withheld
+// from the process. It compares the driver's samples before and after the error.
 func (e *Evidence) estimateFree(history snapshot.History) {
 	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	var sequences [2]uint64
@@ -278,7 +278,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		return
 	}
 	used, ok := e.Used.Value()
-	// The samples must be from just before and just after, with nearly the same memory of others.
+	// The samples must be from just before and just after the error, and nearly equal for the others.
 	ok = ok && !e.UsedLeast && near && sequences[0] != sequences[1] && others-fewest <= samePeak
 	if withheld := e.Capacity.Or(0) - others - used - seen; ok && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
 		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true

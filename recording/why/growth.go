@@ -7,15 +7,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Growth is how much a neighbour grew. Neighbour is nil if no process with known use explains it.
+// Growth is how much a neighbour grew. Neighbour is nil if no known process explains the growth.
 type Growth struct {
 	Neighbour  *Neighbour
 	From, To   quantity.Bytes
 	Began, End time.Time
 }
 
-// neighbourOf returns the verdict that a neighbour took the memory. It names the one that grew most
-// since the reference, unless that explains less than half of the growth.
+// neighbourOf returns the verdict that a neighbour took the memory. It names the neighbour that grew
+// most since the reference, if that is at least half of the growth.
 func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
 	v := Verdict{Cause: NeighbourTook}
 	var largest quantity.Bytes
@@ -45,7 +45,8 @@ func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, be
 	return v
 }
 
-// growthOf returns how much used memory has changed since a moment; false if its start is unknown.
+// growthOf returns how much used memory has changed since a moment. ok is false if the memory at that
+// moment, or after it, is unknown.
 func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	start := -1
 	for i := range used {
@@ -61,7 +62,7 @@ func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	g.Began, g.End = used[start].Time, used[len(used)-1].Time
 	for _, u := range used[start:] {
 		if u.Used <= used[start].Used+tenth {
-			g.Began, g.From = u.Time, u.Used // the time and the size are of the same sample
+			g.Began, g.From = u.Time, u.Used // the last sample that is within a tenth of the start
 		}
 	}
 	for i := len(used) - 1; i >= start && used[i].Used >= g.To-tenth; i-- {

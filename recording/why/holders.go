@@ -51,7 +51,7 @@ func (e *Evidence) keeper() *snapshot.HeldClass {
 	return nil
 }
 
-// ofKeeper advises to release the variable that keeps the most memory, if one keeps much.
+// ofKeeper advises to release the variable that keeper returns.
 func ofKeeper(e *Evidence) (advice.Advice, bool) {
 	if h := e.keeper(); h != nil {
 		return advice.LetGo(h.Bytes, heldBy(h), strings.HasSuffix(h.Name, "kept by sys.last_traceback")), true
@@ -78,8 +78,8 @@ func noAdvice(e *Evidence, v *Verdict) string {
 		lackingOf(e), roundedUp(e.Used.Or(0)+requested))
 }
 
-// roundedUp returns a size as vramscope headroom takes it: "21G".
+// roundedUp returns a size for a command line, in whole GiB: "21G".
 func roundedUp(b quantity.Bytes) string { return fmt.Sprintf("%dG", (b+quantity.GiB-1)/quantity.GiB) }
 
-// lackingOf returns by how much the request exceeded the free memory.
+// lackingOf returns by how much the request exceeded the free memory, at least one byte.
 func lackingOf(e *Evidence) quantity.Bytes { return max(e.Requested.Or(0)-e.Free.Or(0), 1) }

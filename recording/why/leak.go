@@ -7,15 +7,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// A leak grows by about the same amount again and again, at its lowest points, while the program
-// trains. Loading a model does so too, but before the first step.
+// A leak raises the lowest points of allocated memory by about the same amount again and again, while
+// the program trains. Loading a model does so before the first step.
 const (
-	leakWindows   = 12 // into which the samples are divided
+	leakWindows   = 12 // the samples are divided into this many windows
 	leakGrowing   = 8  // this many of the last windows must grow
 	leakUnsteady  = 4  // a window grows at most by this many times the mean growth, and at least by the mean growth divided by this
 	leakSteps     = 20
 	leakLongTime  = 10 * time.Minute // the least length of a leak with fewer steps, or without a count of them
-	leakLeastPart = 0.2              // as a share of the memory that the process used
+	leakLeastPart = 0.2              // the least that a leak takes, as a share of used memory
 )
 
 // leakOf looks for a leak of allocated memory that leads up to the event. To find one that began
@@ -67,9 +67,8 @@ func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verd
 	return Verdict{}, false
 }
 
-// minimaOf divides samples into leakWindows equal stretches of time. It returns the lowest
-// allocated memory and the start of each. It returns nil if there are too few samples or if a
-// stretch has none.
+// minimaOf divides samples into leakWindows equal windows of time, and returns the lowest allocated
+// memory and the start of each. It returns fewer, or nil, if a window has no known sample.
 func minimaOf(samples []Sample) (minima []quantity.Bytes, times []time.Time) {
 	first := 0
 	for first < len(samples) && !samples[first].Allocated.Known() {

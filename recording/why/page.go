@@ -56,7 +56,6 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	return p.lines
 }
 
-// eventSentence describes the event in a sentence.
 func eventSentence(e *Evidence) string {
 	sentence := nameOf(&e.Process)
 	requested, known := e.Requested.Value()
@@ -144,8 +143,8 @@ func (p *page) evidence(e *Evidence) {
 	}
 }
 
-// figure writes a row of the table. It leaves out an unknown figure if the row is indented or is a
-// limit.
+// figure writes a row of the table. It leaves out a row with an unknown figure if the name is
+// indented or begins with "limit".
 func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	shown := "–"
 	if v, ok := value.Value(); ok {

@@ -34,16 +34,16 @@ func (c Cause) Title() string {
 type Verdict struct {
 	Cause   Cause
 	Reasons []string       // sentences with the figures that decide
-	Missing []string       // what would have to be known, for CannotTell
+	Missing []string       // the missing evidence, for CannotTell
 	Since   time.Time      // when the leak began
-	Leaked  quantity.Bytes // memory leaked since then
+	Leaked  quantity.Bytes // memory leaked after Since
 	By      *Growth        // the growth behind NeighbourTook
 	Advice  []Advice       // at most three, best first
-	None    string         // why there is no advice, "" where there is some
+	None    string         // why there is no advice, "" if there is some
 }
 
-// Brief returns the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is ""
-// if the cause is unknown.
+// Brief returns the cause in a few words, "" if unknown. at is the time of the error, up to which the
+// rate of a leak is the mean: "leak 25M/s".
 func (v *Verdict) Brief(at time.Time) string {
 	switch took := at.Sub(v.Since).Seconds(); {
 	case v.Cause == CannotTell:
@@ -59,15 +59,15 @@ func (v *Verdict) Brief(at time.Time) string {
 const (
 	// The cause can be fragmentation only if at least this share of the reserved memory was free.
 	fragmentedShare = 0.1
-	// A neighbour is the cause if it grew by at least the first share of the process's own
-	// growth, and by what was lacking. The process itself is the cause if the neighbour grew by at
-	// most the second, or by less than was lacking. Otherwise neither is.
+	// The neighbours are the cause if they grew by at least neighbourShare of the process's own growth,
+	// and by at least the shortage. The process is the cause if they grew by at most ownShare of its
+	// growth, or by less than the shortage.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
-	// A process needs no more than before if it needs at most this much more than before.
+	// Two amounts of memory count as equal if they differ by at most samePeak.
 	samePeak = 256 * quantity.MiB
 )
 
-// Judge finds the cause. It tries the most certain causes first: those that do not depend on other processes.
+// Judge finds the cause. It tries causes that do not depend on other processes first.
 func Judge(e *Evidence) Verdict {
 	v := judge(e)
 	if h := e.keeper(); h != nil && (v.Cause == Leak || v.Cause == OwnGrowth) {
@@ -143,7 +143,7 @@ func limited(e *Evidence, requested, free, withheld quantity.Bytes) Verdict {
 	}}
 }
 
-// fragmented reports a block that would have fit if the process's free memory were in one piece.
+// fragmented returns a verdict if the block would have fit with the process's free memory in one piece.
 func fragmented(e *Evidence, requested, free quantity.Bytes) (Verdict, bool) {
 	reserved, known := e.Reserved.Value()
 	allocated, both := e.Allocated.Value()
@@ -216,7 +216,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 }
 
 // cameLater reports whether the process grew only after everything else on the device had stopped
-// growing, and when that was: the memory was taken already.
+// growing, and when that growth was over.
 func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) {
 	var others []Use
 	for _, s := range e.Recent {
@@ -249,8 +249,8 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 // referenceOf returns the moment to compare with: the last one at which the process had as much
 // as it needed now (before is true), or the beginning of the last minutes.
 //
-// "As much" allows a difference of at most half the shortage: a slow leak always has nearly as much
-// as it needs.
+// "As much" allows a difference of samePeak, but at most half the shortage, because a slow leak
+// always has nearly as much as it needs.
 func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, before, ok bool) {
 	same := min(samePeak, short/2)
 	for _, list := range [][]Sample{e.Recent, e.Long} {
@@ -258,8 +258,8 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-same && needed > same {
 				reference = list[i]
 				if i > 0 && list[i-1].Others.Known() && list[i-1].Others.Or(0) < reference.Others.Or(0) {
-					// Used is the maximum over this time. Others is the last value, and may have
-					// come after the maximum.
+					// Used is the maximum in this stretch of time, and Others the last value, which
+					// may come after the maximum.
 					reference.Time, reference.Others = list[i-1].Time, list[i-1].Others
 				}
 				return reference, true, true

@@ -10,25 +10,24 @@ import (
 	"vramscope/schema"
 )
 
-// A chart's size and the edges of its plot, in pixels on a telephone. The amounts are at the
-// right of the plot, the times below it.
+// The size of a chart and the edges of its plot, in units of the viewBox. The amounts are to
+// the right of the plot, the times below it.
 const (
 	chartWidth, chartHeight  = 340, 128
 	left, top, right, bottom = 1, 17, 293, 107
 )
 
-// parts are the CSS classes of a chart's areas from the bottom up, in the order of the monitor's
-// bars.
+// parts are the CSS classes of the areas of a chart, from the bottom up.
 var parts = [...]string{"other", "unknown", "allocated", "fragmented", "cached"}
 
-// chart is an SVG of numbers and of this program's words. The style sheet has the colours.
+// chart builds an SVG. The style sheet has the colours.
 type chart struct {
 	strings.Builder
 	from, to time.Time
 	highest  quantity.Bytes
 }
 
-// drawGPU draws the chart of a GPU: its parts over time, its peaks, and its events.
+// drawGPU returns the chart of a GPU: its parts of memory over time, its peaks and its events.
 func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.ReportEvent) string {
 	c := &chart{from: time.Time(period.From), to: time.Time(period.To), highest: 1}
 	for i := range g.Timeline {
@@ -89,8 +88,8 @@ func runs(points []schema.ReportPoint) (all [][]schema.ReportPoint, bucket time.
 	return all, bucket
 }
 
-// areas draws the stacked parts of a run, the top one first, and the line of peaks. A bucket's
-// value lasts from its beginning to its end, or to the end of the period.
+// areas draws the stacked parts of a run, the top part first, and the line of peaks. The value of a
+// bucket lasts from its beginning to its end, or to the end of the period.
 func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	var x []int
 	sums := [len(parts)][]float64{}
@@ -115,7 +114,7 @@ func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	c.path("peak", "M%s", c.line(x, peaks))
 }
 
-// line joins the points of a line. It leaves out a point whose neighbours are at the same height.
+// line returns the points of a path. It leaves out a point whose neighbours have the same height.
 func (c *chart) line(x []int, amounts []float64) string {
 	var points strings.Builder
 	for i, amount := range amounts {
@@ -128,8 +127,7 @@ func (c *chart) line(x []int, amounts []float64) string {
 	return points.String()
 }
 
-// stacked returns the upper edge of each part. Memory that belongs to no part is unknown, and no
-// part reaches above used.
+// stacked returns the upper edge of each part, at most used. Memory in no other part is unknown.
 func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	used := p.UsedBytes.Or(0)
 	sizes := [len(parts)]quantity.Bytes{p.OtherBytes.Or(0), 0, p.AllocatedBytes.Or(0), p.FragmentedBytes.Or(0), p.CachedBytes.Or(0)}
@@ -146,8 +144,7 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	return heights
 }
 
-// mostRules limits the events that are also marked by a line through the areas. More would hide
-// them.
+// mostRules is the most events of a chart that get a line through the areas; more would hide them.
 const mostRules = 24
 
 func (c *chart) marks(events []schema.ReportEvent) {
@@ -171,7 +168,7 @@ func (c *chart) marks(events []schema.ReportEvent) {
 	}
 }
 
-// classOf returns the class with which an event is drawn; "" for an event that is not drawn.
+// classOf returns the CSS classes of an event, "" for an event that is not drawn.
 func classOf(e *schema.ReportEvent) string {
 	switch e.Kind {
 	case "out_of_memory":
@@ -194,7 +191,7 @@ type tick struct {
 	label string
 }
 
-// timeTicks returns about five round times.
+// timeTicks returns a few round times for the axis.
 func timeTicks(from, to time.Time) (ticks []tick) {
 	const hour, day = time.Hour, 24 * time.Hour
 	length := to.Sub(from)

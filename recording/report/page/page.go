@@ -17,16 +17,15 @@ import (
 //go:embed page.css
 var style string
 
-// mostEvents is how many events a page lists, newest first.
+// mostEvents is the most events that a page lists.
 const mostEvents = 200
 
 const mostRows = 20
 
-// writer writes HTML. Names in a report come from processes and may be hostile, so put writes all
-// text of a report.
 type writer struct{ strings.Builder }
 
-// put writes HTML. It escapes the texts, which replace %s between tags or in an attribute.
+// put writes markup, in which the texts replace %s between tags or in an attribute. It escapes the
+// texts, because names in a report come from processes and may be hostile.
 func (w *writer) put(markup string, texts ...string) {
 	escaped := make([]any, len(texts))
 	for i := range texts {
@@ -35,7 +34,6 @@ func (w *writer) put(markup string, texts ...string) {
 	fmt.Fprintf(w, markup, escaped...)
 }
 
-// heading writes a heading with its note, if there is one.
 func (w *writer) heading(tag, title, note string) {
 	w.put("<%s>%s", tag, title)
 	if note != "" {
@@ -79,7 +77,6 @@ func Write(r *schema.Report) string {
 	return w.String()
 }
 
-// head writes the title. The Content-Security-Policy lets the page load nothing.
 func (w *writer) head(r *schema.Report, layout *report.Layout) {
 	host := string(r.Host)
 	w.put(`<!doctype html>
@@ -150,7 +147,6 @@ func tiles(r *schema.Report) []tile {
 	}
 }
 
-// formatted writes a figure that may be unknown.
 func formatted[T int64 | float64](v quantity.Optional[T], format string) string {
 	if value, known := v.Value(); known {
 		return fmt.Sprintf(format, value)
@@ -174,8 +170,8 @@ func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
 	w.put("</div></figure>\n")
 }
 
-// table writes a table. A last column COMMAND, which names the rows, comes first. In text output
-// that column is last because it may be long.
+// table writes a table. It moves a last column COMMAND, which names the rows, to the front. In text
+// output that column is last because it may be long.
 func (w *writer) table(t report.Table) {
 	order := make([]int, len(t.Columns))
 	for i := range order {
@@ -226,7 +222,6 @@ func class(c *report.Column) string {
 	return class
 }
 
-// events writes the newest events, newest first.
 func (w *writer) events(r *schema.Report) {
 	if len(r.Events) == 0 {
 		return
