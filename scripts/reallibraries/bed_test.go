@@ -34,7 +34,7 @@ type story struct {
 
 const (
 	storyTime = 45 * time.Second
-	pressure  = 30 // the second when memory becomes short; a guard only watches for its first 20 s
+	pressure  = 30 // the second when memory becomes short; a rule flushes no process in its first 20 s under the guard
 )
 
 // idles allocates size GiB for two seconds, and then only caches them.

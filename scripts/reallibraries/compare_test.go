@@ -14,7 +14,7 @@ import (
 // by the names that they have in a probe's report.
 type figures struct {
 	Free   int64 // by the driver
-	Beside int64 // what the program has allocated by the driver, without the library
+	Beside int64 // bytes that the program has from the driver itself, not from the library
 	Errors int64 // out-of-memory errors that the program has seen
 	// Child processes that use GPU 0: pid, allocated and reserved bytes.
 	Workers [][3]int64

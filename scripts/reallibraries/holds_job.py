@@ -1,8 +1,8 @@
 """Programs that train in different ways, and what vramscope says holds their memory.
 
-Started by holds_test.go under vramscope run, with the command that asks. A program stops in the
-middle of a step, is asked what holds its memory, and continues. Every answer must agree to the byte
-with torch.cuda.memory_allocated() and with the blocks of the tensors that the program knows.
+Started by holds_test.go under vramscope run. A program stops in the middle of a step, asks its probe
+what holds its memory, and continues. Every answer must agree to the byte with
+torch.cuda.memory_allocated() and with the blocks of the tensors that the program knows.
 """
 
 import gc
@@ -41,7 +41,7 @@ class Stopped:
         assert sum(blocks.values()) == self.allocated
         self.sums, self.counts, taken = {}, {}, set()
         for name, tensors in held.items():
-            tensors = [getattr(t, "_local_tensor", t) for t in tensors]  # of a distributed tensor the part that this rank has
+            tensors = [getattr(t, "_local_tensor", t) for t in tensors]  # the part of a distributed tensor that this rank has
             own = {t.untyped_storage().data_ptr() for t in tensors if t is not None and t.is_cuda} - taken
             taken |= own
             self.sums[name] = sum(blocks[address] for address in own)

@@ -17,7 +17,7 @@ import (
 	"vramscope/schema"
 )
 
-// programs are the programs of programs_job.py, each with its description in the table.
+// programs are the programs of programs_job.py, with their descriptions in the table.
 var programs = [][2]string{
 	{"trainer", "Trainer of transformers, AdamW"},
 	{"trainer_adafactor", "the same, Adafactor"},

@@ -18,7 +18,7 @@ import (
 const gib = int64(1) << 30
 
 // shared is a GPU on which real PyTorch processes run out of memory, with a daemon
-// that looks after it.
+// that guards it.
 type shared struct {
 	*testing.T
 	world      *program // has the environment of the box

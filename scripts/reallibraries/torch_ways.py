@@ -85,7 +85,7 @@ def collected(torch):
     """The allocator collects its own garbage when a limit comes near."""
     total = torch.cuda.mem_get_info()[1]
     torch.cuda.set_per_process_memory_fraction(2048 * MIB / total)
-    for size in (100, 150, 200, 250, 300):  # none fits into what the one before left
+    for size in (100, 150, 200, 250, 300):  # no size fits into what the previous one left
         for _ in range(3):
             tensors(torch, [size * MIB] * 2)
     torch.cuda.set_per_process_memory_fraction(1.0)

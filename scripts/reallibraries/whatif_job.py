@@ -212,7 +212,7 @@ def truth(program, room, settings):
         figures.update(out_of_memory=True, asked=asked, free=free, reserved=torch.cuda.memory_reserved(), allocated=torch.cuda.memory_allocated())
 
     torch._C._cuda_attach_out_of_memory_observer(observe)
-    random.seed(7)  # a fork has another seed
+    random.seed(7)  # Python seeds a forked child anew
     try:
         program()
     except torch.cuda.OutOfMemoryError:

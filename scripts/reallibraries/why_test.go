@@ -24,12 +24,12 @@ import (
 type whyStory struct {
 	name      string
 	settings  string   // of the allocator
-	neighbour string   // what it does first
+	neighbour string   // what the neighbour does first
 	before    string   // what the program does then
 	meanwhile []string // what the neighbour does then; each is recorded
 	fails     string   // what the program does last, which ends with the error
 	both      bool     // the neighbour does the same at the same time
-	later     bool     // the neighbour starts after the program's before
+	later     bool     // the neighbour starts when the program has done before
 	want      string
 
 	// Evidence that is withheld.

@@ -1,4 +1,4 @@
-"""A thread forks, while the first one computes."""
+"""A thread forks, while the main thread computes."""
 
 import os
 import threading
