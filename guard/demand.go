@@ -14,12 +14,10 @@ import (
 // restarts within minutes.
 const absentTime = 10 * time.Minute
 
-// nextPart limits the further allocation that is expected after a failed one to a sixteenth of the
-// GPU's capacity. A program that is too large thus soon needs more than can be freed.
+// nextPart limits the allocation that is expected after a failed one, to 1/16 of the capacity.
 const nextPart = 16
 
-// program identifies a command and its user on a device. The next run is expected to need
-// what the last one needed.
+// program identifies a command and its user on a device.
 type program struct {
 	snapshot.Place
 	User, Name string
@@ -94,17 +92,15 @@ func (e *Engine) runsOf(key program) *runs {
 type demand struct {
 	bytes      quantity.Bytes // 0: none
 	important  bool           // important programs need it: all together, or the one whose demand it is
-	whose      program        // the program that needs it; the zero value if d is of all important ones, or of a lease
+	whose      program        // the program that needs it; zero if all important ones or a lease need it
 	importance int
 	owner      uint32
 	lease      bool // a claim that waits needs it
 }
 
-// demandOn returns how much should be free on a device beyond what programs hold. It first tries
-// the next peaks of all important programs together. Then it tries the peak of one program, because
-// peaks rarely coincide: important programs first, then the largest need. It skips a demand that
-// flushes cannot meet: they would be in vain, and a program that claims too much would leave
-// nothing for others. Memory that a process takes again at once does not count.
+// demandOn returns the demand that a rule should meet on a device. It first tries the next peaks of
+// all important programs together, then, because peaks rarely coincide, single programs: important
+// ones first, then the largest need. It skips a demand that flushes cannot meet.
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
@@ -143,9 +139,8 @@ func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
 	return spare
 }
 
-// leaseOn sets the demand of the first claim that waits for a lease, on one device at a time. Among
-// the devices that can meet the demand, it takes the one that lacks the least, if there are as many
-// as the claim needs.
+// leaseOn sets the demand of the first claim that waits for a lease, on one device at a time. If
+// enough devices can meet the demand, it takes the one that lacks the least.
 func (e *Engine) leaseOn(rule int, views []*view) {
 	var can []*view
 	for _, v := range views {

@@ -22,9 +22,9 @@ type Owner struct {
 type Outcome struct {
 	Time    time.Time      // when it ended
 	Freed   quantity.Bytes // as the probe reports it
-	Driver  snapshot.Bytes // by how much used memory fell, by the driver; unknown if the driver does not report it
+	Driver  snapshot.Bytes // by how much the process's used memory fell, by the driver; may be unknown
 	Refused string         // why nothing was done; "" if something was
-	Reason  string         // why less was freed than was asked, in the probe's words
+	Reason  string         // why less was freed than was asked
 }
 
 // Engine decides. It is not safe for concurrent use.
@@ -58,7 +58,7 @@ type Engine struct {
 	recent   []Decision // newest first
 }
 
-// New makes an Engine that has seen nothing.
+// New makes an Engine.
 func New(p Policy, owner Owner) *Engine {
 	p.MaxPerMinute = cmp.Or(p.MaxPerMinute, DefaultMaxPerMinute)
 	for i := range p.Rules {
@@ -80,7 +80,7 @@ func New(p Policy, owner Owner) *Engine {
 	return e
 }
 
-// forget drops what the engine has seen, except which rules were turned off, and why.
+// forget drops the past of rows, programs and devices. Rules that were turned off stay off.
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
 	e.runs = make(map[program]*runs)
@@ -98,9 +98,9 @@ func (e *Engine) Want(free map[string]quantity.Bytes, devices int) {
 	e.wanted, e.devices = free, devices
 }
 
-// Decide takes the next snapshot. The caller carries out each decision of kind GuardActs, without
-// waiting for others, and hands its outcome to Finished. At most one is under way for a user on a
-// device, and one for a process. The other decisions are for the record.
+// Decide applies the rules to the next snapshot. The caller carries out each decision of kind
+// GuardActs, without waiting for others, and passes its outcome to Finished. For a user on a device,
+// rules have one flush at a time under way. The other decisions are for the record.
 func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	if snap.Time.Before(e.now) {
 		e.forget() // the clock was set back
@@ -200,7 +200,7 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	return g
 }
 
-// trace adds a snapshot to the traces, and drops those of rows that are gone for longer than traceKept.
+// trace adds a snapshot to the traces, and drops those of rows that were not seen for traceKept.
 func (e *Engine) trace(snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

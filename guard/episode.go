@@ -24,7 +24,7 @@ type episode struct {
 	acted      int
 	wouldFree  quantity.Bytes // in dry-run: what the decisions so far would have freed
 	quietUntil time.Time      // in dry-run: until then no decision is made, because it would be the same again
-	restarts   int            // in dry-run: how often it was restarted
+	restarts   int            // in dry-run: calls of restart
 
 	reported   string // the last reason for doing nothing, without its digits
 	reportedAt time.Time
@@ -206,8 +206,7 @@ func (ep *episode) restart(now time.Time) {
 	ep.step, ep.done, ep.wouldFree = 0, nil, 0
 }
 
-// next returns the next row to flush at a step, nil if there is none. It skips the rows of users
-// who wait.
+// next returns the next row to flush at a step, nil if there is none. It skips users in waiting.
 func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range v.snap.GPURows(v.GPUUUID) {
@@ -236,12 +235,12 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return before == Gradual && step != Gradual && evictable(p) >= minFlush && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // the process would take the rest again at once
+	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum {
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
 	switch {
-	case step == Gradual, goalOfDemand: // gradually, or while no program needs the memory, only what should stay free counts
+	case step == Gradual, goalOfDemand: // only memory that should stay free counts
 		return stays >= minimum
 	case step == Selective:
 		return stays+evictable(p) >= minimum

@@ -14,13 +14,13 @@ type importance struct {
 	value       int
 	protect     bool
 	named       bool // an entry matches the process
-	distributed bool // the process may be touched although it is a part of a distributed job
+	distributed bool // the process may be flushed although it is a part of a distributed job
 
 	unread string // an attribute that could not be read, and on which an entry may depend: "job"
 }
 
-// importanceOf applies the entries. A process may lower its own importance, never raise it. It gains
-// nothing by being unreadable: each entry that may be its first, or protect it, limits its importance.
+// importanceOf applies the entries. A process may lower its own importance, never raise it. If an
+// attribute cannot be read, each entry that may match first or protect limits the importance.
 func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	var imp importance
 	limit := MostImportant

@@ -7,15 +7,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kept is the state that an engine passes to the process that replaces this one: its pause, which
-// rows it leaves alone, which rules are off, and what programs need. Other traces are not part of it.
+// Kept is the state that an engine passes to the process that replaces this one.
 type Kept struct {
-	Paused time.Time
-	Rows   []KeptRow
-	Rules  map[string]map[uint32]KeptRule // by name and user
-	// Actions of the last minute: reading the configuration again does not reset the limit.
-	Actions []KeptAction
-	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
+	Paused  time.Time
+	Rows    []KeptRow
+	Rules   map[string]map[uint32]KeptRule // by name and user
+	Actions []KeptAction                   // of the last minute: reading the configuration again does not reset the limit
+	Failing map[uint32]time.Time           // until when no other user waits for flushes of this user's processes
 	Runs    []KeptRun
 }
 
@@ -66,8 +64,7 @@ func (e *Engine) Keep() Kept {
 	return k
 }
 
-// TakeOver continues from the state that another engine has kept. A rule with a new name starts
-// afresh: renaming a rule turns it on again, as does a restart of the daemon.
+// TakeOver continues from the state that another engine has kept. Renaming a rule turns it on again.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
 	e.paused, e.actions = k.Paused, k.Actions
 	maps.Copy(e.failing, k.Failing)

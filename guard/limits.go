@@ -21,8 +21,8 @@ const (
 	// its memory comes back.
 	cooldown = returnTime
 
-	// Flushing a process again costs a token. A user gets one token a minute on a GPU, which limits
-	// the actions of a steady state.
+	// repeatBurst is the most tokens of a user on a device. Flushing a process again costs one, and
+	// a minute adds one.
 	repeatBurst = 1
 	// The circuit breaker turns a rule off for a user after this many actions in a row that freed
 	// less than this share of the expected memory.
@@ -51,7 +51,7 @@ func (t *trace) wait(now time.Time, d time.Duration, why string) {
 	}
 }
 
-// backsOff leaves the row alone for a time of backOff, and returns that time.
+// backsOff leaves the row alone for the next time of backOff, and returns that time.
 func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	d := backOff[min(t.stage, len(backOff)-1)]
 	t.stage++
@@ -109,8 +109,8 @@ func (e *Engine) finish(out []Decision) []Decision {
 	return out
 }
 
-// count counts a rule's actions in a row that freed little of the memory of a user's processes.
-// After tripAfter of them it turns the rule off for that user.
+// count counts a rule's actions in a row on processes of a user that freed little. After tripAfter
+// of them it turns the rule off for that user.
 func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 	i := slices.IndexFunc(e.policy.Rules, func(r Rule) bool { return r.Name == d.Rule })
 	if i < 0 {
@@ -135,7 +135,7 @@ func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 	return []Decision{tripped}
 }
 
-// watchReturn watches how much comes back after a flush, for returnTime.
+// watchReturn returns a decision if half of what a flush freed comes back within returnTime.
 func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trace) []Decision {
 	f := t.flushed
 	if f == nil || !e.now.After(f.end) {

@@ -14,9 +14,10 @@ import (
 // repeatAfter is the shortest time between two reports of one reason in different episodes.
 const repeatAfter = 5 * time.Minute
 
-// nothing reports a new reason why nothing is done, or an earlier episode's after repeatAfter, at most once a minute.
+// nothing reports why nothing is done, at most once a minute: a new reason or, after repeatAfter, the
+// reason of an earlier episode.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
-	kind := strings.Map(WithoutDigits, why) // reasons that differ only in their times are the same
+	kind := strings.Map(WithoutDigits, why)
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
 		return nil
 	}
@@ -26,8 +27,8 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	return []Decision{d}
 }
 
-// reportUnread reports, once for each row, that the configuration may protect the row, because an
-// attribute of its process could not be read when the row had been watched for watchedLeast.
+// reportUnread reports once, of each row watched for watchedLeast, that the configuration may protect
+// the row, because an attribute of its process cannot be read.
 func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

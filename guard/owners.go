@@ -11,9 +11,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each user has their own back-offs, share of the limits and circuit breaker, and waits only briefly for
-// another user's flush.
-
 // noUser is the owner of a process whose user is unknown.
 const noUser = ^uint32(0)
 
@@ -138,7 +135,7 @@ func (e *Engine) begin(d *Decision, owner uint32) {
 	e.actions = append(e.actions, KeptAction{d.Time, owner})
 }
 
-// Withdraw takes back a decision that is not carried out, without blaming the process.
+// Withdraw takes back a decision that is not carried out.
 func (e *Engine) Withdraw(d Decision) {
 	t := e.traces[d.Row]
 	if t == nil || t.flight == nil {

@@ -29,7 +29,7 @@ const (
 	Gradual   Level = "gradual"
 	Selective Level = "selective"
 	Urgent    Level = "urgent"
-	Sleep     Level = "sleep" // the process's server releases its memory; no default step
+	Sleep     Level = "sleep" // the process's server releases its memory; not a default step
 )
 
 // Policy configures a guard.
@@ -41,8 +41,7 @@ type Policy struct {
 	Importance   []Importance
 }
 
-// DefaultMaxPerMinute is the limit of a policy that sets none. It is enough to empty a GPU of idle
-// notebooks within a minute, and few enough for a wrong policy to do little in that time.
+// DefaultMaxPerMinute is the limit of a policy that sets none. It limits the harm of a wrong policy.
 const DefaultMaxPerMinute = 6
 
 // Guards reports whether a guard has work: rules to apply or, in mode act, rescues to answer.
@@ -51,7 +50,7 @@ func (p *Policy) Guards() bool { return p.Mode == Act || p.Mode != Off && len(p.
 // Users selects the users whose processes a rule may flush.
 type Users string
 
-// The selections. All is for root only: for another user it means Own.
+// The selections. In another user's guard than root's, All means Own.
 const (
 	Own Users = "own"
 	All Users = "all"
@@ -73,7 +72,7 @@ type When struct {
 	FreeBelow Amount // zero: no such condition
 	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
 	Lease     bool   // the first claim that waits for a lease lacks memory
-	// FullWithin was a forecast's time to full. It prevented nothing. Without FreeBelow it now means Demand.
+	// FullWithin is in old configurations. Without FreeBelow it means Demand, otherwise nothing.
 	FullWithin time.Duration
 	For        time.Duration // how long the condition must hold without a break
 }
@@ -118,8 +117,8 @@ type Importance struct {
 	Job     string // "slurm:88123", "pod:*"
 
 	Value       int
-	Protect     bool // never touched
-	Distributed bool // a distributed job that matches may be touched
+	Protect     bool // never flushed
+	Distributed bool // a distributed job that matches may be flushed
 }
 
 // The bounds of importance.

@@ -14,9 +14,8 @@ import (
 // it is below twice the tolerance of the driver's figures.
 const minFlush = 64 * quantity.MiB
 
-// minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it, at least
-// minFlush. A flush stops the program for a moment, and a threshold is a percentage of the GPU:
-// without this limit a full server would be flushed without end for little.
+// minFlushOn returns the least that a rule flushes on a device: 1/200 of its capacity, and at least
+// minFlush. A flush stops the program for a moment, which little memory is not worth.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(minFlush, capacity/200) }
 
 // untouchable returns why no rule may do anything to the row; "" if a rule may.
@@ -37,7 +36,7 @@ func untouchable(snap *snapshot.Snapshot, p *snapshot.Process, i importance) str
 	return ""
 }
 
-// exclusion returns why no rule may flush the row, for any owner; "" if a rule may.
+// exclusion returns why no rule of this engine may flush the row; "" if a rule may.
 func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	viewer := snap.Host.User
 	if e.owner.Root || snap.Simulated {
@@ -82,7 +81,7 @@ func (e *Engine) stayAwake(rule int, snap *snapshot.Snapshot, p *snapshot.Proces
 	if why := cmp.Or(untouchable(snap, p, e.importanceOf(p)), e.traces[p.ID].waits(e.now, p)); why != "" {
 		return why
 	}
-	for _, t := range e.traces { // a release is for all processes of a server
+	for _, t := range e.traces { // a sleeping server releases the memory of all its processes
 		if t.server == s.Process && (t.busy || e.now.Before(t.until)) {
 			return "another process of its server has been asked or flushed a moment ago"
 		}
@@ -108,7 +107,7 @@ func (e *Engine) allowed(snap *snapshot.Snapshot, p *snapshot.Process, rule int)
 	return e.touches(snap, p, rule) && e.rules[rule][ownerOf(p)].Off == ""
 }
 
-// permitted reports whether the guard may flush the row at all: the row is the owner's, or a
+// permitted reports whether the guard may flush the row at all: it is a row of the guard's owner, or a
 // rule for its GPU allows it. Without rules, root's guard may flush the processes that
 // [[guard.importance]] names.
 func (e *Engine) permitted(snap *snapshot.Snapshot, p *snapshot.Process, i importance) bool {
@@ -139,7 +138,7 @@ func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 	return ""
 }
 
-// expected returns how much a flush at a level frees, by known figures.
+// expected returns how much a flush at a level should free.
 func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	amount := p.Frees()
 	if at == Sleep && p.Served != nil {

@@ -10,17 +10,11 @@ import (
 
 // Limits of a trace.
 const (
-	// watchedLeast is how long a row is watched before a rule flushes it.
-	watchedLeast = 20 * time.Second
-	// loadTime is how long a program is assumed to load its data.
-	loadTime = time.Minute
-	// growthTime is how far back growth counts as present growth.
-	growthTime = 10 * time.Second
-	// emptiedCooldown is how long rules leave a process alone after others have emptied its cache.
-	emptiedCooldown = time.Minute
-	// traceKept is how long a trace outlives its row: a driver may fail to answer, and a
-	// row's back-off must survive that.
-	traceKept = time.Minute
+	watchedLeast    = 20 * time.Second // how long a row is watched before a rule flushes it
+	loadTime        = time.Minute      // how long a program is assumed to load its data
+	growthTime      = 10 * time.Second // how far back growth counts as present growth
+	emptiedCooldown = time.Minute      // how long rules leave a process alone after others have emptied its cache
+	traceKept       = time.Minute      // how long a trace outlives its row: the driver may fail to answer meanwhile
 )
 
 // trace is the past of a row.
@@ -36,7 +30,7 @@ type trace struct {
 	outside quantity.Bytes // used outside its allocators, by the newest figures
 
 	owner   uint32
-	server  process.Identity // the server that the row belongs to, with other rows perhaps
+	server  process.Identity // the server that the row belongs to
 	unread  bool             // it was reported that the configuration may protect the row
 	busy    bool             // the row's process is being flushed
 	flight  *Decision        // the decision by which the row is being flushed; nil: none
@@ -88,8 +82,8 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// spare returns how much of a flush should stay free if the process needs this much again. It is
-// unknown if the process's demand is.
+// spare returns how much of a flush should stay free if the process needs this much again; unknown
+// if its demand is unknown.
 func spare(p *snapshot.Process, needs quantity.Bytes) snapshot.Bytes {
 	if !p.Demand.Known {
 		return snapshot.Bytes{}

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fragmentedShare is the least share of reserved memory that must be fragmented before a
-// change is advised.
+// fragmentedShare is the least share that is worth a change: of reserved memory, if it is fragmented,
+// or of the capacity, if it is only cached or preallocated.
 const fragmentedShare = 0.1
 
 // expandablePage is the size of a page of an expandable segment: a page that is partly allocated

@@ -15,7 +15,7 @@ type Document struct {
 	Processes []Advised   `json:"processes"`
 }
 
-// Advised is a process on a GPU; it may need no advice.
+// Advised is a process on a GPU, with its advice, best first.
 type Advised struct {
 	PID       int              `json:"pid"`
 	StartTime schema.Time      `json:"start_time"`
@@ -28,7 +28,7 @@ type Advised struct {
 	Advice    []DocumentAdvice `json:"advice"`
 }
 
-// DocumentAdvice is a setting or a change, best first.
+// DocumentAdvice is a setting or a change.
 type DocumentAdvice struct {
 	Rule    string         `json:"rule"`
 	Text    schema.Text    `json:"text"`

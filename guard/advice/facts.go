@@ -97,7 +97,7 @@ func (f *facts) measureSteps() {
 		return
 	}
 	f.steps = quantity.From(steps[len(steps)-1].Last-steps[0].Last, quantity.Probe)
-	// The optimizer allocates its state in the first step, so earlier samples are too low.
+	// The optimizer allocates its state in the first step, so samples before fewestSteps may be too low.
 	allocated := f.points(metric.Allocated, stepTime, time.Second)
 	for len(steps) > 0 && steps[0].Min < fewestSteps {
 		steps = steps[1:]

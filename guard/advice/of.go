@@ -10,13 +10,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// maxSuggestions is the largest number of suggestions for a process: a reader does not make ten changes.
+// maxSuggestions is the largest number of suggestions for a process.
 const maxSuggestions = 3
 
 // minSaving is the smallest amount worth advising: less does not repay a restart.
 const minSaving = 256 * quantity.MiB
 
-// Input is what advice is based on. Only Snapshot is required: another nil field is unknown.
+// Input is what advice is based on. Only Snapshot is required.
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History

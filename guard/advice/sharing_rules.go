@@ -11,17 +11,11 @@ import (
 )
 
 const (
-	// inVain is how many flushes must have come back before the next is advised against.
-	inVain = 3
-	// backWithin is the time in which freed memory must be taken again to count as back.
-	backWithin = time.Minute
-	// inLoop is the number of emptied caches in ten minutes that shows a program which
-	// empties its cache in a loop.
-	inLoop = 10
-	// idleLeast is the time without work on a GPU after which its holder is called idle.
-	idleLeast = 10 * time.Minute
-	// manyContexts is the least number of processes on a GPU at which their contexts matter.
-	manyContexts = 3
+	inVain       = 3                // flushes in vain, after which flushes are advised against
+	backWithin   = time.Minute      // memory that is taken again within this time has come back
+	inLoop       = 10               // times that a program empties its cache in loopTime: it does so in a loop
+	idleLeast    = 10 * time.Minute // without work on a GPU, after which a process is idle
+	manyContexts = 3                // processes on a GPU, from which on their contexts matter
 )
 
 func flushedInVain(f *facts) []Advice {

@@ -11,16 +11,11 @@ import (
 )
 
 const (
-	// Checkpointing frees 60 to 70 % of the activations; this is the lower figure.
-	checkpointedShare = 0.6
-	// Mixed precision, or half a batch, halves about half of the activations' bytes.
-	halved = 0.5
-	// nearFull is the share of a GPU above which a process is short of memory.
-	nearFull = 0.9
-	// farBelow is the share of a GPU below which its memory is hardly used.
-	farBelow = 0.6
-	// margin is the share of a GPU that a larger batch leaves free.
-	margin = 0.05
+	checkpointedShare = 0.6  // of the activations: checkpointing frees 60 to 70 % of them
+	halved            = 0.5  // of the activations: mixed precision, or half a batch, frees about half of them
+	nearFull          = 0.9  // of the capacity: a process that uses more fills its GPU
+	farBelow          = 0.6  // of the capacity: a process that uses less can grow
+	margin            = 0.05 // of the capacity: what a larger batch leaves free
 )
 
 // Checkpointing returns the advice for these bytes of activations; what describes them.

@@ -194,8 +194,8 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
 }
 
-// decide asks the engine for processes to flush that were not tried yet; none if it has waited or
-// some were tried, and there is room by now. It waits for a while for another flush on the GPU.
+// decide asks the engine which processes to flush, apart from those tried. Until a time, it first
+// waits for other flushes on the GPU. After a wait or a flush, it returns none if there is room.
 func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
 	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {
@@ -213,8 +213,8 @@ func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until
 	}
 }
 
-// await returns how much is free on a device. If processes report that they have freed
-// enough, it waits until the device's figure shows it: a process's figure may be newer.
+// await returns how much is free on a device. If processes report that they have freed enough, it
+// waits for the figure of the device, which may be older than theirs.
 func (r *Runner) await(ctx context.Context, device string, needed, expected quantity.Bytes) quantity.Bytes {
 	free := r.freeOn(device)
 	for free < needed && expected >= needed {

@@ -20,19 +20,13 @@ type Flusher interface {
 
 // Runner runs an engine. Its methods may be called by any goroutine.
 type Runner struct {
-	// Flusher carries out flushes; nil if the engine is never in mode act.
-	Flusher Flusher
-	// Sample takes a fresh snapshot, which the runner observes too; for rescues.
-	Sample func(context.Context) *snapshot.Snapshot
-	// Note takes the events. It must not wait.
-	Note func(snapshot.Event)
-	// Log takes the decisions other than flushes, which are logged by action/flush; may be nil.
-	Log *action.Log
-	// Failed is called if the audit log cannot be written; may be nil.
-	Failed func(error)
-	Clock  func() time.Time
-	// Wanted returns what the first claim of the leases waits for; nil if there are none. It must
-	// not wait.
+	Flusher Flusher                                  // nil if the engine is never in mode act
+	Sample  func(context.Context) *snapshot.Snapshot // for rescues: takes a snapshot, which the runner observes too
+	Note    func(snapshot.Event)                     // takes the events; must not wait
+	Log     *action.Log                              // takes decisions but no flushes, which action/flush logs; may be nil
+	Failed  func(error)                              // is called if the audit log cannot be written; may be nil
+	Clock   func() time.Time
+	// Wanted returns what the first claim for a lease waits for. It must not wait. May be nil.
 	Wanted func() (free map[string]quantity.Bytes, devices int)
 
 	mu     sync.Mutex
@@ -168,13 +162,13 @@ func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) gua
 	case err != nil:
 		o.Reason = action.Reason(err)
 		fallthrough
-	case known && !slices.ContainsFunc(result.Devices, func(d flush.Device) bool { return d.Whole }): // otherwise the figure contains what others allocate
+	case known && !slices.ContainsFunc(result.Devices, func(d flush.Device) bool { return d.Whole }): // a figure of a whole device contains what others allocate
 		o.Driver = quantity.From(dropped, quantity.Driver)
 	}
 	return o
 }
 
-// finish hands an outcome to the engine, with its events.
+// finish passes an outcome to the engine, and publishes the decisions that follow.
 func (r *Runner) finish(d guard.Decision, o guard.Outcome) {
 	r.mu.Lock()
 	decisions, snap := r.engine.Finished(d, o), r.latest
@@ -182,7 +176,6 @@ func (r *Runner) finish(d guard.Decision, o guard.Outcome) {
 	r.publish(snap, decisions)
 }
 
-// withdraw takes back a decision that is not carried out.
 func (r *Runner) withdraw(d guard.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
