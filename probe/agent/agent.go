@@ -18,15 +18,14 @@ var parts embed.FS
 //go:embed sitecustomize.py
 var siteSource []byte
 
-// sums are the hashes of files. They are committed, so vramscope run joins the module only when it
-// writes the file. A test compares the hashes with the files.
+// sums are the hashes of the installed files. They are committed, so that vramscope run joins the
+// module only to write it. A test compares them with the files.
 //
 //go:embed SHA256SUMS
 var sums []byte
 
-// firstFiles begin the module: docstring, limits, shared functions, what the system provides, the
-// base class of the runtimes. lastFile runs when the module is imported. The files between them
-// only define names, so their order does not matter.
+// firstFiles begin the module, and lastFile ends it. The files between them only define names, so
+// their order does not matter.
 var firstFiles = []string{"header.py", "library.py", "program.py", "runtime.py"}
 
 const lastFile = "startup.py"
@@ -60,14 +59,14 @@ func Library() []byte {
 	return content
 }
 
-// files are those in the agent's directory.
+// files are the installed files.
 var files = []struct {
 	name    string
 	content func() []byte
 }{{"vramscope_probe.py", Source}, {"sitecustomize.py", func() []byte { return siteSource }}}
 
-// Name returns the name of the agent's directory. It contains a hash of the files'
-// hashes, so that running programs keep the version that they started with.
+// Name returns the name of the agent's directory. It contains a hash of sums, so that running
+// programs keep the version that they started with.
 func Name() string {
 	sum := sha256.Sum256(sums)
 	return fmt.Sprintf("python-%x", sum[:6])

@@ -28,13 +28,13 @@ const (
 	RemoteExec Method = "remote_exec" // sys.remote_exec, Python 3.14
 )
 
-// defaultTimeout limits the search for a usable thread, and then the wait until the probe starts or answers.
+// defaultTimeout limits the search for a usable thread, and then the wait until the payload begins.
 const defaultTimeout = 10 * time.Second
 
 // Attacher puts probes into processes of its own user.
 type Attacher struct {
 	table  *process.Table
-	finder *probe.Finder // finds the process's probe
+	finder *probe.Finder
 	uid    uint32
 	now    func() time.Time
 	pause  func(context.Context, time.Duration)
@@ -46,7 +46,7 @@ type Attacher struct {
 	answerTime time.Duration // the timeout for gdb, and for the process's own interpreter
 
 	mu        sync.Mutex
-	gdbChecks map[string]Check // the result of each gdb's version check, by path
+	gdbChecks map[string]Check // what checkGdb has found, by gdb's path
 }
 
 // New returns an Attacher for the user that runs this program.
@@ -65,7 +65,7 @@ type Result struct {
 }
 
 // Enter starts the probe in a process by a plan without a refusal, and returns once the probe
-// answers. If it fails before the probe starts, code that it has queued finds nothing to run.
+// answers. If it fails before the probe starts, the code that it has queued does nothing later.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
 	result := Result{Method: plan.Method}
@@ -115,8 +115,8 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	return err
 }
 
-// lock keeps every other attach of this user out of a process, until the file is closed or this
-// program ends. Other users cannot open the file, so they cannot hold the lock.
+// lock keeps every other attach of this user out of a process, until the file is closed. Of the
+// other users only root can open the file.
 func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
 	file, err := os.Open(filepath.Join(a.proc, strconv.Itoa(id.PID), "maps"))
 	if err != nil {
@@ -199,8 +199,8 @@ func (a *Attacher) greet(ctx context.Context, id process.Identity) error {
 	return err
 }
 
-// greeting says hello to a process's probe, on one connection while the answer is
-// late: each connection may cost the probe a wait for the GIL.
+// greeting says hello to a process's probe. It keeps its connection while the answer is late: a new
+// connection may cost the probe another wait for the GIL.
 type greeting struct {
 	finder *probe.Finder
 	pid    int
@@ -239,11 +239,10 @@ func firstLines(text string) string {
 	return text
 }
 
-// errExited is the error of a process that has exited, also if its parent has not yet
-// collected its exit status.
+// errExited is for a process that has exited, also if its parent has not collected the exit status.
 var errExited = errors.New("the process has exited")
 
-// exited returns errExited with what is known about how the process exited.
+// exited returns errExited with the exit status, if that is known, and the stage of the attach.
 func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error {
 	when := "before the probe's code ran in it"
 	if plan.root != "" || load.begun() { // the payload's files have gone with its root
@@ -252,8 +251,7 @@ func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error 
 	return fmt.Errorf("%w%s %s", errExited, a.exitStatus(ctx, plan.Process.PID), when)
 }
 
-// exitStatus returns how a process exited, in brackets, or "" if its parent has already
-// collected the exit status.
+// exitStatus returns how a process exited, in brackets; "" if its parent has collected the status.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {
 	content, err := readProc(ctx, 4<<10, filepath.Join(a.proc, strconv.Itoa(pid)), "stat")

@@ -18,11 +18,9 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// debugger is a gdb that reads its commands from standard input.
-//
-// It has its own session and blocks signals, so that a Ctrl-C for vramscope does not reach it. It
-// writes to a file, since an unread pipe would end it. It is never killed: a gdb that dies during a
-// call takes the process with it.
+// debugger is a gdb that reads its commands from standard input. It has its own session and blocks
+// signals, so that a Ctrl-C for vramscope does not reach it. It writes to a file: a pipe would break
+// when vramscope ends. It is never killed: a gdb that dies during a call takes the process with it.
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
@@ -43,8 +41,8 @@ const (
 
 var errNoAnswer = errors.New("gdb does not answer")
 
-// startDebugger starts gdb in a directory. Its commands name that directory's
-// files without a path. The timeout is for each answer.
+// startDebugger starts gdb in a directory, so that commands name files there without a path. The
+// timeout is for each answer.
 func startDebugger(program, directory string, timeout time.Duration) (*debugger, error) {
 	d := &debugger{timeout: timeout, path: filepath.Join(directory, debuggerName), ended: make(chan struct{}), nonce: rand.Text()}
 	output, err := os.OpenFile(d.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -52,8 +50,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 		return nil, err
 	}
 	defer func() { _ = output.Close() }() // gdb has its own descriptor
-	// On a full disk gdb could not write its answer, and the process would stay stopped
-	// until it can. Some file systems ignore the reservation.
+	// On a full disk gdb could not write its answer, and the process would stay stopped. Some file
+	// systems ignore the reservation.
 	const reserved = 1 << 20
 	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reserved); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
@@ -68,8 +66,7 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	if err := startBlocked(d.cmd); err != nil {
 		return nil, err
 	}
-	// Endless output must not fill the disk. SIGXFSZ is blocked, so a write beyond the limit
-	// only fails.
+	// Endless output must not fill the disk. SIGXFSZ is blocked, so a write beyond the limit only fails.
 	_ = unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: outputSize, Max: outputSize}, nil) // execute has a limit of its own
 	go func() {
 		defer close(d.ended)
@@ -99,8 +96,7 @@ func startBlocked(cmd *exec.Cmd) error {
 	return errors.Join(err, unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil))
 }
 
-// execute runs commands and returns gdb's output. A command that fails does not
-// keep the next one from running.
+// execute runs commands and returns gdb's output. The commands after a failed one still run.
 func (d *debugger) execute(commands ...string) (string, error) {
 	d.turn++
 	mark := fmt.Sprintf("%s:%d:", d.nonce, d.turn)
@@ -182,15 +178,14 @@ func (d *debugger) endedWell() bool {
 	}
 }
 
-// errRegisters means that gdb cannot write registers. gdb 13 cannot on processors
-// with AMX, whose register file is larger than it expects.
+// errRegisters means that gdb cannot write registers. gdb 13 cannot on processors with AMX, because
+// they have more registers than this gdb expects.
 var errRegisters = errors.New("a newer gdb is needed, or vramscope run: this gdb cannot write registers on this processor; nothing was done")
 
-// notWritten is in gdb's complaint about a register.
-const notWritten = "Couldn't write"
+const notWritten = "Couldn't write" // in gdb's complaint about a register
 
 // checkRegisters changes a vector register of the stopped thread and restores it. A gdb that cannot
-// would fail within a function call, and leave the process with an interrupted system call.
+// do this would fail during a function call, and leave a system call of the process interrupted.
 func (d *debugger) checkRegisters() error {
 	reply, err := d.execute(
 		"set $vramscope_was = $xmm15.v4_int32[3]",

@@ -7,20 +7,18 @@
 //	                                                                    ↓
 //	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
 //
-// With gdb, no function of Python that needs the interpreter or the heap is called where the process
-// happens to stop: both may be in any state there. gdb only starts a thread, which waits for the
-// GIL like any other and then runs the payload. Starting a thread uses the C library's heap.
-// Therefore it is done in a thread that certainly holds none of the C library's locks: one that
-// waits in a system call across which no such lock is held, or one that executes CPython's own
-// code. /proc/PID/task/TID/syscall shows which threads qualify while the process is stopped. If
-// none does, the process continues at once and is stopped again a moment later.
+// gdb stops the process in any state, so it calls no function that needs the interpreter. It only
+// starts a thread, which waits for the GIL like any other and then runs the payload. Starting a
+// thread uses the C library's heap, so gdb does it in a thread that holds none of that library's
+// locks: one in a system call across which no such lock is held, or one in CPython's own code.
+// /proc/PID/task/TID/syscall shows which threads qualify. If none does, the process continues at
+// once and is stopped again a moment later.
 //
-// There are no breakpoints, which a forked child would inherit, and gdb reads no
-// symbols: the addresses come from the ELF files. So the process stops for
-// milliseconds, however many libraries it has.
+// gdb sets no breakpoints, which a forked child would inherit, and reads no symbols: the addresses
+// come from the ELF files. So the process stops for milliseconds, however many libraries it has.
 //
-// gdb reads its commands from standard input. When vramscope ends, for whatever
-// reason, gdb reads the end of its input, detaches and exits.
+// gdb reads its commands from standard input. When vramscope ends, for whatever reason, gdb reads
+// the end of its input, detaches and exits.
 //
 // Start reading at attach.go, then examine.go, and inject.go for gdb or remote.go
 // for sys.remote_exec.

@@ -89,7 +89,6 @@ func (p *program) function(name string) uint64 {
 	return 0
 }
 
-// has reports whether the file exports a name.
 func (p *program) has(name string) bool { return p.symbols[name].Value != 0 }
 
 // bytesAt returns the file's bytes for an address in the process.

@@ -17,10 +17,10 @@ import (
 	"vramscope/internal/process"
 )
 
-// Examine returns how a probe could enter a process, and the reasons against it. It changes
-// nothing. It runs at most gdb, on a shell of its own, and the process's own interpreter, to
-// find out what they can do. For another user's process, or one in another container, it
-// runs neither and opens none of the process's files, so root may examine every process.
+// Examine returns how a probe could enter a process, and the reasons against it. It changes nothing.
+// To find out what they can do it may run gdb, on a shell, and the process's own interpreter. For
+// another user's process, or one in another container, it runs neither and opens no ELF file of the
+// process. So root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	plan := Plan{Process: id}
 	info, err := a.table.Look(id.PID)
@@ -68,12 +68,11 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	return plan
 }
 
-// allows reports whether no check has failed.
 func (p *Plan) allows() bool {
 	return !slices.ContainsFunc(p.Checks, func(c Check) bool { return !c.OK })
 }
 
-// checkPython finds the interpreter. It adds a check only if there is none.
+// checkPython finds the interpreter. It adds a check only if it finds none.
 func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.Info, ours bool) (*python, []mapping) {
 	pid := strconv.Itoa(info.Identity.PID)
 	executable, err := os.Readlink(filepath.Join(a.proc, pid, "exe"))
@@ -85,7 +84,7 @@ func (a *Attacher) checkPython(ctx context.Context, plan *Plan, info *process.In
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		// The check of the owner gives the reason. By its name the process may still be Python.
+		// checkOwner gives the reason. Only the name can show that the process is not Python.
 		if len(info.Command) > 0 && !isPythonName(base(info.Command[0])) {
 			plan.fail("not Python: " + base(info.Command[0]))
 		}
@@ -145,7 +144,7 @@ func (a *Attacher) checkOwner(plan *Plan, state *status) {
 	}
 }
 
-// The capability that allows ptrace if it is restricted.
+// capSysPtrace is the number of the capability that allows ptrace where Yama restricts it.
 // Source: https://www.kernel.org/doc/html/latest/admin-guide/LSM/Yama.html
 const capSysPtrace = 19
 
@@ -199,7 +198,6 @@ func checkLibrary(plan *Plan, maps []mapping) {
 	plan.fail("no glibc: only glibc is supported")
 }
 
-// checkState checks that the process can run code at all.
 func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	if state.state == 'T' {
 		plan.fail(fmt.Sprintf("it is stopped: kill -CONT %d", plan.Process.PID))
@@ -231,7 +229,6 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 
 const hasProbe = "it has a probe already"
 
-// chooseMethod chooses the method by the interpreter's version.
 func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.Info) {
 	found := plan.python
 	switch {

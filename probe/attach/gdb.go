@@ -43,8 +43,8 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 	return Check{true, name + " at " + path}
 }
 
-// writesRegisters tries what checkRegisters will do, on a shell that is stopped at its first
-// instruction. If that cannot be tried, checkRegisters finds out.
+// writesRegisters returns false if gdb fails to write a register of a shell that is stopped at its
+// first instruction. If gdb cannot start the shell it returns true: checkRegisters checks again.
 func writesRegisters(ctx context.Context, path string, timeout time.Duration) bool {
 	out, _ := output(ctx, timeout, cleanEnvironment(), path, "-nx", "-nh", "-q", "-batch", "-iex", "set auto-load no",
 		"-iex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "starti",
@@ -63,7 +63,7 @@ func gdbVersion(text string) string {
 	return last
 }
 
-// complaint returns gdb's reason for a failure: the kernel's error, or its last line.
+// complaint returns gdb's reason for a failure: the kernel's error, or the last line of the output.
 func complaint(output string) string {
 	last := "gdb gives no reason"
 	for line := range strings.Lines(output) {
@@ -78,7 +78,7 @@ func complaint(output string) string {
 	return firstLines(last)
 }
 
-// Each is compiled on first use: every command loads this package.
+// Each is compiled on first use, because every command of vramscope loads this package.
 var (
 	foundThread   = pattern(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = pattern(`page (0x[0-9a-f]+)\b`)

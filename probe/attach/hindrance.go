@@ -32,13 +32,13 @@ func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status
 	}
 }
 
-// hindrance returns what would make the payload's system calls fail or kill the process, or "".
-// It is checked more than once, because it may appear at any time.
+// hindrance returns what would make the payload's system calls fail or kill the process, or "". It
+// may appear at any time, so there is more than one check.
 func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
 }
 
-// otherFilters returns the reason if a thread has seccomp filters that this program does not run under.
+// otherFilters returns the reason if any thread of the process is filtered.
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.proc, "self")
 	if err != nil {
@@ -61,9 +61,9 @@ func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	return ""
 }
 
-// filtered returns the reason if a thread has seccomp filters that this program, whose status is
-// own, does not run under: such a filter may kill the process for a system call of the probe. The
-// filters of a container apply to all its processes.
+// filtered returns the reason if a thread has seccomp filters of its own: they may kill the process
+// for a system call of the probe. A thread with as many filters as this program, whose status is
+// own, has only those of their common container.
 func (s *status) filtered(own *status) string {
 	switch {
 	case s.seccomp == 0 || s.seccomp == 2 && s.filters > 0 && s.filters == own.filters:
@@ -77,12 +77,10 @@ func (s *status) filtered(own *status) string {
 	}
 }
 
-// descriptorsNeeded is how many file descriptors a probe has open while it starts and answers: for
-// its sockets, directories and the files that it reads.
-const descriptorsNeeded = 8
+const descriptorsNeeded = 8 // that a probe has open while it starts and answers
 
-// noDescriptors returns the reason if a process has too few free file descriptors.
-// With too few, Python 3.14 prints among the program's output that it cannot open the script.
+// noDescriptors returns the reason if a process has too few free file descriptors. Python 3.14 would
+// then print in the program's output that it cannot open the script.
 func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
 	dir := filepath.Join(a.proc, strconv.Itoa(pid))
 	state, err := readStatus(ctx, dir)
@@ -117,11 +115,8 @@ func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
 	return fmt.Sprintf("it has %d of %d file descriptors open, and a probe needs %d", open, limit, descriptorsNeeded)
 }
 
-// maxThreads is how many threads a debugger may have to stop. It stops a thousand
-// in somewhat less than a second.
-const maxThreads = 5000
+const maxThreads = 5000 // gdb stops a thousand threads in a little less than a second
 
-// checkThreads checks what would make a debugger's calls dangerous.
 func checkThreads(plan *Plan, state *status) {
 	switch {
 	case state.shadowStack:
@@ -148,9 +143,8 @@ func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 	return false
 }
 
-// freezers returns the files, below the mount point of cgroups, with the state of a process's
-// cgroups. A path in content begins with /.. if it is outside this program's cgroup namespace; no
-// file is outside the mount point.
+// freezers returns the files with the state of a process's cgroups, below the mount point of
+// cgroups. Join drops the /.. with which a path outside this program's cgroup namespace begins.
 func freezers(content string) []string {
 	var files []string
 	for line := range strings.Lines(content) {
@@ -169,13 +163,10 @@ func freezers(content string) []string {
 	return files
 }
 
-// hangTime is how long a thread may be in the kernel without being scheduled
-// before it counts as hung.
-const hangTime = 2 * time.Second
+const hangTime = 2 * time.Second // a thread that is not scheduled for this long hangs
 
-// mustStop returns an error if a thread hangs in an uninterruptible call: a driver
-// that does not answer, a file system that has gone. gdb would wait for that
-// thread with all others stopped. Reading a disk is such a call too, but returns.
+// mustStop returns an error if a thread hangs in an uninterruptible call, of a driver or a file
+// system that does not answer. gdb would wait for that thread with all others stopped.
 func (a *Attacher) mustStop(ctx context.Context, dir string) error {
 	hung := uninterruptible(dir, nil)
 	for begun := a.now(); len(hung) > 0; {

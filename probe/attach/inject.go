@@ -34,7 +34,7 @@ type injection struct {
 }
 
 // inject starts the payload's thread in a process, by gdb. It returns how long the process may have
-// stood still: from each command to stop it until it runs again.
+// stood still: the sum of the times from a command to stop it until it runs again.
 func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood time.Duration, err error) {
 	dir := filepath.Join(a.proc, strconv.Itoa(plan.Process.PID))
 	if err := plan.python.verify(dir); err != nil {
@@ -62,8 +62,8 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 	return 0, in.untilStarted(ctx)
 }
 
-// resume continues a process that a killed gdb has left stopped. The stop that gdb
-// requested may come after gdb's end, so it looks for a while.
+// resume continues a process that a killed gdb has left stopped. The stop that gdb requested may
+// come after gdb's end, so resume looks for two seconds.
 func (a *Attacher) resume(plan *Plan) error {
 	const looks, between = 100, 20 * time.Millisecond
 	for range looks {
@@ -82,8 +82,7 @@ func (a *Attacher) resume(plan *Plan) error {
 	return nil
 }
 
-// How long the process runs between two stops, so that they do not slow it down.
-// The pause grows while no thread is usable.
+// How long the process runs between two stops. The pause grows from the first to the last.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
@@ -111,7 +110,6 @@ func (in *injection) untilStarted(ctx context.Context) error {
 	}
 }
 
-// runs notes that the process runs again.
 func (in *injection) runs() {
 	if !in.stopped.IsZero() {
 		in.stood += in.attacher.now().Sub(in.stopped)
@@ -119,7 +117,7 @@ func (in *injection) runs() {
 	in.stopped = time.Time{}
 }
 
-// tryOnce stops the process once. When it returns without an error the process runs again.
+// tryOnce stops the process once. If it returns no error, the process runs again.
 func (in *injection) tryOnce() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
 	in.stopped = in.attacher.now()
@@ -233,7 +231,6 @@ func (in *injection) start(number string) error {
 
 func (in *injection) address(name string) uint64 { return in.plan.python.functions[name].address }
 
-// write writes the machine code into the process and verifies it.
 func (in *injection) write(page uint64) error {
 	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text)
 	if err != nil {

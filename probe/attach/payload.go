@@ -30,8 +30,8 @@ const (
 	failedName = "failed"
 )
 
-// payload is the code that a process is to run, and a private directory in which
-// both sides tell each other what has happened.
+// payload is the code that a process is to run, and a private directory whose files tell the process
+// and this program what the other has done.
 type payload struct {
 	directory string
 	text      string // the code, in Python
@@ -63,8 +63,8 @@ func newPayload(remote bool, own *status, socket, root string) (*payload, error)
 	return p, nil
 }
 
-// makeDirectory makes a payload's directory, whose path is the same for both sides.
-// If this program is killed, it stays.
+// makeDirectory makes a payload's directory. The process and this program use the same path for it.
+// It stays if this program is killed.
 func makeDirectory(root string) (string, error) {
 	temporary := os.TempDir()
 	if root != "" {
@@ -82,8 +82,8 @@ func makeDirectory(root string) (string, error) {
 	return directory, nil
 }
 
-// payloadText returns the Python code. The code sets no global name in the program. An interrupt
-// that comes while it runs is meant for the program: afterwards a thread repeats the signal.
+// payloadText returns the Python code, which sets no global name in the program. An interrupt that
+// comes meanwhile is meant for the program, so a thread repeats the signal.
 func payloadText(directory, socket string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
 	return "try:\n (lambda b: b.exec(b.compile(" + pythonBytes(slices.Concat(agent.Library(), payloadSource)) +
@@ -97,7 +97,6 @@ except BaseException:
 `
 }
 
-// pythonBytes returns a literal of Python.
 func pythonBytes(content []byte) string {
 	var b strings.Builder
 	b.WriteString("b'")
@@ -115,14 +114,13 @@ func pythonBytes(content []byte) string {
 	return b.String()
 }
 
-// begun reports whether the process has begun to start the probe.
 func (p *payload) begun() bool {
 	_, err := os.Lstat(filepath.Join(p.directory, claimName))
 	return !p.withdrawn && errors.Is(err, os.ErrNotExist)
 }
 
-// withdraw takes the right to start the probe back. It reports whether it could:
-// then nothing happens in the process later.
+// withdraw takes back the right to start the probe. If it returns true, the process does not start
+// the probe later.
 func (p *payload) withdraw() bool {
 	p.withdrawn = p.withdrawn || os.Remove(filepath.Join(p.directory, claimName)) == nil
 	return p.withdrawn

@@ -54,9 +54,8 @@ func (p *Plan) Refusal() *process.Refusal {
 func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}) }
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
-// instead returns the command line that starts a program with a probe, for a shell, or
-// "" if the process's command line does not tell: a Python that reads its program
-// from standard input, or a process that has replaced its command line by a title.
+// instead returns a shell's command line that starts the program with a probe. It returns "" if
+// command does not name a program: it may be a title, or Python may read standard input.
 func instead(command []string) string {
 	if len(command) == 0 || command[0] == "" || strings.ContainsAny(command[0], " \t\n:") {
 		return ""

@@ -26,8 +26,8 @@ func readProc(ctx context.Context, limit int, elements ...string) (string, error
 	return string(content), err
 }
 
-// status holds the fields of /proc/PID/status that matter for attaching. Source:
-// https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+// status holds fields of /proc/PID/status.
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 type status struct {
 	state   byte // 'R', 'S', 'D', 'T' stopped, 't' traced and stopped, 'Z', 'X'
 	tracer  int
@@ -151,7 +151,7 @@ func spaceBelow(all []mapping, pointer uint64) uint64 {
 	return 0
 }
 
-// files returns the distinct files, by address.
+// files returns the mapped files, each once, in the order of their addresses.
 func files(all []mapping) []string {
 	var paths []string
 	seen := make(map[string]bool) // a process can have 65,530 mappings

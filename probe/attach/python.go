@@ -34,11 +34,10 @@ type function struct {
 	head    []byte
 }
 
-// headSize is how many bytes of a function are compared.
-const headSize = 16
+const headSize = 16 // how many bytes of a function are compared
 
-// The functions needed to start a thread. All are public API, which every build
-// exports for its extension modules.
+// The functions needed to start a thread. Those of Python are public API, which every build exports
+// for its extension modules.
 var (
 	pythonNames  = [...]string{"Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "PyRun_SimpleString"}
 	libraryNames = [...]string{"mmap", "__errno_location", "pthread_create", "pthread_detach"}
@@ -96,7 +95,7 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 	found := &python{
 		text: p.text, library: slices.DeleteFunc(slices.Clone(maps), notLibrary), functions: make(map[string]function),
 		version: versionOf(p, executable),
-		// Only free-threaded builds export this symbol.
+		// Only free-threaded builds export this symbol, and their file names end in t.
 		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
 	}
 	if p.has("malloc") {
@@ -126,7 +125,7 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 	return found, nil
 }
 
-// take records the addresses of functions.
+// take records the addresses and the first bytes of functions.
 func (p *python) take(from *program, names []string) error {
 	for _, name := range names {
 		address := from.function(name)
@@ -156,8 +155,8 @@ func readMemory(dir string, address uint64, n int) ([]byte, error) {
 	return content, nil
 }
 
-// verify checks that the functions in the process equal those in the files from which their
-// addresses come.
+// verify checks that the functions in the process begin as in the files from which their addresses
+// come.
 func (p *python) verify(dir string) error {
 	for name, f := range p.functions {
 		there, err := readMemory(dir, f.address, len(f.head))
@@ -182,8 +181,8 @@ func isThreads(path string) bool {
 	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
 }
 
-// runnable returns the path by which to run a process's program, or "". It is the
-// program's own path if that still leads to the program, which then finds its libraries.
+// runnable returns the path by which to run a process's program, or "". It prefers the program's own
+// path, from which the program finds its libraries, to /proc/PID/exe.
 func (a *Attacher) runnable(pid int, executable string) string {
 	link := filepath.Join(a.proc, strconv.Itoa(pid), "exe")
 	its, err := os.Stat(link)
@@ -196,15 +195,13 @@ func (a *Attacher) runnable(pid int, executable string) string {
 	return link
 }
 
-// output runs a program and returns what it prints, errors too.
 func output(ctx context.Context, timeout time.Duration, environment []string, program string, args ...string) (string, error) {
 	command := bounded.Command{Path: program, Arguments: args, Environ: environment, Time: timeout, Limit: maxPrinted}
 	out, err := command.Output(ctx)
 	return string(out), err
 }
 
-// maxPrinted limits what is kept of a program's output: a version, or a traceback.
-const maxPrinted = 64 << 10
+const maxPrinted = 64 << 10 // bytes of a program's output
 
 // cleanEnvironment returns an environment with only PATH from this program's: PYTHONHOME would
 // break the Python in gdb.

@@ -71,8 +71,7 @@ func disables(command []string) bool {
 	return false
 }
 
-// variable returns the value of an environment variable with which a process was started, "" if it
-// was not set.
+// variable returns the value of an environment variable with which a process was started, or "".
 func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
 	content, err := readProc(ctx, 1<<20, a.proc, strconv.Itoa(pid), "environ")
 	if err != nil {

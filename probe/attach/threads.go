@@ -27,9 +27,9 @@ type thread struct {
 	loses   bool   // a call in it would take a signal's handler from the program
 }
 
-// readThreads reads /proc/PID/task of a stopped process. To keep the stop short with a thousand
-// threads, it returns at the first waiting thread with enough stack. The new thread will have the
-// seccomp filters of the one that starts it.
+// readThreads reads /proc/PID/task of a stopped process. To keep the stop short, it returns at the
+// first waiting thread with enough stack. It refuses if it meets a thread with seccomp filters of
+// its own, which a thread started there would inherit.
 func readThreads(dir string, python *python, own *status) ([]thread, error) {
 	ids, err := process.NumbersIn(filepath.Join(dir, "task")) // the first thread comes first
 	if err != nil {
@@ -76,9 +76,9 @@ func readThreads(dir string, python *python, own *status) ([]thread, error) {
 	return all, nil
 }
 
-// losesHandler reports whether the return from a function that gdb calls in the
-// thread would reset a handler of the program. That return is a fault. If a thread
-// blocks the fault's signal, the kernel unblocks the signal and resets its handler.
+// losesHandler reports whether a call that gdb makes in the thread would reset a signal handler of
+// the program. The call returns with a fault. If the thread blocks the fault's signal, the kernel
+// unblocks the signal and resets its handler.
 // Source: force_sig_info_to_task in kernel/signal.c of Linux
 func (s *status) losesHandler() bool {
 	const faults = 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGTRAP-1)
@@ -166,8 +166,7 @@ type calls struct {
 	others []int
 }
 
-// waiting are the system calls in which a thread waits for something unrelated to the C library:
-// poll, select, epoll, sleep, read, receive, accept, wait for a child or a signal.
+// waiting are the system calls in which a thread waits for something unrelated to the C library.
 // Source: https://github.com/torvalds/linux/tree/master/arch, syscall tables
 var waiting = map[string]*calls{
 	"amd64": {futex: 202, others: []int{

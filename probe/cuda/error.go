@@ -2,8 +2,8 @@ package cuda
 
 import "errors"
 
-// The kinds of errors. Every error from the driver wraps one of them, or is an *Error with
-// another code.
+// The kinds of errors. A failed call of the driver is an *Error, which wraps one of them if its code
+// is known.
 var (
 	ErrNoCgo           = errors.New("built without cgo: cannot use CUDA")
 	ErrLibraryNotFound = errors.New("no CUDA driver library")

@@ -30,7 +30,6 @@ func hold(d *device, p plan) (*holding, error) {
 	return &holding{device: d, pool: own, plan: p, blocks: make([]address, p.blocks), growth: chunk, reserve: spare}, nil
 }
 
-// live reports whether a block is live at a time.
 func (h *holding) live(s *timeline, block int, at time.Duration) bool {
 	return block < h.plan.permanent || s.live(block-h.plan.permanent, at)
 }
@@ -53,7 +52,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 		freed = true
 	}
 	if freed {
-		// Until then freed memory counts as used.
+		// Freed memory counts as used until the stream has freed it.
 		if err := h.device.synchronize(); err != nil {
 			return err
 		}

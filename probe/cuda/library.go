@@ -39,7 +39,6 @@ func open(path string) (*library, error) {
 	return l, nil
 }
 
-// check turns a result into an error.
 func (l *library) check(call string, result C.CUresult) error {
 	if result == 0 {
 		return nil

@@ -6,18 +6,16 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// chunk is the step by which a memory pool grows.
-const chunk = 32 * quantity.MiB
+const chunk = 32 * quantity.MiB // by which a memory pool grows at least
 
 // SmallestSize is the smallest size for a pattern.
 const SmallestSize = 128 * quantity.MiB
 
-// spare is always kept free for other processes.
-const spare = 512 * quantity.MiB
+const spare = 512 * quantity.MiB // kept free for other processes
 
-// plan divides a size into equal blocks, whose size divides a chunk: a block fits without growth if
-// and only if its size is unused in the pool. The first blocks are always live, like a model's
-// weights: whole chunks of them.
+// plan divides a size into equal blocks. Their size divides a chunk, so a pool with that much unused
+// memory need not grow for a block. The permanent blocks, whole chunks of them, are always live, like
+// a model's weights.
 type plan struct {
 	block             quantity.Bytes // size of one
 	blocks, permanent int

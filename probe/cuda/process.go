@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Process holds memory of one device in a pattern. From Start to Close one goroutine uses it, locked
-// to its thread, on which the CUDA context is current. A call may hang in the driver.
+// Process holds memory of one device in a pattern. One goroutine uses it, which Start locks to a
+// thread and Close unlocks: the CUDA context is current on that thread. A call may hang in the driver.
 type Process struct {
 	device   Device
 	timeline timeline
@@ -68,7 +68,7 @@ func (p *Process) open(o *Options, divided plan) error {
 	return nil
 }
 
-// admit refuses a size that would leave less than spare.
+// admit refuses a size that would leave less than spare free.
 func (p *Process) admit(d *device, o *Options) error {
 	free, err := d.free()
 	if err == nil && o.Size > free-spare {

@@ -52,14 +52,12 @@ func secure(path string) string {
 	return why + ": the loader ignores LD_PRELOAD there"
 }
 
-// hasCapabilities reports whether a program's file gives it capabilities.
 func hasCapabilities(path string) bool {
 	size, err := unix.Getxattr(path, "security.capability", nil)
 	return err == nil && size > 0
 }
 
-// Setuid returns why a program would run as another user or group than the one
-// who starts it, or "".
+// Setuid returns why a program would run as another user or group than its caller, or "".
 func Setuid(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

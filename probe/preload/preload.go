@@ -24,8 +24,8 @@ var ErrNoLibrary = errors.New("there is no library to preload for this system: i
 //go:embed SHA256SUMS
 var sums []byte
 
-// directoryName contains a hash of the libraries' hashes, so that running programs
-// keep the version that they started with.
+// directoryName contains a hash of sums, so that running programs keep the version that they started
+// with.
 func directoryName() string {
 	sum := sha256.Sum256(sums)
 	return fmt.Sprintf("preload-%x", sum[:6])
@@ -44,8 +44,8 @@ func Install(cache string) (string, error) {
 	return put(directory, 0o600)
 }
 
-// InstallShared writes the library to a directory that every user can read, as in
-// a container image, and returns its path.
+// InstallShared writes the library to a directory that every user can read, as in a container image,
+// and returns the library's path.
 func InstallShared(directory string) (string, error) {
 	if err := preloadable(filepath.Join(directory, FileName)); err != nil {
 		return "", err
@@ -68,8 +68,7 @@ func Usable(cache string) error {
 	return runnable(existing)
 }
 
-// preloadable refuses a path with a character at which the loader splits
-// LD_PRELOAD; there is no quoting.
+// preloadable refuses a path with a character at which the loader splits LD_PRELOAD.
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
 func preloadable(path string) error {
 	switch {
@@ -81,8 +80,8 @@ func preloadable(path string) error {
 	return nil
 }
 
-// runnable refuses a directory whose filesystem does not allow execution (noexec). If that is unknown
-// it returns nil, and the loader reports a failure.
+// runnable refuses a directory on a filesystem that is mounted noexec. If it cannot find out, it
+// returns nil, and the loader reports a failure.
 func runnable(directory string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
