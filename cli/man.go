@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manCommand writes the man page, generated from the commands and the options.
 func manCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "man",
@@ -27,7 +26,7 @@ func manCommand(p *command.Program) *cobra.Command {
 	}
 }
 
-// manPage returns the page in roff, in the macros of man(7).
+// manPage returns the man page, in the macros of man(7).
 func manPage(root *cobra.Command) string {
 	var r roff
 	r.line(`.TH VRAMSCOPE 1 "" "vramscope ` + escaped(command.VersionNumber()) + `" "User Commands"`)
@@ -103,8 +102,8 @@ func (r *roff) commands(cmd *cobra.Command) {
 	}
 }
 
-// escaped keeps text from being taken for roff: backslashes, dashes that are
-// minus signs, and lines that begin like a request.
+// escaped escapes text that roff would interpret: backslashes, dashes, quotes, and lines that begin
+// like a request.
 func escaped(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "–", `\(en`, "…", `\&...`, `"`, `\(dq`).Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

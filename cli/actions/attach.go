@@ -87,7 +87,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 	}
 	ctx, stop := command.UntilSignal(ctx) // a signal ends the wait for the probe
 	defer stop()
-	// Run examines the process again, because much may have happened since the question.
+	// Run examines the process again, because it can have changed since the question.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})
 	if err != nil {
 		return attachFailure(&plan, err)
@@ -100,7 +100,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 		attach.Sentence(pid, result), result.Took.Seconds(), cmp.Or(strings.Join(names, ", "), "it uses no GPU so far")))
 }
 
-// planText returns the text of the monitor's dialog, in lines.
+// planText describes the process, the method and the checks.
 func planText(p *command.Program, table *process.Table, plan *attach.Plan) string {
 	var b strings.Builder
 	who, started := "?", ""
@@ -131,7 +131,7 @@ func planText(p *command.Program, table *process.Table, plan *attach.Plan) strin
 	return b.String()
 }
 
-// attachFailure says why there is no probe. If there are several reasons, each is on a line of its own.
+// attachFailure says why there is no probe. Each of several reasons is on a line of its own.
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {

@@ -20,12 +20,12 @@ type draft struct {
 	force  bool   // it may replace a file
 }
 
-// newDraft makes a private file beside the target. It refuses a target that finish could not replace.
+// newDraft makes a private file beside the target. It refuses a target that finish cannot write.
 func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
 	if target == "-" {
-		directory = "" // a draft in a temporary directory: a probe cannot write to a pipe
+		directory = "" // a temporary directory: a probe cannot write to a pipe
 	} else if err := d.free(); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (d *draft) free() error {
 	return nil
 }
 
-// finish names the file, or copies it to standard output. Without force it replaces no file that has appeared meanwhile.
+// finish gives the file its name, or copies it to standard output. Without force it replaces no file.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
 		_, err := d.file.Seek(0, io.SeekStart)
@@ -66,7 +66,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		}
 		return nil
 	}
-	// A full disk may be noticed only here.
+	// A full disk can fail only here.
 	if err := d.file.Sync(); err != nil {
 		return cannotWrite(d.target, err)
 	}
@@ -80,7 +80,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		if refused := d.free(); refused != nil {
 			return refused
 		}
-		// The file system has no hard links.
+		// The target is free: the file system has no hard links.
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)
@@ -88,7 +88,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// discard removes what is left of the draft: the file, or its second name.
+// discard removes the temporary name of the draft.
 func (d *draft) discard() {
 	_ = d.file.Close()           // it was synced, or is not needed
 	_ = os.Remove(d.file.Name()) // it may have been renamed

@@ -118,7 +118,7 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 	defer end()
 	sampling := sampler.New(src.Options)
 	sample := func(ctx context.Context) *snapshot.Snapshot {
-		defer func() { src.Asked = 0 }() // the command has waited for the process already
+		defer func() { src.Asked = 0 }() // only the first sample waits for the process
 		return src.Look(ctx, sampling)
 	}
 	return flushProcess(ctx, src, sample, pid, f)
@@ -132,7 +132,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if target == nil && asksServer && src.Servers != nil {
 		below := src.Servers.Below(pid)
 		if at := slices.IndexFunc(before.Rows, func(row snapshot.Process) bool { return below[row.ID.Process.Key()] }); at >= 0 {
-			target = &before.Rows[at] // a process of a server that has its models in other processes
+			target = &before.Rows[at] // a server whose child processes have its models
 		}
 	}
 	if target == nil {
@@ -178,13 +178,13 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if err := p.PrintAs(f.format, render.FlushDocument(before, target, &result), render.FlushText(before, target, &result, signs)); err != nil {
 		return err
 	}
-	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
+	if !result.Done() {
 		return &command.Silent{Code: command.ExitFailure}
 	}
 	return nil
 }
 
-// flushTarget returns a row of the process, if possible one that can be flushed.
+// flushTarget returns a row of the process, if possible one that can be flushed; nil if there is none.
 func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	var target *snapshot.Process
 	for i := range snap.Rows {
@@ -196,7 +196,7 @@ func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	return target
 }
 
-// probeAdvice returns what is known about the probe of a process that cannot be flushed.
+// probeAdvice returns lines about the probe of a process that cannot be flushed.
 func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	pid := target.ID.Process.PID
 	if src.Probes != nil {
@@ -251,8 +251,7 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set, asksSer
 	}
 }
 
-// logRefusal logs that a command did nothing, because the pid has no process or its process is on no GPU, and
-// returns the reason.
+// logRefusal logs why a command did nothing, and returns why.
 func logRefusal(log *action.Log, table *process.Table, name string, pid int, why error) error {
 	if log == nil {
 		return why
@@ -261,7 +260,7 @@ func logRefusal(log *action.Log, table *process.Table, name string, pid int, why
 	return why
 }
 
-// entryOf begins the audit log's entry of a command on a process.
+// entryOf begins the audit log's entry for a command on a process.
 func entryOf(table *process.Table, name, command string, pid int) action.Entry {
 	entry := action.NewEntry(name, process.Identity{PID: pid}, action.Command(command))
 	if info, err := table.Look(pid); err == nil {

@@ -15,7 +15,6 @@ import (
 	"vramscope/schema"
 )
 
-// Holds returns the command holds.
 func Holds(p *command.Program) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{

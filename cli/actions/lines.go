@@ -31,7 +31,7 @@ func (f *snapshotFlags) recording() probe.Recording {
 	return probe.Recording{Seconds: float64((cmp.Or(f.duration, limit) + time.Second - 1) / time.Second), Steps: f.steps}
 }
 
-// mayRecord refuses to record if that is not allowed, and asks unless --yes is given.
+// mayRecord returns an error if recording is not allowed, or if the user does not confirm it.
 func mayRecord(p *command.Program, src *sources.Set, pid int, f *snapshotFlags) error {
 	switch {
 	case src.Settings.ReadOnly:
@@ -54,8 +54,8 @@ func mayRecord(p *command.Program, src *sources.Set, pid int, f *snapshotFlags) 
 	return confirm(p, fmt.Sprintf(question, pid, name, steps, r.Seconds, text.Clean(p.LogDirectory())))
 }
 
-// recordLines makes a process record which of its lines allocate, prints them, and writes the file
-// that was asked for.
+// recordLines makes a process record which of its lines allocate, prints the lines, and writes the
+// file of -o.
 func recordLines(ctx context.Context, src *sources.Set, pid int, f *snapshotFlags, out *draft) error {
 	p, wanted := src.Program, f.recording()
 	var written writtenSnapshot

@@ -92,7 +92,7 @@ vramscope snapshot --record, and asks first, unless --yes is given.`
 	return cmd
 }
 
-// check refuses flags that do not go together.
+// check refuses flags that contradict each other.
 func (f *snapshotFlags) check(src *sources.Set) error {
 	file := f.format == "pprof" || f.format == "html"
 	switch {
@@ -177,7 +177,7 @@ func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid
 	return p.Print([]byte(b.String()))
 }
 
-// writtenSnapshot describes what was written, and by which program.
+// writtenSnapshot describes a written snapshot and its program.
 type writtenSnapshot struct {
 	probe.SnapshotResult
 	runtime probe.Runtime
@@ -222,7 +222,7 @@ func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format pr
 	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
 }
 
-// writeMap writes a map of segments that was read and checked. failed is why that was not possible, and is returned.
+// writeMap writes a map of segments. If failed is not nil, it returns failed.
 func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draft) error {
 	if failed != nil {
 		return failed
@@ -239,7 +239,7 @@ func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draf
 	return nil
 }
 
-// probeFailure says why a probe did not do what it was asked to do.
+// probeFailure says why a probe did not do what the command asked for.
 func probeFailure(err error, pid int, what string) error {
 	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)
@@ -261,7 +261,6 @@ func probeFailure(err error, pid int, what string) error {
 	return command.Failed(err)
 }
 
-// Summary returns the command summary.
 func Summary(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "summary PID",

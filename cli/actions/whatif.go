@@ -24,7 +24,7 @@ type whatIf struct {
 	python   string
 	format   string
 
-	room, outside quantity.Bytes // what PyTorch has of the GPU, and what else the process has there; 0: not known
+	room, outside quantity.Bytes // of the GPU's memory: what PyTorch can have, and what the process has outside of PyTorch; 0: not known
 }
 
 func WhatIf(p *command.Program) *cobra.Command {

@@ -29,7 +29,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// fleetFlags say where a fleet's figures come from, and which are wanted.
+// fleetFlags name the source of a fleet's figures, and choose among them.
 type fleetFlags struct {
 	prometheus string
 	httpConfig string
@@ -44,7 +44,7 @@ func Command(p *command.Program) *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:         "fleet --prometheus URL | --ssh HOST[,HOST]",
-		Annotations: map[string]string{command.Takes: "ascii config read-only theme"}, // it reads no GPU of this box
+		Annotations: map[string]string{command.Takes: "ascii config read-only theme"}, // no GPU of this box is read
 		Short:       "many boxes at once, from Prometheus or over ssh",
 		Long: `Shows the GPUs of many boxes, worst first: out of memory, full soon, lost (also
 boxes that do not answer), idle while they hold memory, other alerts, then the
@@ -100,7 +100,7 @@ func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
 }
 
-// source returns where the figures come from, and its name. ssh runs until end is called.
+// source returns the source of the figures, and its name. Streams from boxes run until end is called.
 func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
 	running := func(boxes *fleet.SSH) func() {
 		ctx, cancel := context.WithCancel(ctx)
@@ -131,7 +131,6 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 	return engine, name, func() {}, nil
 }
 
-// query returns what the flags ask for.
 func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 	filter, err := fleet.ParseFilter(f.filter)
 	if err != nil {
@@ -175,7 +174,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 	defer end()
 	every, openEvery := 10*time.Second, 5*time.Second // engines scrape every 15 s or less often
 	if f.prometheus == "" {
-		every, openEvery = time.Second, time.Second // boxes send a line a second
+		every, openEvery = time.Second, time.Second // boxes send a snapshot a second
 	}
 	polling := fleet.NewPoller(source, every, p.Now)
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
@@ -205,7 +204,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 	}
 }
 
-// shell runs the monitor on a box, in this terminal. It returns a message about its end.
+// shell runs the monitor on a box over ssh, in this terminal. It returns why that failed, "" if it did not.
 func shell(ctx context.Context, p *command.Program, input *os.File, host string, readOnly bool) string {
 	args := []string{"-t", "--", host, "vramscope"}
 	if readOnly {
@@ -232,7 +231,7 @@ func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *conf
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		defer panics.To(fail, "fleet") // a panic must not leave the screen unrestored
+		defer panics.To(fail, "fleet") // ui.Run restores the screen
 		box.Run(ctx)
 	})
 	defer func() { fail(nil); running.Wait() }()
@@ -266,8 +265,8 @@ func demoBoxes() []string {
 	return names
 }
 
-// simulatedBox is a fleet.Stream of simulated boxes. Each box is at another point of its story, and
-// one box does not answer.
+// simulatedBox streams the snapshots of a simulated box. Each box is at another point of its story,
+// and one box does not answer.
 func simulatedBox(ctx context.Context, now func() time.Time, host string, take func(*snapshot.Snapshot)) error {
 	const down, apart, step = 6, 2 * time.Minute, 10 * time.Second
 	number := slices.Index(demoBoxes(), host)

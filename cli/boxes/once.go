@@ -45,7 +45,7 @@ fleet, and ends, with exit code 1 where no box answers. The JSON has the schema
 
 const usualFleetLines, mostFleetLines = 50, 10000
 
-// runFleetOnce asks for lines and sums side by side.
+// runFleetOnce asks for lines and sums at the same time.
 func runFleetOnce(ctx context.Context, p *command.Program, f *fleetFlags, format string, lines int) error {
 	s, err := p.Settings()
 	if err != nil {
@@ -135,7 +135,7 @@ count: its instances have its memory.`,
 	return cmd
 }
 
-// mostRoomyBoxes is how many boxes are named.
+// mostRoomyBoxes limits how many boxes are named.
 const mostRoomyBoxes = 50
 
 func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h present.HeadroomFlags) error {

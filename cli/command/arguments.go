@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// ChoiceFlag adds a flag that takes one of a few words, and completes them. The
+// ChoiceFlag adds a flag that takes one of the words, and completes them. The
 // default is the value of to, or else the first word.
 func ChoiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {
 	*to = cmp.Or(*to, words[0])
@@ -57,7 +57,7 @@ func Checked(to *string, check func(string) error) pflag.Value {
 	return &checked{to: to, check: check}
 }
 
-// Choice returns the value of a flag that takes one of a few words.
+// Choice returns the value of a flag that takes one of the words.
 func Choice(to *string, name string, words ...string) pflag.Value {
 	return &holder{&checked{to: to, required: true, check: func(value string) error {
 		if !slices.Contains(words, value) {
@@ -83,7 +83,7 @@ func (c *checked) String() string { return *c.to }
 // Type implements pflag.Value. NameValues and Choice give help a better name.
 func (c *checked) Type() string { return "string" }
 
-// ParseSpan reads how far to look back in a recording.
+// ParseSpan parses a length of time, from a minute to config.Longest.
 func ParseSpan(s string) (time.Duration, error) {
 	return config.Duration(s, time.Minute, config.Longest)
 }
@@ -93,17 +93,17 @@ func Duration(to *time.Duration, minimum, maximum time.Duration) pflag.Value {
 	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, minimum, maximum); return err })
 }
 
-// Moment returns the value of a flag that is a time of a recording.
+// Moment returns the value of a flag that is a point in time.
 func Moment(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err })
 }
 
-// Span returns the value of a flag that is a length of time, a minute at least.
+// Span returns the value of a flag that ParseSpan parses.
 func Span(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := ParseSpan(s); return err })
 }
 
-// FromTo adds the flags --from and --to, times of a recording.
+// FromTo adds the flags --from and --to, which are points in time.
 func FromTo(cmd *cobra.Command, from, to *string) {
 	cmd.Flags().Var(Moment(from), "from", "from this time on")
 	cmd.Flags().Var(Moment(to), "to", "up to this time")
@@ -117,7 +117,7 @@ func NameValues(cmd *cobra.Command, names map[string]string) {
 		named := cmd.Flag(flag)
 		named.Value = &holder{named.Value, name}
 		switch name {
-		case "FILE", "PATH": // names of files
+		case "FILE", "PATH": // cobra's default
 		case "DIR":
 			Complete(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 		default:
@@ -133,7 +133,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return Usage("%s takes no argument: %q", cmd.Name(), text.Clean(args[0])).Then("  " + cmd.CommandPath() + " --help   says what it takes")
 }
 
-// AtMostOne refuses more than one argument; kind says what it is.
+// AtMostOne refuses more than one argument; kind names the argument in the message.
 func AtMostOne(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -11,7 +11,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// The exit codes. 9 and 12 mean the same as nvidia-smi's.
+// The exit codes. 9 and 12 have the meaning that nvidia-smi gives them.
 const (
 	ExitOK        = 0
 	ExitFailure   = 1
@@ -27,7 +27,7 @@ const (
 type Failure struct {
 	Code    int
 	Message string
-	Next    []string // lines below the message, printed unchanged: what to do next
+	Next    []string // lines below the message: what to do next
 	Err     error    // the cause, for errors.Is
 }
 
@@ -46,7 +46,7 @@ func Fail(format string, args ...any) *Failure {
 	return &Failure{Code: ExitFailure, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Then adds lines below the message: what to do next.
+// Then adds lines to Next.
 func (f *Failure) Then(next ...string) *Failure {
 	f.Next = append(f.Next, next...)
 	return f
@@ -71,7 +71,7 @@ func Report(w io.Writer, err error) int {
 	for i := range lines {
 		lines[i] = text.Clean(lines[i])
 	}
-	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // standard error is where this would be reported
+	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // there is no other place to report a failure
 	return code
 }
 
@@ -81,13 +81,13 @@ type Silent struct{ Code int }
 func (s *Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
 func (s *Silent) ExitCode() int { return s.Code }
 
-// coded is an error with an exit code of its own: a Failure, a Silent, or a crash of the screen.
+// coded is an error with an exit code of its own: Failure, Silent or terminal.Crash.
 type coded interface {
 	error
 	ExitCode() int
 }
 
-// ExitCode returns the exit code for the error of a command.
+// ExitCode returns the exit code for the error of a command, which can be nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitOK
@@ -103,7 +103,7 @@ func Refused(err error, format string, args ...any) *Failure {
 	return &Failure{Code: ExitRefused, Err: err, Message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
 }
 
-// WithoutPath returns the reason in an error of a file, without the file's name.
+// WithoutPath returns an error without the operation and the file's name.
 func WithoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

@@ -9,9 +9,8 @@ import (
 // quickProcessors is the number of processors for a monitor's first sample.
 const quickProcessors = 2
 
-// QuickStart makes a monitor take its first sample on at most two processors, until StayLight;
-// GOMAXPROCS in the environment takes precedence. A demo collects its garbage as always: otherwise
-// the rest of its past would be spread over 6 MB more.
+// QuickStart makes a monitor take its first sample on at most quickProcessors, until restore is
+// called, and delays the first garbage collection. In a demo that delay would cost 6 MB.
 func (p *Program) QuickStart() (restore func()) {
 	if !p.Flags.Demo {
 		CollectLate()
@@ -19,19 +18,17 @@ func (p *Program) QuickStart() (restore func()) {
 	return onProcessors(quickProcessors)
 }
 
-// StayLight prepares the process to run for hours, until the returned function is called. It must
-// be called before the first collection of garbage: one on all of 128 processors starts 128 goroutines and 32
-// threads, which stay.
+// StayLight prepares the process to run for hours, until restore is called. It must be called before
+// the first garbage collection, which on 128 processors starts 128 goroutines and 32 threads that stay.
 func (p *Program) StayLight() (restore func()) {
 	onAll := onProcessors(1)
 	collected := p.collectGarbage()
 	return func() { collected(); onAll() }
 }
 
-// onProcessors makes goroutines run on at most n processors, until the returned function is called;
-// GOMAXPROCS in the environment takes precedence. A monitor runs on one: waking a second one at
-// each hand-over would take a fifth of its processor time. Long calls have threads of their own all
-// the same.
+// onProcessors makes goroutines run on at most n processors, until restore is called; GOMAXPROCS in
+// the environment takes precedence. On one processor a monitor saves a fifth of its processor time,
+// because no hand-over wakes a second one. Calls that block have threads of their own anyway.
 func onProcessors(n int) (restore func()) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return func() {}
@@ -40,8 +37,8 @@ func onProcessors(n int) (restore func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// lookGCPercent delays the first garbage collection from 4 MB to 32 MB, in a command that samples
-// once and in a monitor's first sample. Most of these need less than 32 MB.
+// lookGCPercent delays the first garbage collection from a heap of 4 MB to one of 32 MB, which most
+// commands that sample once, and a monitor's first sample, do not reach.
 const lookGCPercent = 800
 
 // CollectLate makes garbage collection start late; GOGC in the environment takes precedence.
@@ -51,10 +48,9 @@ func CollectLate() {
 	}
 }
 
-// collectGarbage makes Go collect garbage three times as often as usual in a program that stays
-// open, until the returned function is called; GOGC in the environment takes precedence. That saves
-// a fifth of the memory. An untouched part of the heap, which takes no memory, keeps a small heap
-// from being collected every three seconds.
+// collectGarbage makes Go collect garbage three times as often as usual, until end is called; GOGC in
+// the environment takes precedence. That saves a fifth of the memory. An untouched allocation, which
+// takes no memory, keeps a small heap from being collected every three seconds.
 func (p *Program) collectGarbage() (end func()) {
 	if p.Getenv("GOGC") != "" {
 		return func() {}

@@ -32,18 +32,18 @@ type Program struct {
 	DaemonPlaces          []socket.Place // where to look for daemons' sockets; nil: the usual places
 	DaemonDirectory       string         // where this user's own daemon has its socket; "": the usual place
 	Recordings            string         // where recordings are kept; "": the usual place
-	state                 string         // the directory that root's unit names for the daemon's state; "": BoxState
+	state                 string         // root's STATE_DIRECTORY, for a daemon; "": BoxState
 	Arguments             []string
 	Flags                 GlobalFlags
-	Unwritten             error // why the last Write failed
+	Unwritten             error // why a Write failed
 }
 
-// GlobalFlags are the global flags: Demo, Seed, Config and those of the options.
+// GlobalFlags are the flags of every command: Demo, Seed, Config and those of the options.
 type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64
 	Config string
-	given  map[string]string // the values of options, by their keys
+	given  map[string]string // by an option's key, the value of its flag
 	all    *pflag.FlagSet
 }
 
@@ -88,7 +88,7 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 				value = before + "," + value
 			}
 			p.Flags.given[o.Key] = value
-			return o.Set(value) // into settings that are not used: pflag's message names the flag
+			return o.Set(value) // only a check, so that pflag's error names the flag
 		})
 		flag := flags.Lookup(o.Flag)
 		flag.Value = &holder{flag.Value, cmp.Or(o.Holder, "bool")}
@@ -110,7 +110,7 @@ func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// OutputWidth returns the width of the terminal on standard output; 0, which means no limit, without a terminal.
+// OutputWidth returns the width of the terminal on standard output; without a terminal 0, for no limit.
 func (p *Program) OutputWidth() int { return Width(p.Stdout) }
 
 // Width returns a terminal's width, 80 if it is unknown; 0 for any other file.
@@ -164,7 +164,7 @@ func (p *Program) PrintAs(format string, document any, text string) error {
 	return p.Print(encoded)
 }
 
-// Write implements io.Writer. The error is kept, too: cobra ignores it.
+// Write implements io.Writer. It keeps its error in Unwritten, because cobra ignores it.
 func (p *Program) Write(text []byte) (int, error) {
 	if p.Unwritten == nil {
 		p.Unwritten = p.Print(text)
@@ -175,13 +175,13 @@ func (p *Program) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Warn writes a line to standard error. That this fails does not matter.
+// Warn writes a line to standard error, and ignores a failure.
 func (p *Program) Warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
 }
 
-// Takes is the annotation that lists the global flags that a command, and those below it, take.
-// Without it they take all.
+// Takes is the annotation that lists the global flags of a command and its subcommands. Without it
+// they take all global flags.
 const Takes = "takes"
 
 // WithoutScreen is the annotation of a command that draws no screen.
@@ -204,7 +204,7 @@ func (p *Program) notTaken(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	}
 }
 
-// HideGlobalFlags leaves the global flags that cmd does not take out of its help and completion.
+// HideGlobalFlags hides the global flags that cmd does not take from help and completion.
 func (p *Program) HideGlobalFlags(cmd *cobra.Command) {
 	p.notTaken(cmd, func(flag *pflag.Flag) { flag.Hidden = true })
 }

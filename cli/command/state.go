@@ -13,11 +13,11 @@ import (
 	"vramscope/internal/process"
 )
 
-// BoxState is where root keeps its state, and where root's unit can write: recordings, the audit log.
+// BoxState is the directory of root's recordings and audit log.
 const BoxState = "/var/lib/vramscope"
 
-// TakeState makes a daemon keep its state in the directory that root's unit names. A user's unit
-// names a different one in each version of systemd, where no other command looks. Source:
+// TakeState makes root's daemon keep its state in STATE_DIRECTORY. In a user's unit that depends on
+// the version of systemd, and is ignored. Source:
 // https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
@@ -26,8 +26,7 @@ func (p *Program) TakeState() {
 	}
 }
 
-// RecordingsOf returns the directory of the recordings. Root's are of the whole box; a simulated
-// box has its own.
+// RecordingsOf returns the directory of this user's recordings, which a simulated box does not share.
 func (p *Program) RecordingsOf(simulated bool) string {
 	if p.Recordings != "" {
 		return p.Recordings
@@ -42,8 +41,8 @@ func (p *Program) RecordingsOf(simulated bool) string {
 	return directory
 }
 
-// LogDirectory returns where this user's audit log is. Root's is with the box's state, unless
-// XDG_STATE_HOME names a directory of root's own.
+// LogDirectory returns the directory of this user's audit log. Root's is the state directory, unless
+// XDG_STATE_HOME names one that root owns.
 func (p *Program) LogDirectory() string {
 	home := StateHome()
 	if named := os.Getenv("XDG_STATE_HOME"); os.Geteuid() != 0 || filepath.IsAbs(named) && home == filepath.Join(named, "vramscope") {
@@ -57,7 +56,7 @@ func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
 }
 
-// Daemons returns the places in which daemons' sockets are looked for.
+// Daemons returns the places to look in for daemons' sockets.
 func (p *Program) Daemons() []socket.Place {
 	if p.DaemonPlaces != nil {
 		return p.DaemonPlaces

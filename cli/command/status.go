@@ -17,11 +17,11 @@ type Status struct {
 	when     time.Time // when the last line outside of a terminal was written
 }
 
-// betweenLines is the least time between two lines outside of a terminal: an answer that changes
-// each second must not fill a job's log.
+// betweenLines is the least time between two lines outside of a terminal, so that they do not fill a
+// job's log.
 const betweenLines = time.Minute
 
-// Show shows a line: in a terminal always, elsewhere only if answer has changed.
+// Show shows a line: in a terminal always, elsewhere only if answer has changed and betweenLines is over.
 func (s *Status) Show(answer, line string) {
 	if width := Width(s.Program.Stderr); width > 0 {
 		s.Write("\r\x1b[K%s", s.fit(strings.TrimPrefix(line, "vramscope: "), width-1)) // a full line would wrap
@@ -34,7 +34,7 @@ func (s *Status) Show(answer, line string) {
 	}
 }
 
-// fit cuts a line before its last part, "; 2 before you", which is short.
+// fit cuts a line to cells, but not its last part, such as "; 2 before you", if that is short.
 func (s *Status) fit(line string, cells int) string {
 	last := ""
 	if at := strings.LastIndex(line, "; "); at >= 0 && len(line) > cells && len(line)-at < cells/2 {
@@ -50,7 +50,7 @@ func (s *Status) Clear() {
 	}
 }
 
-// Write writes to standard error; a failure to write it does not matter.
+// Write writes to standard error, and ignores a failure.
 func (s *Status) Write(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Program.Stderr, format, args...)
 }

@@ -10,8 +10,7 @@ import (
 // version and builder are set by the linker: -X vramscope/cli/command.version=1.0.0.
 var version, builder string
 
-// VersionNumber returns the version set by the linker, or else the one that Go knows from the
-// source.
+// VersionNumber returns the version set by the linker, or else the one in Go's build information.
 func VersionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")
@@ -43,7 +42,7 @@ func VersionLine() string {
 	return VersionNumber() + " (" + buildText(info) + ")"
 }
 
-// buildText returns how, from which commit, and by what a program was built.
+// buildText describes a build: Go's version, the platform, cgo, the commit and the builder.
 func buildText(info *debug.BuildInfo) string {
 	cgo := "without cgo"
 	if buildSetting(info, "CGO_ENABLED") == "1" {

@@ -1,5 +1,5 @@
-// Package config holds the settings of a run of vramscope. One table of options makes the flags,
-// the configuration file, its documentation and the messages:
+// Package config holds the settings of a run of vramscope. One table of options defines the flags
+// and the configuration file:
 //
 //	Defaults ← configuration file (Load) ← flags (Option.Set, by cli) ─→ Settings
 //

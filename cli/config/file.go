@@ -18,7 +18,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Name is the file's place below a configuration directory.
+// Name is the file's path below a configuration directory.
 const Name = "vramscope/config.toml"
 
 // Error says why a configuration file is refused, on which line, and what to do.
@@ -29,15 +29,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// refuse makes an Error. It cuts the message, which may contain a long key or value of the file.
+// refuse makes an Error. It cuts the message, which can contain a long key or value of the file.
 func refuse(format string, args ...any) *Error {
 	return &Error{Message: text.Cut(fmt.Sprintf(format, args...), longestMessage, "…")}
 }
 
 const longestMessage = 1000
 
-// Path returns the file to read if --config names none: the first one in $XDG_CONFIG_HOME and
-// $XDG_CONFIG_DIRS, or else the path for a new one. Under sudo -E it is not another user's.
+// Path returns the file to read without --config: the first one in $XDG_CONFIG_HOME and
+// $XDG_CONFIG_DIRS, or else the path for a new one. It skips an $XDG_CONFIG_HOME of another user (sudo -E).
 func Path() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
 	directories := xdg.ConfigDirs
@@ -52,8 +52,7 @@ func Path() string {
 	return filepath.Join(directories[0], Name)
 }
 
-// Load applies the configuration file. One that the user has named must be
-// there; the default one need not.
+// Load applies the configuration file named, which must exist, or else the default one, if it exists.
 func (s *Settings) Load(named string) error {
 	path := named
 	if path == "" {
@@ -79,9 +78,9 @@ func (s *Settings) Load(named string) error {
 		needs = "nvml_library"
 	case !slices.Equal(s.AlertCommand, exec): // a command that the daemon runs
 		needs = "alerts.exec"
-	case len(s.Servers) > 0: // where its keys are sent
+	case len(s.Servers) > 0: // where the servers' keys are sent
 		needs = "server"
-	case lists > 0 || s.Guard.Mode == guard.Act: // these settings act on processes, perhaps by --guard=act, and order claims for leases
+	case lists > 0 || s.Guard.Mode == guard.Act: // they choose the processes to flush (in mode dry-run too, because of --guard=act) and order claims for leases
 		needs = "guard"
 	default:
 		return nil
@@ -92,11 +91,11 @@ func (s *Settings) Load(named string) error {
 	return nil
 }
 
-// fileSize is the largest file that is parsed.
+// fileSize is the size of the largest file that is parsed, in bytes.
 const fileSize = 1 << 20
 
-// parse applies a file's content. Unknown keys and impossible values are refused with their line:
-// nothing is silently ignored. If there are several mistakes, only the first is named.
+// parse applies a file's content. Unknown keys and impossible values are refused; the error names the
+// line of the first mistake.
 func (s *Settings) parse(path string, content []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {

@@ -11,7 +11,7 @@ import (
 	"vramscope/server"
 )
 
-// The lists of the guard's table have no flags: [[guard.rule]] and [[guard.importance]].
+// The lists [[guard.rule]] and [[guard.importance]] have no flags.
 const (
 	ruleList       = "guard.rule"
 	importanceList = "guard.importance"
@@ -79,7 +79,7 @@ func gpuRange(item string) ([]string, error) {
 	return gpus, nil
 }
 
-// tables returns the tables of a list, of which there may be limit.
+// tables returns the tables of a list, at most limit.
 func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
 	if value == nil {
 		return nil
@@ -110,7 +110,7 @@ func (r *reader) readRules(p *guard.Policy, value any) {
 			r.fail(root+"name", fmt.Errorf("there are two rules with the name %q", rule.Name))
 		}
 		names[rule.Name] = true
-		if key, err := rule.Check(); len(r.mistakes) == before { // one mistake often causes the other
+		if key, err := rule.Check(); len(r.mistakes) == before { // one mistake in a rule often causes another
 			r.fail(root+key, err)
 		}
 		p.Rules = append(p.Rules, rule)
@@ -128,7 +128,7 @@ func (r *reader) readImportance(p *guard.Policy, value any) {
 	}
 }
 
-// lists returns the settings that are lists, as TOML that reads back.
+// lists returns the rules, importance and servers of settings in TOML.
 func lists(s *Settings) string {
 	var b strings.Builder
 	p := &s.Guard
@@ -144,7 +144,7 @@ func lists(s *Settings) string {
 	return b.String()
 }
 
-// writeElement writes the options that are set.
+// writeElement writes a table of a list, with the options that differ from unset.
 func writeElement(b *strings.Builder, list string, options, unset []Option) {
 	fmt.Fprintf(b, "[[%s]]\n", list)
 	for i, o := range options {

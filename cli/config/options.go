@@ -8,11 +8,11 @@ import (
 	"vramscope/sampler"
 )
 
-// Option is one thing that can be set.
+// Option is one setting of the configuration file, and often a flag.
 type Option struct {
 	Key     string // in the configuration file; "table.key" in a table
 	Flag    string // on the command line; "" if there is none
-	Holder  string // what stands for the value in help: "DURATION"
+	Holder  string // the value's name in help: "DURATION"
 	Usage   string // of the flag, one line
 	Comment string // in the configuration file
 	Value
@@ -155,7 +155,7 @@ func Options(s *Settings) []Option {
 	}
 }
 
-// columnList returns the names in two lines of the documentation.
+// columnList returns the names of the table's columns in two lines.
 func columnList() string {
 	names := tableColumns()
 	half := len(names) / 2

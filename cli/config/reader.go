@@ -58,8 +58,8 @@ func linesOf(content []byte) map[string]int {
 	return lines
 }
 
-// shortened cuts a path that is longer than any key: a file may have a thousand keys in a table
-// with a long name.
+// shortened cuts a path that is longer than any key, because a file can have a thousand keys in a
+// table with a long name.
 func shortened(path string) string { return path[:min(len(path), 200)] }
 
 // line returns the line of a key, or of the nearest table around it.
@@ -74,7 +74,7 @@ func (r *reader) line(path string) int {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// fail notes what is wrong with the value of a key.
+// fail notes an error, if there is one, about the value of a key.
 func (r *reader) fail(path string, err error) {
 	if err != nil {
 		message := text.Clean(index.ReplaceAllString(path, "")) + ": " + err.Error()
@@ -82,8 +82,8 @@ func (r *reader) fail(path string, err error) {
 	}
 }
 
-// read sets the options that a table has. root is the path of the table that their keys are in,
-// "guard.rule[0]."; prefix is the path from there to this table, "when.".
+// read sets the options that a table has. root is the path to which the options' keys are relative,
+// such as "guard.rule[0]."; prefix is the path from root to this table, such as "when.".
 func (r *reader) read(root, prefix string, table map[string]any, options []Option) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		value, key := table[name], prefix+name
@@ -92,7 +92,7 @@ func (r *reader) read(root, prefix string, table map[string]any, options []Optio
 		inner, isTable := value.(map[string]any)
 		items, isList := value.([]any)
 		switch {
-		case path == ruleList || path == importanceList || path == serverList: // readRules, readImportance and readServers read these
+		case path == ruleList || path == importanceList || path == serverList: // others read these lists
 		case at >= 0 && options[at].Kind != command && isList && len(items) == 0:
 			if root != "" {
 				r.fail(path, errors.New("the list is empty: without the key it is all"))

@@ -19,10 +19,9 @@ import (
 	"vramscope/internal/text"
 )
 
-// Save writes settings of these keys to a configuration file, where they differ from what the file
-// sets. Everything else in it stays as it is, byte for byte: comments, order, other keys. The file
-// is replaced at once, behind a symbolic link too, and keeps its mode. If there is nothing to
-// write, Save returns an error.
+// Save writes the settings of these keys that differ from the file's to a configuration file. All
+// other bytes of the file stay. The file is replaced in one step, behind a symbolic link too, and
+// keeps its mode. If no setting differs, Save returns an error.
 func Save(path string, change func(*Settings), keys []string) error {
 	target, content, err := current(path)
 	if err != nil {
@@ -40,7 +39,7 @@ func Save(path string, change func(*Settings), keys []string) error {
 
 var errUnchanged = errors.New("nothing to write: these settings are configured already")
 
-// current returns the file that a path leads to, and its content. A new file gets a first line.
+// current returns the file that a path leads to, and its content; for a new file, a first line.
 func current(path string) (target string, content []byte, err error) {
 	target, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +58,6 @@ func current(path string) (target string, content []byte, err error) {
 	return target, content, err
 }
 
-// cannotWrite names the file once, and the reason.
 func cannotWrite(path string, err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +68,7 @@ func cannotWrite(path string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", text.Clean(path), err)
 }
 
-// edit returns a file's content with the changed keys.
+// edit returns a file's content with the new values of keys.
 func edit(path string, content []byte, change func(*Settings), keys []string) ([]byte, error) {
 	now := Defaults()
 	if err := now.parse(path, content); err != nil {
@@ -91,7 +89,7 @@ func edit(path string, content []byte, change func(*Settings), keys []string) ([
 	return content, nil
 }
 
-// withValue returns a TOML file with another value of a key that is in no table.
+// withValue returns a TOML file with a new value for a key that is in no table.
 func withValue(content []byte, key, literal string) []byte {
 	var parser unstable.Parser
 	parser.Reset(content)
@@ -122,7 +120,6 @@ func withValue(content []byte, key, literal string) []byte {
 	return slices.Concat(content[:at], []byte(line), content[at:])
 }
 
-// valueStart returns the index at which the value of a key begins.
 func valueStart(content []byte, expression *unstable.Node) int {
 	at := int(expression.Raw.Offset)
 	for key := expression.Key(); key.Next(); {
@@ -144,7 +141,7 @@ func lineEnd(content []byte, from int) int {
 	return len(content)
 }
 
-// headEnd returns the end of the comment at the head of a file, which stays above the first key. A
+// headEnd returns the end of the comment at the head of a file, which stays above a new key. A
 // comment right above a table belongs to the table.
 func headEnd(content []byte) int {
 	at, end := 0, 0
@@ -165,7 +162,7 @@ func headEnd(content []byte) int {
 // replace rewrites a file and keeps its mode and owner.
 func replace(path string, content []byte) error {
 	mode, owner, group := fs.FileMode(0o644), -1, -1
-	file, err := os.OpenFile(path, os.O_WRONLY, 0) // only a check: a file that this user has no right to write is left alone
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // only checks that this user may write the file
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = os.MkdirAll(filepath.Dir(path), 0o700)

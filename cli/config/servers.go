@@ -10,7 +10,7 @@ import (
 	"vramscope/server"
 )
 
-// serverList is the list [[server]]. Like the guard's lists it has no flags.
+// serverList is the list [[server]], which has no flags.
 const serverList = "server"
 
 func serverOptions(e *server.Entry) []Option {
@@ -34,7 +34,7 @@ func (r *reader) readServers(to *[]server.Entry, value any) {
 		_, known := server.Kinds[e.Kind]
 		e.Matches = guard.Pattern(e.Command)
 		switch own := e.Kind == server.Paths; {
-		case len(r.mistakes) > before: // one mistake often causes the other
+		case len(r.mistakes) > before: // one mistake in an entry often causes another
 		case !known:
 			r.fail(root+"kind", errors.New("say which: vllm, sglang, ollama, llama.cpp, llama-swap, comfyui or paths"))
 		case own && (e.Command == "" || !strings.HasPrefix(e.Release, "/") || !strings.HasPrefix(e.Resume, "/")):

@@ -16,7 +16,7 @@ import (
 	"vramscope/themes"
 )
 
-// Settings are the defaults, overridden by the configuration file and the command line.
+// Settings are the settings of a run.
 type Settings struct {
 	Interval    time.Duration
 	GPUs        []string // indices and UUIDs; empty is all
@@ -32,7 +32,7 @@ type Settings struct {
 	Sort        string
 	Reversed    bool // the order of Sort
 	IdleMinutes int  // a GPU on which nothing has run for this long is idle
-	LowMemory   int  // per cent of a GPU's memory
+	LowMemory   int  // per cent of a GPU's memory; 0: no alert
 
 	// Of the daemon.
 	Record       bool
@@ -51,7 +51,7 @@ type Settings struct {
 	ProcessLabels []string // some of metric.ProcessLabels
 	Processes     int
 
-	Guard guard.Policy // without rules it only answers rescues, if it acts
+	Guard guard.Policy // without rules, it is only for rescues, in mode act
 
 	Servers []server.Entry // how servers are asked
 }
@@ -77,7 +77,7 @@ func Defaults() Settings {
 	}
 }
 
-// Duration reads "1s", "500ms", days as "7d" or, as watch -n does, a number of seconds.
+// Duration parses "1s", "500ms", days such as "7d" or, as watch -n does, a number of seconds.
 func Duration(value string, minimum, maximum time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if number, found := strings.CutSuffix(value, "d"); found {
@@ -103,10 +103,10 @@ func Duration(value string, minimum, maximum time.Duration) (time.Duration, erro
 
 const day = 24 * time.Hour
 
-// Longest limits how long a recording is kept, and how far back in it one can look.
+// Longest limits how long a recording is kept, and how far back a command looks in it.
 const Longest = 3650 * day
 
-// inDays writes what Duration reads: more than one whole day as "7d".
+// inDays formats a duration so that Duration parses it: "24h", but "7d".
 func inDays(d time.Duration) string {
 	if d > day && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -114,7 +114,7 @@ func inDays(d time.Duration) string {
 	return quantity.BriefDuration(d)
 }
 
-// LowMemoryFraction returns LowMemory as the sampler takes it: negative if it is off.
+// LowMemoryFraction returns LowMemory as a fraction for the sampler, negative if there is no alert.
 func (s *Settings) LowMemoryFraction() float64 {
 	if s.LowMemory == 0 {
 		return -1
@@ -128,7 +128,7 @@ const (
 	Lines = "lines"
 )
 
-// automatic lets the graph choose its window by its height: 5 or 10 minutes.
+// automatic lets the graph choose a window of 5 or 10 minutes by its height.
 const automatic = "auto"
 
 func (s *Settings) graphWindow() Value {
@@ -150,7 +150,7 @@ func gpu(item string) ([]string, error) {
 	_, err := strconv.ParseUint(item, 10, 16)
 	switch {
 	case err == nil:
-		item = strings.TrimLeft(item[:len(item)-1], "0") + item[len(item)-1:] // "03" is GPU 3
+		item = strings.TrimLeft(item[:len(item)-1], "0") + item[len(item)-1:] // "0" stays
 	case strings.HasPrefix(item, "MIG-"):
 		return nil, fmt.Errorf("%q is a MIG instance: give its GPU's index or UUID, its instances are shown under it", item)
 	case !strings.HasPrefix(item, "GPU-") || len(item) == len("GPU-"):
@@ -184,7 +184,7 @@ func sortColumns() []string {
 	})
 }
 
-// columnNamed finds a name, in either case.
+// columnNamed finds a name, and ignores case.
 func columnNamed(names []string, value string) (string, bool) {
 	at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, value) })
 	if at < 0 {
@@ -203,7 +203,7 @@ func (s *Settings) sortColumn() Value {
 	}, tomlString)
 }
 
-// column reads an item of Columns. A name may occur only once.
+// column parses an item of Columns, in which each name must be unique.
 func (s *Settings) column(item string) ([]string, error) {
 	name, ok := columnNamed(tableColumns(), item)
 	switch {

@@ -30,11 +30,11 @@ const (
 	Truth
 	number
 	List    // texts and numbers, separated by commas in a flag
-	ranges  // one of these, or a list
+	ranges  // a GPU's index, a range, a UUID, or a list of these
 	command // a program and its arguments
 )
 
-// kinds lists what each kind of option takes: in words, and as kinds of Go values.
+// kinds lists the values that each kind of option takes: in words, and as kinds of Go values.
 var kinds = [...]struct {
 	wants string
 	takes []reflect.Kind
@@ -56,7 +56,7 @@ func (k Kind) textOf(value any) (string, error) {
 		return "", fmt.Errorf("want %s, not a text", kinds[k].wants)
 	case !slices.Contains(kinds[k].takes, kind):
 		return "", fmt.Errorf("want %s", kinds[k].wants)
-	case k == command: // a word may have a comma in it
+	case k == command: // a word can contain a comma
 		encoded, err := json.Marshal(value)
 		return string(encoded), err
 	case kind != reflect.Slice:
@@ -101,7 +101,7 @@ func word[T ~string](to *T, check func(string) error) Value {
 
 func anyText(string) error { return nil }
 
-// shown refuses characters that cannot be shown, and an empty text, which in a rule would mean the same as no key: any, or none.
+// shown refuses control characters, and an empty text, which would mean the same as a missing key.
 func shown(text string) error {
 	switch {
 	case text == "":
@@ -131,8 +131,7 @@ func duration(to *time.Duration, shortest, longest time.Duration) Value {
 
 func tomlDuration(d time.Duration) string { return strconv.Quote(inDays(d)) }
 
-// whole returns the value of a key that is a whole number from lowest to highest. Its errors say what it
-// counts: " of minutes", or "".
+// whole returns the Value of a whole number from lowest to highest. what is for its errors: " of minutes", or "".
 func whole(to *int, what string, lowest, highest int) Value {
 	return value(number, to, func(given string) (int, error) {
 		n, err := strconv.Atoi(given)
@@ -209,7 +208,7 @@ func amount(to *guard.Amount) Value {
 			return a, nil
 		}
 		a.Bytes, err = quantity.ParseBytes(text)
-		if err == nil && a.Bytes < quantity.MiB { // most likely without its unit
+		if err == nil && a.Bytes < quantity.MiB { // its unit is probably missing
 			err = fmt.Errorf("%q is less than 1MiB: write 10%%, or a size like 8GiB", text)
 		}
 		return a, err
@@ -221,7 +220,7 @@ func amount(to *guard.Amount) Value {
 	})
 }
 
-// tomlString writes a TOML basic string. Bytes that are not UTF-8 cannot be in a TOML file.
+// tomlString returns a TOML basic string, with U+FFFD for bytes that are not UTF-8.
 func tomlString[T ~string](s T) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(string(s), "\uFFFD") {

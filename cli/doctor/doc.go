@@ -1,5 +1,4 @@
-// Package doctor examines what vramscope depends on. For each thing it says whether it works and,
-// if it does not, why and what to do:
+// Package doctor examines what vramscope depends on: what works, what does not, why, and what to do.
 //
 //	Box (what the sources say, the settings) ─→ findings, by section ─→ Report
 //

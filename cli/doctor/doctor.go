@@ -22,15 +22,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Box holds what is examined: what the sources report at the moment of a snapshot.
+// Box is the examined box at the moment of a snapshot.
 type Box struct {
 	*sources.Set
 	Snapshot *snapshot.Snapshot
 	Unusable error           // the error with which the monitor would end; nil if it would work
-	Loaded   nvml.Driver     // as the driver was opened
-	Devices  []nvml.Device   // all there are, even if only some are sampled
+	Loaded   nvml.Driver     // the library and the driver
+	Devices  []nvml.Device   // all devices, even if only some are sampled
 	Problems []probe.Problem // probes that cannot be read
-	CacheErr error           // why the native probe's file can be put nowhere
+	CacheErr error           // why the native probe cannot be installed
 }
 
 type verdict string
@@ -38,7 +38,7 @@ type verdict string
 const (
 	works   verdict = "ok"
 	fails   verdict = "no"
-	neither verdict = "--" // nothing to judge, or a matter of taste
+	neither verdict = "--" // neither good nor bad
 )
 
 // finding is one line of the report, and what to do about it.
@@ -54,8 +54,8 @@ type section struct {
 	findings []finding
 }
 
-// Report returns the report on a box at the moment of a snapshot, in lines. refused is why the
-// configuration was refused, nil if it was not.
+// Report returns the lines of the report on a box at the moment of a snapshot. refused is the error of
+// the configuration, if any.
 func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 	b := Box{Set: src, Snapshot: snap, Unusable: src.Unusable(snap)}
 	b.Loaded, b.Devices = src.Driver.Opened()
@@ -88,7 +88,7 @@ func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 	return report
 }
 
-// lines aligns the findings: verdict, what, text, and below it what to do next.
+// lines aligns the findings: verdict, what and text, and below the text what to do next.
 func lines(sections []section) []string {
 	width := 0
 	for _, s := range sections {
@@ -123,7 +123,7 @@ func (b *Box) configuration(refused error) []finding {
 	return []finding{{verdict: works, what: "file", text: text.Clean(path)}}
 }
 
-// failed reports an error as a finding, with the advice that it carries.
+// failed returns an error as a finding, with the advice of a Failure.
 func failed(err error, what string) finding {
 	f := finding{verdict: fails, what: what, text: text.Clean(err.Error())}
 	if worded, ok := errors.AsType[*command.Failure](err); ok {
@@ -183,7 +183,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	if err := p.Print([]byte(strings.Join(Report(src, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}
-	// The report has said everything; only the exit code is missing.
+	// The report has given the reason; only the exit code is missing.
 	if err := cmp.Or(refused, src.Unusable(snap)); err != nil {
 		return &command.Silent{Code: command.ExitCode(err)}
 	}

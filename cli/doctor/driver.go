@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver returns the library, the driver behind it, and the calls it lacks.
+// driver reports the library, the driver, the number of GPUs, and the calls that the library lacks.
 func (b *Box) driver() []finding {
 	if b.Snapshot.Driver.State != snapshot.DriverOK {
 		return b.noDriver()
@@ -43,7 +43,7 @@ func (b *Box) driver() []finding {
 	return append(found, missingCalls(b.Library.Capabilities())...)
 }
 
-// noDriver reports why no driver is found, and what traces of one the system shows.
+// noDriver reports why no driver is found, and which parts of a driver the system has.
 func (b *Box) noDriver() []finding {
 	err := b.Snapshot.Driver.Err
 	var found []finding
@@ -84,7 +84,7 @@ func (b *Box) exitReason(what string) finding {
 	return failed(b.Unusable, what)
 }
 
-// missingCalls lists the calls that the library lacks in every version, old or new.
+// missingCalls lists the calls of which the library lacks every version.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	versionSuffix := regexp.MustCompile(`, (older|oldest|newer) call$`) // all versions of a call do the same
 	there := make(map[string]bool)
@@ -103,7 +103,7 @@ func missingCalls(capabilities []nvml.Capability) []finding {
 	return found
 }
 
-// gpus reports each GPU, and what the driver says about its memory.
+// gpus reports each GPU, processes that hold its device, and which memory call and MIG mode are in use.
 func (b *Box) gpus() []finding {
 	var found []finding
 	mig, seen := 0, false
@@ -150,7 +150,7 @@ func (b *Box) gpus() []finding {
 	return found
 }
 
-// memoryCall reports which of the two memory calls answers, and what that means.
+// memoryCall reports which of the two memory calls answers.
 func (b *Box) memoryCall() finding {
 	switch unified := func(g snapshot.GPU) bool { return g.Memory.Used.Source() == quantity.System }; {
 	case slices.ContainsFunc(b.Snapshot.GPUs, unified):
@@ -164,7 +164,7 @@ func (b *Box) memoryCall() finding {
 	}
 }
 
-// OpenIn names the first processes that have a GPU's device file open, "" if there are none.
+// OpenIn names the first holders, which have a GPU's device file open, "" if there are none.
 func OpenIn(holders []snapshot.Holder) string {
 	if len(holders) == 0 {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mostProblems is the largest number of probes that doctor explains one by one.
+// mostProblems limits how many findings of one kind doctor lists.
 const mostProblems = 8
 
 // probes reports the probes that answer, and those that cannot be read.
@@ -56,7 +56,7 @@ func (b *Box) probes() []finding {
 	return append(found, first(unread, " others cannot be read")...)
 }
 
-// first returns at most mostProblems findings, and how many others there are.
+// first returns at most mostProblems findings, and one that counts the others.
 func first(found []finding, others string) []finding {
 	if more := len(found) - mostProblems; more > 0 {
 		return append(found[:mostProblems], finding{verdict: fails, what: "more", text: strconv.Itoa(more) + others})
@@ -92,8 +92,8 @@ func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	return problems, found
 }
 
-// native reports whether CUDA programs that are not Python can be given a probe
-// here, and which of those that run now could not have been.
+// native reports whether vramscope run can preload a probe into CUDA programs, and into which running
+// processes it could not have.
 func (b *Box) native() []finding {
 	if b.Snapshot.Simulated {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// processes returns what can be known of, and done to, processes with GPU memory.
+// processes reports what vramscope can read about processes and do to them.
 func (b *Box) processes() []finding {
 	var found []finding
 	if b.Snapshot.Driver.State == snapshot.DriverOK && len(b.Snapshot.GPUs) > 0 {
@@ -104,7 +104,7 @@ func (b *Box) container() finding {
 	return f
 }
 
-// procRights returns how much of other users' processes can be read.
+// procRights reports how much of other users' processes can be read.
 func procRights() finding {
 	_, hidden := os.Stat("/proc/1/stat")
 	_, link := os.Readlink("/proc/1/ns/pid")
@@ -137,7 +137,7 @@ func (b *Box) auditLog() finding {
 	return finding{verdict: works, what: "audit log", text: text.Clean(b.Log.Path())}
 }
 
-// terminal reports whether the screen can be drawn here, and with what.
+// terminal reports whether the screen can be drawn here, and with which colours and characters.
 func (b *Box) terminal() []finding {
 	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}

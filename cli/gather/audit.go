@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// LoggedDecisions returns the guard's decisions in the audit log since a time. The log has no
-// messages, so they are composed again.
+// LoggedDecisions returns the guard's decisions in the audit log since a time. It composes their
+// messages, which the log does not have.
 func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
 	err = log.Read(func(e *action.Entry) {
 		if e.By != "policy" || e.Outcome == "begin" {
@@ -46,8 +46,8 @@ func decisionOf(e *action.Entry) snapshot.GuardDecision {
 	return d
 }
 
-// addFlushes adds this user's flushes from the audit log. The daemon that records does not see the
-// flushes of a command or a monitor; those of its own guard are in the recording.
+// addFlushes adds the flushes of this user's commands and monitors from the audit log. A recording has
+// only those of the daemon's guard.
 func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []snapshot.GPU, log *action.Log) error {
 	index := map[string]int{}
 	for _, g := range gpus {
@@ -60,7 +60,7 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 		at := e.At()
 		place := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
 			return p.ID.Process.PID == e.PID && p.ID.Process.StartTime == e.StartTime && slices.Contains(e.GPUs, index[p.ID.GPUUUID]) &&
-				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // start times are since the boot
+				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // start times count from the boot
 		})
 		if place < 0 {
 			return

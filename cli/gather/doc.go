@@ -1,8 +1,8 @@
-// Package gather reads out of recordings and the audit log what commands evaluate.
+// Package gather reads the data that commands evaluate from recordings and the audit log.
 //
 //	recording ─┬→ Report ──→ recording/report     report
 //	audit log ─┤→ LoggedDecisions ───────────────  guard log
 //	           └→ Trace ────→ forecast/backtest    backtest
 //
-// The evaluations are pure functions of what this package reads. Start at report.go.
+// Start with report.go.
 package gather

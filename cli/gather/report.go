@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Report reads a period of a recording, a day at a time because a month has a million rows, and
-// this user's own flushes from the audit log.
+// Report reads a period of a recording, and this user's flushes from the audit log. It reads a day at
+// a time, because a month has a million rows.
 func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*evaluation.Builder, error) {
 	b := evaluation.New(q)
 	sessions, err := r.Sessions(q.From, q.To)
@@ -49,8 +49,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// sums holds sums that are computed from the samples, for times for which the recorder has written none: it ended,
-// was killed, or is still running.
+// sums holds sums computed from samples, for times without recorded ones because the recorder ended, was killed or
+// still runs.
 type sums[Row any] struct {
 	all map[sumKey]*Row
 	of  func(*Row) (key sumKey, covered time.Duration)
@@ -61,7 +61,7 @@ type sumKey struct {
 	from int64
 }
 
-// add adds sums. Of two sums for the same time it keeps the one that covers more of that time.
+// add adds sums. If there are two for the same time, it keeps the one that covers more of that time.
 func (s *sums[Row]) add(some []Row) {
 	for i := range some {
 		if key, covered := s.of(&some[i]); s.all[key] == nil || !s.coversMore(key, covered) {
@@ -75,8 +75,8 @@ func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
 	return more > covered
 }
 
-// between visits the recorded rows of a time. A computed sum replaces a row if it covers more of the time, and is
-// visited where there is no row.
+// between visits the recorded rows of a time, in order. It visits a computed sum in place of a row that covers less, or of
+// a missing row.
 func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
 	var waiting []sumKey
 	for key := range s.all {
@@ -142,7 +142,7 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, m
 	if err != nil {
 		return err
 	}
-	from5 := from.Truncate(fiveMinutes) // the report counts its share of the first five minutes
+	from5 := from.Truncate(fiveMinutes) // the report counts a share of the first five minutes
 	err = fives.between(from5, to, func(visit func(*recording.Process5Min)) error {
 		return r.Process5Min(from5, to, func(f *recording.Process5Min) {
 			key, _ := fives.of(f)
@@ -193,16 +193,15 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	return cmp.Or(err, failed)
 }
 
-// stayed returns how much freed memory a flushed process had not taken again: how far its memory
-// was below its size before the flush, but at most what was freed.
+// stayed returns how much of the memory that a flush freed stayed free, at each time of
+// evaluation.Stays: the freed memory less the growth of the process since.
 func stayed(r *recording.Recording, a *snapshot.Event) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {
 		return out
 	}
 	used := func(at time.Time) (quantity.Bytes, bool) {
-		// Samples come every second, or at the monitor's interval.
-		const within = 15 * time.Second
+		const within = 15 * time.Second // an older sample says nothing about the time
 		points := r.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Row: a.Row}, at.Add(-within), at, 1)
 		return quantity.Bytes(points[0].Last), points[0].Known
 	}

@@ -86,7 +86,7 @@ where there are no rules, by those of an example.`,
 	}
 }
 
-// NoRules returns a failure that begins with words. It says why there are no rules, and what to do.
+// NoRules returns a failure that begins with words, and says why there are no rules and what to do.
 func NoRules(p *command.Program, words string) *command.Failure {
 	path, why := p.ConfigPath(), " has no [[guard.rule]]"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -107,14 +107,14 @@ func cannotAct(p *command.Program) string {
 		}
 		return ""
 	}
-	defer func() { _ = client.Close() }() // it was only asked
+	defer func() { _ = client.Close() }() // it has answered
 	if g, err := client.Guard(ctx); err == nil {
 		return g.Cannot
 	}
-	return "" // it has no guard, or does not say
+	return "" // the daemon has no guard, or did not answer
 }
 
-// policyInWords explains a policy. If its guard cannot act, it says why.
+// policyInWords explains a policy. cannot is why its guard cannot act, "" if it can.
 func policyInWords(s *config.Settings, path, cannot string) string {
 	var b strings.Builder
 	policy := &s.Guard
@@ -254,13 +254,12 @@ func importanceInWords(entries []guard.Importance) string {
 	return s + "Processes of a distributed job are never touched.\n"
 }
 
-// decisionLine returns a decision in a log: "03:12:07 GPU 0  flushed PID …".
+// decisionLine returns a decision in a log: "2026-11-21 03:12:07  GPU 0  flushed PID …".
 func decisionLine(at time.Time, gpu string, message string) string {
 	return at.Local().Format(time.DateTime) + "  " + gpu + text.Clean(message) + "\n"
 }
 
-// examplePolicy returns the policy that guard check --demo explains if the configuration has no
-// rules.
+// examplePolicy returns the policy of guard check --demo for a configuration without rules.
 func examplePolicy() guard.Policy {
 	return guard.Policy{
 		Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute,
@@ -272,7 +271,7 @@ func examplePolicy() guard.Policy {
 	}
 }
 
-// guardDemo explains a policy, and what its guard makes of the processes of a simulated box.
+// guardDemo explains a policy, and the order in which it flushes the processes of a simulated box.
 func guardDemo(p *command.Program, s config.Settings) error {
 	path := p.ConfigPath()
 	if len(s.Guard.Rules) == 0 {

@@ -101,7 +101,7 @@ func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (
 	return all, engine.Summary(), nil
 }
 
-// ownerOf returns the user who recorded. The guard would have been that user's.
+// ownerOf returns the user who recorded, as the owner of the guard.
 func ownerOf(snap *snapshot.Snapshot) guard.Owner {
 	owner := guard.Owner{Root: snap.Host.User == "root", UID: uint32(os.Geteuid())}
 	for i := range snap.Rows {

@@ -22,14 +22,14 @@ type Command struct {
 	Refusal string // why there will be no probe: it is setuid, or a Python that is too old; "" if nothing is known
 }
 
-// Inspect finds out whether a command is an interpreter, a script, or another program.
+// Inspect finds out whether a command runs Python, and why a probe cannot start in it.
 func Inspect(path string, command []string) Command {
 	s := Command{Name: filepath.Base(path), path: path}
 	if why := preload.Setuid(path); why != "" {
 		s.Refusal = text.Clean(s.Name) + ": " + why + ": PYTHONPATH would be ignored there"
 	}
 	arguments := command[1:]
-	for range 3 { // a script's interpreter may be env, whose own command may be a script again
+	for range 3 { // the interpreter of a script can be env, whose command can be a script again
 		if isPython(path) {
 			s.python = true
 			if old := oldPython(path); old != "" && s.Refusal == "" {
@@ -53,7 +53,7 @@ func Inspect(path string, command []string) Command {
 	return s
 }
 
-// isPython reports whether a file is named as an interpreter: python, python3.11, pypy3.
+// isPython reports whether a file has the name of an interpreter: python, python3.11, pypy3.
 func isPython(path string) bool {
 	name := filepath.Base(path)
 	for _, prefix := range []string{"python", "pypy"} {
@@ -64,8 +64,7 @@ func isPython(path string) bool {
 	return false
 }
 
-// oldPython returns an interpreter's version if it is too old for the probe, by its
-// file's name, python3.6 or a link to it; else "".
+// oldPython returns an interpreter's version, as its file is named, if the probe does not support it; else "".
 func oldPython(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		path = file
@@ -79,7 +78,7 @@ func oldPython(path string) string {
 	return ""
 }
 
-// shebang splits a script's interpreter line as Linux and env -S do.
+// shebang returns the words of a script's interpreter line, nil if there is none.
 func shebang(path string) []string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -121,9 +120,8 @@ type Preloading struct {
 	Rescue           bool // --rescue
 }
 
-// Decide returns whether a library goes into LD_PRELOAD, and if not, why. Shells and other
-// launchers get it, because the programs that they start use the GPU. Python programs have a probe
-// of their own, which knows more.
+// Decide returns whether the native probe goes into LD_PRELOAD, and if not, why. Shells and other
+// launchers get it for the programs that they start. Python has a probe of its own, which knows more.
 func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	switch {
 	case f.Unwanted:
@@ -139,7 +137,7 @@ func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	return why == "", why
 }
 
-// NativeObstacle returns why a running process cannot have the native probe; "" if it can, or is Python's.
+// NativeObstacle returns why a running process cannot have the native probe, "" if it can or runs Python.
 func NativeObstacle(pid int) string {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
 	if target, err := os.Readlink(path); err != nil || isPython(target) {

@@ -4,6 +4,5 @@
 //	Inspect(path) ─→ Command ─┬ any     PYTHONPATH, behind which is the probe's sitecustomize
 //	                          └ native  LD_PRELOAD, if nothing is in the way
 //
-// The commands are in run.go and env.go; Inspect decides. Only the command that is
-// executed gets the environment.
+// The commands are in run.go and env.go.
 package launch

@@ -42,8 +42,8 @@ func CheckPythonPath(directory string) error {
 	return nil
 }
 
-// WithPythonPath puts a directory at the front of PYTHONPATH. Another vramscope run around this one
-// has put it there already. An empty entry is the working directory.
+// WithPythonPath puts a directory at the front of PYTHONPATH, and removes it elsewhere. Empty entries
+// stay: they mean the working directory.
 func WithPythonPath(environ []string, directory string) []string {
 	value, environ := split(environ, "PYTHONPATH")
 	path := directory
@@ -55,13 +55,13 @@ func WithPythonPath(environ []string, directory string) []string {
 	return append(environ, "PYTHONPATH="+path)
 }
 
-// SeccompFilters is the environment variable by which probes learn how many seccomp filters the
-// command was started under. If the program has added a filter, a probe does not start: the
-// filter might kill the program for one of the probe's system calls.
+// SeccompFilters is the environment variable with the number of seccomp filters at the command's
+// start. If the program has added a filter since, a probe does not start: the filter could kill the
+// program for one of the probe's system calls.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
 
-// WithSeccompFilters returns an environment with this program's own count. If that count is unknown,
-// the one that another vramscope run around this one has set stays.
+// WithSeccompFilters returns an environment with the number of this program's seccomp filters. If that
+// is unknown, the number in environ stays.
 func WithSeccompFilters(environ []string) []string {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {
@@ -71,9 +71,8 @@ func WithSeccompFilters(environ []string) []string {
 	return append(environ, SeccompFilters+"="+strconv.Itoa(count))
 }
 
-// WithPreload returns an environment in which a library is preloaded after all others. A child
-// built with AddressSanitizer would end, because another library is loaded before its own:
-// ASAN_OPTIONS turns that check off.
+// WithPreload returns an environment in which a library is preloaded after all others. AddressSanitizer
+// ends a program that loads any library before its own: ASAN_OPTIONS turns that check off.
 func WithPreload(environ []string, library string) []string {
 	list, environ := split(environ, "LD_PRELOAD")
 	options, environ := split(environ, "ASAN_OPTIONS")
@@ -83,8 +82,8 @@ func WithPreload(environ []string, library string) []string {
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
 }
 
-// WithNativeProbe returns an environment with the native probe, whose library it installs; nil
-// if the probe is there already.
+// WithNativeProbe installs the native probe and returns an environment with it, nil if environ has it
+// already.
 func WithNativeProbe(p *command.Program, environ []string) ([]string, error) {
 	if list, _ := split(environ, "LD_PRELOAD"); strings.Contains(list, preload.FileName) {
 		return nil, nil
@@ -109,8 +108,8 @@ func split(environ []string, name string) (value string, rest []string) {
 	return value, rest
 }
 
-// others returns the entries of LD_PRELOAD that are not the native probe. Another vramscope run
-// around this one may have added the probe, in any version.
+// others returns the entries of LD_PRELOAD except the native probe of any version, which an outer
+// vramscope run can have added.
 func others(value string) []string {
 	entries := strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' })
 	kept := entries[:0]
@@ -186,8 +185,8 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 	return p.Print(s)
 }
 
-// preloadExports returns the lines of shell that do what WithPreload does. The library is put into a
-// directory for every user, or with the probe's other files.
+// preloadExports returns shell lines that do the same as WithPreload. It installs the library into
+// directory if that is shared, else into the cache.
 func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string
 	var err error

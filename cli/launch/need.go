@@ -26,21 +26,20 @@ import (
 	"vramscope/schema"
 )
 
-// Longest limits how long a claim may wait, and for how long a lease may be claimed.
+// Longest limits --wait, --for and --ttl.
 const Longest = 7 * 24 * time.Hour
 
 // Needs holds the flags of a claim.
 type Needs struct {
 	Need         string
 	TTL          time.Duration
-	PID          int // the process that it is for; 0: none
+	PID          int // the process that the lease is for; 0: none
 	wait, length time.Duration
 	cap          string             // the limit on what allocators may reserve, only for run; "": none
-	visible      *snapshot.Snapshot // the GPUs that were looked at
+	visible      *snapshot.Snapshot // the GPUs at the time of the claim
 }
 
-// capAtNeed is the value of --cap without an argument: what --need says, less what a CUDA context
-// may take of it.
+// capAtNeed is the value of --cap without an argument: the amount of --need, less contexts.
 const (
 	capAtNeed = "need"
 	contexts  = 512 * quantity.MiB // the same as lease_reserve's default
@@ -81,8 +80,8 @@ func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, err
 	return given, nil
 }
 
-// LeaseFailure returns why there is no lease, and what to do about it. waited is how long the claim
-// has waited.
+// LeaseFailure returns why there is no lease, and what to do about it. waited is the time that the
+// claim was given to wait.
 func LeaseFailure(err error, waited time.Duration) error {
 	refusal, refused := errors.AsType[*probe.Error](err)
 	switch {
@@ -174,7 +173,7 @@ func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []str
 	return shown, nil
 }
 
-// capped returns the value of --cap; 0: none, or what --need says. It fails if the program's name looks like the value of a flag before it.
+// capped returns the value of --cap, 0 without --cap or without its argument. It fails if program looks like the argument of --wait or --cap.
 func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
 	if command.Duration(new(time.Duration), time.Second, Longest).Set(program) == nil && n.wait == Longest {
 		return 0, command.Usage("--wait %s is a flag and a command: write --wait=%[1]s", text.Clean(program))
@@ -191,8 +190,7 @@ func (n *Needs) capped(program string) (most quantity.Bytes, err error) {
 	return most, nil
 }
 
-// withLease claims a lease for this process, which becomes the command, and puts the lease into
-// the environment.
+// withLease claims a lease for this process, which becomes the command, and sets the environment.
 func (n *Needs) withLease(p *command.Program, argv []string, most quantity.Bytes, verbose bool) error {
 	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
 	if err != nil {
@@ -238,7 +236,7 @@ func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Byt
 	return set
 }
 
-// GPUsOf lists the GPUs of a lease: by UUID, and as people name them.
+// GPUsOf lists the GPUs of a lease, by UUID and by label, separated by commas.
 func GPUsOf(l *schema.Lease) (uuids, labels string) {
 	for i, g := range l.GPUs {
 		separator := [...]string{"", ","}[min(i, 1)]

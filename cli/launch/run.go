@@ -22,7 +22,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Exit codes of a command that could not be started: the same as a shell's.
+// Exit codes for a command that could not be started, as in a shell.
 const (
 	exitNotRunnable = 126
 	exitNotFound    = 127
@@ -34,8 +34,7 @@ func Run(p *command.Program) *cobra.Command {
 	var needs Needs
 	cmd := &cobra.Command{
 		Use: "run [flags] -- CMD…",
-		// Flags behind CMD are CMD's own.
-		DisableFlagsInUseLine: true,
+		DisableFlagsInUseLine: true, // cobra would write [flags] behind CMD
 		Annotations:           map[string]string{command.Takes: "config gpu nvml-library"},
 		Short:                 "start a command with a probe in it",
 		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
@@ -144,7 +143,7 @@ The exit code is CMD's; 3 if there is no room for --need;
 	return cmd
 }
 
-// written makes the command's probe write files into a directory.
+// written makes the directory of a flag, and names it in the environment for the probe.
 func written(flag, directory string) error {
 	if directory == "" {
 		return nil
@@ -177,11 +176,11 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 	return notStarted(argv[0], err)
 }
 
-// Find returns a command's file, as execvp(3) finds it. Its error is ENOENT or another reason:
-// EACCES also if the only file of that name in PATH is not executable.
+// Find returns a command's file, as execvp(3) finds it. The error is ENOENT if there is none, and
+// EACCES if the only file of that name in PATH is not executable.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
-	if err == nil || errors.Is(err, exec.ErrDot) { // PATH may contain the working directory
+	if err == nil || errors.Is(err, exec.ErrDot) { // PATH can contain the working directory
 		return path, nil
 	}
 	if !errors.Is(err, exec.ErrNotFound) || strings.Contains(name, "/") {
@@ -232,8 +231,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	return "", f
 }
 
-// withProbes returns the command's environment. If there is no place for a probe's files, the
-// command is started without that probe.
+// withProbes returns the command's environment. A probe whose files cannot be installed is left out.
 func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
 	directory, err := installProbe(p, InstallAgent)
 	if err != nil {
@@ -276,7 +274,7 @@ func withProbes(p *command.Program, c Command, preloading Preloading, verbose bo
 	return WithPreload(environ, library)
 }
 
-// rescuerTime is how long a command's start waits for daemons.
+// rescuerTime is how long the start of a command waits for daemons.
 const rescuerTime = time.Second
 
 // rescuer returns the daemon that makes room for allocations that fail, or why there is none.
@@ -313,7 +311,7 @@ func daemonOf(place socket.Place) string {
 	return "your daemon"
 }
 
-// acts returns nil if a guard makes room, else the reason why none does.
+// acts returns nil if a guard makes room, else why it does not. asked is the error of asking the daemon.
 func acts(g *snapshot.Guard, asked error) error {
 	refusal, refused := errors.AsType[*probe.Error](asked)
 	switch {

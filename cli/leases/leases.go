@@ -1,5 +1,5 @@
 // Package leases has the commands about leases of GPU memory: vramscope lease claim, renew, release
-// and list. They ask the daemon, which keeps them.
+// and list. They ask the daemon, which keeps the leases.
 //
 //	flags ─→ launch.Needs ─→ socket.ClaimLease ─→ daemon ─→ schema.Lease ─→ render
 //
@@ -76,7 +76,7 @@ Exit code 3: there is no room.`,
 	return cmd
 }
 
-// asJSON adds a flag that sets a format.
+// asJSON adds the flag --json, which sets a format.
 func asJSON(cmd *cobra.Command, format *string) {
 	cmd.Flags().BoolFunc("json", "as a JSON document", func(string) error { *format = "json"; return nil })
 }
@@ -136,7 +136,7 @@ func listCommand(p *command.Program) *cobra.Command {
 	return cmd
 }
 
-// withDaemon acts with the daemon that keeps the leases.
+// withDaemon calls act with a client of the daemon that keeps the leases.
 func withDaemon(ctx context.Context, p *command.Program, act func(*socket.Client) error) error {
 	client, err := socket.DialLeases(ctx, p.Daemons())
 	if err == nil {

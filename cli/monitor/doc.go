@@ -1,8 +1,7 @@
-// Package monitor is the live screen: vramscope without a command. It binds what the
-// screen may do to the box, and what it saves.
+// Package monitor is the live screen: vramscope without a command.
 //
 //	sources.Set ─→ sampler ─→ ui.Run ─→ actions (flush, attach, signals) ─→ the end waits for them
 //	recordings, daemon ─→ the past before the first sample
 //
-// Start with monitor.go. Replays and boxes of a fleet use its screen as well.
+// Start with monitor.go. Replays and the boxes of a fleet use the same screen.
 package monitor

@@ -45,7 +45,7 @@ func Run(ctx context.Context, p *command.Program) error {
 	return watch(ctx, src, input)
 }
 
-// InsteadOfScreen says below the table why there is no live screen.
+// InsteadOfScreen says below a table why there is no live screen. It returns err.
 func InsteadOfScreen(p *command.Program, err error) error {
 	if err == nil && command.IsTerminal(p.Stdout) {
 		_, _ = fmt.Fprintf(p.Stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
@@ -93,11 +93,11 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	}()
 
 	underway := newInflight()
-	waits := previous != nil // wait for the driver: it may be upgraded in steps
+	waits := previous != nil // for the driver: an upgrade can have several steps
 	err := show(ctx, cancel, src, sampling, input, underway, waits, src.PauseGuard(watching))
 	cancel(nil)
 	underway.end(actionTimeout)
-	// A driver call that hangs holds the sampler; the program ends anyway.
+	// If a driver call hangs, so does the sampler; the program ends anyway.
 	bounded.Ended(finished, 500*time.Millisecond)
 	waitForProbes()
 	if errors.Is(err, restart.ErrUpgraded) {
@@ -110,7 +110,7 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) error {
 	first := sampling.Latest()
 	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
-		// Probes can be shown without a driver: wait for their first answers.
+		// The screen can show probes without a driver: wait for their first answers.
 		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
 		src.Probes.Settle(settling)
 		cancel()
@@ -138,7 +138,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 		return err
 	}
 	past := recording.Join(sampling.History(), failed)
-	if !p.Flags.Demo { // a simulated box begins with a past
+	if !p.Flags.Demo { // the simulator makes its own past
 		go takePast(ctx, past, sampling, src, failed)
 	}
 	o := ScreenOptions(p, src.Settings, input)
@@ -164,7 +164,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	return ui.Run(ctx, o)
 }
 
-// ScreenOptions returns what every screen of the monitor takes from the settings.
+// ScreenOptions returns the options that every screen takes from the settings.
 func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Options {
 	return ui.Options{
 		Settings: ui.Settings{
@@ -176,7 +176,7 @@ func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Op
 	}
 }
 
-// SaveFrom makes a screen save what it shows, and its setup.
+// SaveFrom makes a screen save snapshots, pages and its setup.
 func SaveFrom(p *command.Program, o *ui.Options) {
 	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(command.StateHome(), snap) }
 	o.SavePage = func(at time.Time, page string) (string, error) {
@@ -185,7 +185,7 @@ func SaveFrom(p *command.Program, o *ui.Options) {
 	o.SaveSettings = func(set ui.Settings) (string, error) { return saveSettings(p, set) }
 }
 
-// actions binds what the screen may do to the box.
+// actions returns the actions that the screen may do on the box.
 func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
 	actions := ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // these actions only read
 	if src.Settings.ReadOnly {
@@ -219,9 +219,8 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	return actions
 }
 
-// takePast puts this user's recordings and what a daemon remembers before the history of a
-// sampler that has ticked, and warms its forecasters with them. It returns at the end of the
-// context, and passes a panic to failed.
+// takePast puts this user's recordings and the history of a daemon before the history of a sampler
+// that has ticked, and warms its forecasters with them. It returns when the context ends.
 func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
 	defer panics.To(failed, "the past")
 	var own snapshot.History
@@ -238,8 +237,8 @@ func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sam
 	<-ctx.Done()
 }
 
-// putBefore puts a past before the live history, and once more when its end has been recorded: an
-// error just before the first sample is noticed a tick later, and recorded two seconds after that.
+// putBefore puts a past before the live history, and once more lastOfPast later: an error just before
+// the first sample is noticed a tick later, and recorded two seconds after that.
 func putBefore(ctx context.Context, live interface{ Before(snapshot.History) bool }, past snapshot.History, warm func(snapshot.History)) {
 	if !live.Before(past) {
 		return
@@ -254,15 +253,13 @@ func putBefore(ctx context.Context, live interface{ Before(snapshot.History) boo
 
 const lastOfPast = 5 * time.Second
 
-// goesOn reports whether a recording is being written: it commits every two seconds,
-// and samples are at most a minute apart.
+// goesOn reports whether a recording is being written: its samples are at most a minute apart.
 func goesOn(recorded snapshot.History, now time.Time) bool {
 	_, newest := recorded.Span()
 	return now.Sub(newest) < 2*time.Minute
 }
 
-// pastOf returns a daemon's history and, before that, this user's recordings, which may have ended
-// long ago. Either may have nothing.
+// pastOf returns a daemon's history and, before that, this user's recordings. Either can be empty.
 func pastOf(own, daemon snapshot.History) snapshot.History {
 	if own == nil {
 		return daemon
@@ -276,10 +273,10 @@ func pastOf(own, daemon snapshot.History) snapshot.History {
 // actionTimeout is how long the monitor's end waits for actions, which gdb may slow down.
 const actionTimeout = 15 * time.Second
 
-// inflight holds the actions under way. The end of the program cancels them and waits, so that
-// gdb is not cut off inside a process and the audit log is complete.
+// inflight counts the actions under way. The end of the program cancels them and waits, so that gdb
+// is not interrupted inside a process and the audit log is complete.
 type inflight struct {
-	ctx  context.Context // ends when all actions are to end
+	ctx  context.Context // ends when the program does
 	stop context.CancelFunc
 
 	mu    sync.Mutex // no action begins once ctx has ended
@@ -300,7 +297,7 @@ func (f *inflight) end(timeout time.Duration) {
 	bounded.Wait(&f.calls, timeout)
 }
 
-// during returns an action that the program's end cancels and waits for. An action that is called after the end does nothing.
+// during returns an action that end cancels and waits for. After end, the action does nothing.
 func during[Request, Result any](f *inflight, run func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, r Request) (result Result, err error) {
 		f.mu.Lock()
