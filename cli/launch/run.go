@@ -33,7 +33,7 @@ func Run(p *command.Program) *cobra.Command {
 	var preloading Preloading
 	var needs Needs
 	cmd := &cobra.Command{
-		Use: "run [flags] -- CMD…",
+		Use:                   "run [flags] -- CMD…",
 		DisableFlagsInUseLine: true, // cobra would write [flags] behind CMD
 		Annotations:           map[string]string{command.Takes: "config gpu nvml-library"},
 		Short:                 "start a command with a probe in it",

@@ -156,7 +156,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	o.Details = func(wanted bool) {
 		src.Details(wanted)
 		if wanted && src.Library != nil {
-			go sampling.Refresh(ctx) // the screen shows them at once
+			go sampling.Refresh(ctx) // the screen shows the details at once
 		}
 	}
 	o.LookNow = sampling.SampleNow
