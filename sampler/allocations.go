@@ -61,9 +61,9 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	}
 }
 
-// jobsOf returns the jobs by the index of their GPUs, without a GPU that two pods have: one of them
-// may have ended. It returns nil if the scheduler may number GPUs differently: if two jobs, not both
-// pods, have one GPU, or a job that is no pod has a missing GPU or one with MIG, or runs on another.
+// jobsOf returns the jobs by the index of their GPUs. It leaves out a GPU that two pods have, because
+// one pod may have ended. It returns nil if the scheduler may number GPUs differently: a job that is no
+// pod shares a GPU, has a GPU that is missing or under MIG, or runs on a GPU that it does not have.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
 	var twice []int // GPUs that two pods have

@@ -1,5 +1,5 @@
-// Package sampler reads the driver, the probes and /proc on a clock, merges what they report by
-// process, keeps the history, and publishes Snapshots.
+// Package sampler reads the driver, the probes and /proc on a clock, merges their figures into one
+// row per process and GPU, keeps the history, and publishes Snapshots.
 //
 //	nvml.Device, nvml.Process ─┐
 //	probe.Report ──────────────┼→ Tick → merge → forecasts, alerts → Snapshot → one slot, newest wins

@@ -17,15 +17,15 @@ import (
 // driver keeps the driver open and reads its GPUs. A GPU that is lost or hangs keeps its place in
 // the list. A GPU that fails, and a driver that is lost, are tried again at growing intervals.
 //
-// Open and Read run on goroutines of their own, because either may hang for ever. Such a call
-// cannot be cancelled. Later ticks do not wait for it in full, and do not start it again.
+// Open and Read run on goroutines of their own, because either may hang for ever. A call that hangs
+// cannot be cancelled. Later ticks hardly wait for the call, and do not start another.
 type driver struct {
 	options Options
 	reader  DeviceReader
 
 	state    snapshot.Driver
 	gpus     []*gpu // by index; a GPU is removed only when it is superseded
-	devices  int    // all GPUs of the box, including those that --gpu leaves out
+	devices  int    // number of GPUs of the box, including those that --gpu leaves out
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is in progress
 	openedAt time.Time       // when the last Open was started
@@ -139,7 +139,7 @@ func isDriverLost(err error) bool {
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
-// superseded reports whether a GPU was lost before its UUID was known, and is listed again with it.
+// superseded reports whether a GPU without a known UUID is now listed with its UUID.
 func (d *driver) superseded(g *gpu) bool {
 	return !g.listed && g.device.Nameless() && slices.ContainsFunc(d.gpus, func(other *gpu) bool {
 		return other.listed && other.device.Index == g.device.Index

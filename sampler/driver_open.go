@@ -29,7 +29,7 @@ type access uint8
 
 const (
 	open      access = iota
-	opening          // it was closed, not lost, and is being opened again
+	opening          // the driver was closed, not lost, and is being opened again
 	openHangs        // opening takes longer than openTimeout
 	away
 )
@@ -51,9 +51,9 @@ func (d *driver) access(now time.Time) access {
 // GPUs needs seconds.
 const openTimeout = 10 * time.Second
 
-// ensureOpen opens the driver when that is due. It waits for the first Open up to OpenDeadline. If
-// a working driver is opened again, it waits for half of a GPU's deadline. Otherwise it waits only
-// a moment, so that the screen is updated.
+// ensureOpen opens the driver when that is due. It waits for the first Open up to OpenDeadline, and
+// for half of a GPU's deadline if a working driver is opened again. Otherwise ensureOpen waits only
+// 50 ms, so that the screen is updated.
 func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {
@@ -109,7 +109,7 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 	slices.SortFunc(d.gpus, func(a, b *gpu) int { return a.device.Index - b.device.Index })
 }
 
-// closeReader closes the driver. It returns false and does nothing while calls are in progress.
+// closeReader closes the driver. It returns false if calls in progress keep the driver open.
 func (d *driver) closeReader() bool {
 	if d.opened != nil || slices.ContainsFunc(d.gpus, func(g *gpu) bool { return g.busy }) {
 		return false

@@ -21,7 +21,7 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 }
 
 // endedEvent returns the event of a row's end. A process that still runs has only left the GPU. A
-// process in another container counts as running: whether it runs is unknown.
+// foreign process counts as running.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal, hostMemoryEnded bool) snapshot.Event {
 	message := "exited"
 	switch status := g.ExitStatus.Or(0); {
@@ -53,7 +53,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 	return e
 }
 
-// noteChanges logs how the driver and its GPUs have changed since the last snapshot.
+// noteChanges logs the changes of the driver and its GPUs since the last snapshot.
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
@@ -105,7 +105,7 @@ func isDown(g *snapshot.GPU, now time.Time) bool {
 // noteGPU logs once that a GPU is down, and once that it is back.
 func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
 	if _, logged := s.down[is.UUID]; !logged && isDown(was, before) {
-		s.down[is.UUID] = was.Since // it was down at the first tick already
+		s.down[is.UUID] = was.Since // the GPU was down at the first tick
 	}
 	since, logged := s.down[is.UUID]
 	event := snapshot.Event{Time: now, GPU: is.Index, GPUUUID: is.UUID, Bytes: is.LastUsed}

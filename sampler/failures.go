@@ -10,16 +10,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// failures holds a row's failed allocations, as its probe reported them.
+// failures tells which of a row's failed allocations have been logged.
 type failures struct {
 	answered time.Time               // the last time that there was a row or an answer
 	newest   int64                   // time of the newest error that was considered, Unix ns
 	logged   int                     // errors logged since the count of errors last rose
-	call     *probe.FailedAllocation // newest call that the driver refused; it is an error only if the count rises too
+	call     *probe.FailedAllocation // newest call that the driver refused; logged only if the count of errors rises too
 }
 
-// noteFailures logs the new errors. p is the newest state of the row, whose process may have ended.
-// It is nil if the row was never seen.
+// noteFailures logs the new errors. p is the newest state of the row, ended or not; nil if unknown.
 func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Process, d *probe.Device) {
 	if len(d.OutOfMemory) == 0 || p == nil {
 		return
@@ -44,8 +43,7 @@ func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Pro
 	}
 }
 
-// noteRise logs that a probe's count of errors has risen, unless the errors
-// themselves were reported.
+// noteRise logs that a probe's count of errors has risen, unless the errors were logged already.
 func (s *Sampler) noteRise(now time.Time, p *snapshot.Process, count int64) {
 	f := s.failures[p.ID]
 	switch {
@@ -104,7 +102,7 @@ func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	return ""
 }
 
-// lastOf returns the newest state of a row, ended or not; nil if it was never seen or is forgotten.
+// lastOf returns the newest state of a row, ended or not; nil if unknown.
 func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest
@@ -115,8 +113,8 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// noteRecord logs the errors in the record that an exited process left. The process may have exited
-// before it had a row. If the row found is another user's, it is not that process.
+// noteRecord logs the errors in the record that an exited process left, even if the process never
+// had a row. It skips the row of another user, which is another process.
 func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	for i := range a.Report.Devices {
 		d := &a.Report.Devices[i]
@@ -137,8 +135,7 @@ func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 // recordsFor is how long a record may arrive after its process has exited.
 const recordsFor = time.Minute
 
-// forgetFailures drops the failures of processes that have had neither a row nor an
-// answering probe for a while.
+// forgetFailures drops the failures of processes without a row or answering probe for recordsFor.
 func (s *Sampler) forgetFailures(now time.Time, answers []probe.Answer) {
 	for id, f := range s.failures {
 		answering := s.rows[id] != nil // the failures are needed until the row has ended

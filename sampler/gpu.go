@@ -9,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// gpu is one GPU and the state of reading it. The ticking goroutine owns it; a
-// Read in progress does not touch it.
+// gpu is one GPU and the state of its readings, owned by the ticking goroutine.
 type gpu struct {
 	device nvml.Device
 	listed bool // the driver lists the GPU
@@ -29,7 +28,7 @@ type gpu struct {
 	retryAt      time.Time
 	backoff      backoff
 	wantsRestart bool // the library should be opened again for this GPU
-	restarted    bool // the library was opened since the last Read
+	restarted    bool // the library was opened since the last Read that failed
 
 	last      *nvml.Reading // the newest reading of any tick
 	idleSince time.Time
@@ -47,8 +46,8 @@ type gpuResult struct {
 	panic   *panics.Caught
 }
 
-// ask notes the start of a Read, unless one is in progress, the next try is not
-// due, or the driver does not list the GPU. It reports whether it did.
+// ask notes the start of a Read and returns true, unless a Read is in progress, the next try is not
+// due, or the driver does not list the GPU.
 func (g *gpu) ask(now time.Time) bool {
 	if g.busy || !g.listed || now.Before(g.retryAt) {
 		return false
@@ -91,7 +90,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 		}
 		g.become(now, state, driverWord(g.err))
 		g.retryAt = now.Add(g.backoff.next())
-		// The library sees a GPU again after a reset only if it is opened again, so a restart may help.
+		// After a reset, the library sees the GPU only when the library is opened again.
 		g.wantsRestart = state == snapshot.GPULost && g.backoff.tries > 1 && !g.restarted
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:
@@ -114,7 +113,7 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 
 func noAnswerSince(t time.Time) string { return "no answer since " + t.Format("15:04:05") }
 
-// lists reports whether this tick has read its processes.
+// lists reports whether this tick has read the GPU's processes.
 func (g *gpu) lists() bool { return g.fresh != nil && g.fresh.ProcessesError == nil }
 
 func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {

@@ -28,8 +28,8 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
-// rowsOf returns the rows on the GPUs with an index. There is one such GPU, or two if another GPU
-// has got the index of a lost one.
+// rowsOf returns the rows on the GPUs with this index: one GPU, or two if a GPU has got the index of
+// a lost GPU.
 func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
 	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
@@ -98,27 +98,26 @@ func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	return reasons
 }
 
-// probeOnlyGPU is a GPU that a probe names and whose size the driver has not reported. If the
-// driver lists GPUs, but not this one, a report on it makes no row, because it may not be in this
-// box. Its place in Sampler.probeOnly decides its index; a place whose uuid is "" is free.
+// probeOnlyGPU is a GPU that a probe names and whose size the driver has not reported. The place in
+// Sampler.probeOnly decides the GPU's index; a place whose uuid is "" is free.
 type probeOnlyGPU struct {
 	uuid     string
 	total    snapshot.Bytes
 	sized    time.Time // when a probe last reported the total
-	disputed bool      // in that tick, probes reported different totals
-	named    time.Time // when a probe last named it
+	disputed bool      // in the tick at named, probes reported different totals
+	named    time.Time // when a probe last named the GPU
 }
 
 const (
-	// maxProbeOnlyGPUs limits the number of these GPUs, because any process may name some.
+	// maxProbeOnlyGPUs is a limit, because any process may name any number of GPUs.
 	maxProbeOnlyGPUs = 64
 	// probeOnlyKept is how long a GPU keeps its index while no probe names it, so that a program that
 	// restarts finds its GPU in the same place.
 	probeOnlyKept = time.Minute
 )
 
-// nameDevice notes that a probe names a device, and its size. It returns false if the device can
-// have no row, because it may not be in this box, or exceeds maxProbeOnlyGPUs.
+// nameDevice notes that a probe names a device, and the device's size. It returns false if the
+// device can have no row: the driver lists GPUs without it, or maxProbeOnlyGPUs is reached.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {
@@ -150,7 +149,7 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	return true
 }
 
-// forgetProbeOnly frees the places of GPUs that no probe has named for a while.
+// forgetProbeOnly frees the places of GPUs that no probe has named for probeOnlyKept.
 func (s *Sampler) forgetProbeOnly(now time.Time) {
 	used := 0
 	for i := range s.probeOnly {
@@ -163,7 +162,7 @@ func (s *Sampler) forgetProbeOnly(now time.Time) {
 	s.probeOnly = s.probeOnly[:used]
 }
 
-// placeOf returns a GPU's place among those that only probes name; negative if it has none.
+// placeOf returns a GPU's place in probeOnly, negative if it has none.
 func (s *Sampler) placeOf(uuid string) int {
 	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
 }

@@ -33,7 +33,7 @@ const (
 	unattributedLeast = quantity.GiB
 	searchEvery       = 10 * time.Second
 	searchFactor      = 200                    // a search takes at most 0.5 % of the time
-	firstSearchWait   = 100 * time.Millisecond // how long the first tick waits for the search, because once has no other tick
+	firstSearchWait   = 100 * time.Millisecond // how long the first tick waits for a search, because the command once has no other tick
 )
 
 // nameHolders adds to GPUs with unattributed memory the processes that have the GPU's device file
@@ -83,7 +83,7 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	snap.Holders = h.without(snap.Rows, "", infos, func(found *process.Holder) bool { return len(found.Minors) == 0 })
 }
 
-// collect waits for a search and takes its result.
+// collect takes the result of a search, for which it waits at most wait.
 func (h *holders) collect(now time.Time, wait time.Duration) {
 	select {
 	case r := <-h.results:
@@ -94,7 +94,7 @@ func (h *holders) collect(now time.Time, wait time.Duration) {
 	if h.results == nil || wait == 0 {
 		return
 	}
-	h.due = now // only one tick waits
+	h.due = now // so that only one tick waits
 	select {
 	case r := <-h.results:
 		h.take(now, r)

@@ -26,11 +26,11 @@ type deviceLimit struct {
 	unlisted    quantity.Bytes // held by the other processes, according to their accepted reports
 }
 
-// unlimited is the limit if no figure is known. No report reaches it.
+// unlimited is the limit if no figure is known.
 const unlimited = 4 * quantity.EiB
 
-// check compares a report on one device with the driver's figures. It returns the report to show
-// and the most memory that its process can hold. If it shows no report, rejected is the reason.
+// check compares a report on one device with the driver's figures. limit is the most memory that the
+// process can hold. shown and rejected are as in reports.take.
 func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown report, limit quantity.Bytes, rejected string) {
 	r := l.sampler.reports[p.ID]
 	if r == nil {

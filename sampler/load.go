@@ -8,23 +8,23 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// load follows a process that loads its data (weights, optimizer state, caches). A rise after idleness
-// counts as a load until it has lasted longer than similar rises. How far a load goes is unknown, so
-// unless little time is left, it gives no time to full and raises no alert.
+// load follows a process that loads its data (weights, optimizer state, caches). How far a load goes is
+// unknown, so there is no time to full and no such alert during a load, with one exception (below).
 //
 // The first load is that of a process that is young, has nearly no memory, or rebuilds after an
 // out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly than
 // loadRate. Until then the forecaster is reset again and again, because long horizons would remember
-// errors of tens of gigabytes for longer than many jobs run. A rise of five minutes is no longer a load,
-// nor is one with training steps, except after an error: the first steps take all that a step needs.
+// errors of tens of gigabytes for longer than many jobs run. The first load also ends after a rise of
+// five minutes, and with the program's training steps, because the first steps take all the memory that
+// a step needs. While a process rebuilds, training steps do not end its load.
 //
-// A later load is a rise of a process that was not expected to fill its GPU. It is compared with
-// earlier loads of the same command. If the GPU would be full within a minute, the forecast is
-// believed, unless the rise leads back to a level at which an earlier rise of the process ended.
+// A later load is a rise of a process that was not expected to fill its GPU. It counts as a load until
+// it has lasted longer than earlier loads of the same program. If the GPU would be full within a minute,
+// the forecast is believed, unless the rise leads back to a level at which an earlier rise ended.
 type load struct {
 	begin time.Time      // when the window began; zero before the first sample
 	from  quantity.Bytes // memory used at begin
-	quiet int            // windows in a row without such growth
+	quiet int            // windows in a row in which memory grew more slowly than loadRate
 
 	over     bool // the first load has ended
 	rebuilds bool // the load follows an out-of-memory error
@@ -34,11 +34,11 @@ type load struct {
 	grew time.Time      // when memory last grew
 	used quantity.Bytes // memory used now
 	free quantity.Bytes // free memory on its GPU or MIG instance
-	top  quantity.Bytes // the highest level at which a rise has ended
+	top  quantity.Bytes // the highest level at which a rise has ended; it shrinks by fading
 
 	steps  int64          // training steps at begin
 	counts int            // windows in a row with steps
-	like   *time.Duration // how long the longest earlier rise of the command took; nil: unknown
+	like   *time.Duration // how long the longest earlier rise of the program took; nil: unknown; shared through habits
 
 	peaks
 }
@@ -84,7 +84,7 @@ const (
 	firstLoad     = 5 * time.Minute  // in this time a slow disk reads the weights for a whole GPU
 	laterLoad     = time.Minute      // if no earlier load is known
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise
-	fading        = 0.8              // what is remembered shrinks by this factor with each rise, because programs change
+	fading        = 0.8              // with each rise, the remembered level and duration shrink by this factor, because programs change
 	urgent        = time.Minute      // time to full below which a forecast is believed during a later load
 	training      = 2                // windows with steps; the first one may contain only the first steps
 )
@@ -95,8 +95,8 @@ func (l *load) loads() bool {
 	return !l.over && (l.used >= nearlyNothing || !l.rose.IsZero() || l.rebuilds)
 }
 
-// known reports whether a later rise leads back to a level that the process has had before and
-// that still fits: other processes may have taken the memory since.
+// known reports whether a later rise leads back to a level that the process has had before, and
+// that the free memory still allows.
 func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
 
 // fresh reports whether the process loads, or loaded so recently that its GPU's own forecaster
@@ -232,8 +232,8 @@ func (s *Sampler) loadsAt(at *region) (all loads) {
 	return all
 }
 
-// believe returns the time to full during loads. It is unknown during a first load, and during a
-// later one unless little time is left.
+// believe returns the time to full, nil during a first load. During a later load, it is nil unless
+// the level is new and the time less than urgent.
 func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || l.first || l.later && (l.known || full.Median >= urgent) {
 		return nil
@@ -248,7 +248,7 @@ type habits struct {
 
 type habit struct{ user, program string }
 
-// maxHabits limits the number of remembered programs. A box usually runs fewer in a week.
+// maxHabits limits the number of remembered programs.
 const maxHabits = 256
 
 func habitOf(p *snapshot.Process) habit { return habit{p.User, p.ProgramName()} }

@@ -61,7 +61,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 		s.identify(now, gpus, nil) // meanwhile the probes are searched for, and Unasked waits for that
 	}
 	if s.options.Probes != nil {
-		m.probesUnasked = s.options.Probes.Unasked() // before Answers, so that each process is counted by one of the two
+		m.probesUnasked = s.options.Probes.Unasked() // before Answers, so that no process is missing from both
 		answers = s.options.Probes.Answers()
 	}
 	s.identify(now, gpus, answers)
@@ -133,7 +133,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 
-// mayLive reports whether a process may still run. One in another container always may.
+// mayLive reports whether a process may still run. A foreign process always may.
 func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	if id.Process.Foreign() {
 		return true

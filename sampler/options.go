@@ -26,8 +26,8 @@ type Options struct {
 	Clock        func() time.Time // nil: time.Now
 	// Single asks for one snapshot without a history.
 	Single bool
-	// Since is when the vramscope process ended that this one replaces. Nothing that happened before
-	// is logged as an event. Zero means the first tick.
+	// Since is when the vramscope process ended that this process replaces. Nothing earlier is logged
+	// as an event. Zero means the first tick.
 	Since time.Time
 
 	// Only lists the GPUs to read, by index or UUID prefix; nil means all.
@@ -39,15 +39,15 @@ type Options struct {
 	// Guard takes each snapshot before it is published, and returns the guard's state. It must
 	// not wait. Nil means no guard.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
-	// Servers adds to the rows what watched servers report about themselves, and returns events. It
-	// must not wait. Nil means that no server is watched.
+	// Servers adds the figures of watched servers to the rows, and returns events. It must not wait.
+	// Nil means that no server is watched.
 	Servers func(*snapshot.Snapshot) []snapshot.Event
 	// RecordingPaused returns why the daemon records nothing at present. It must not wait. Nil
 	// means unknown.
 	RecordingPaused func() string
 }
 
-// The bounds of the interval between ticks.
+// The bounds and the default of Options.Interval.
 const (
 	MinInterval     = 100 * time.Millisecond
 	MaxInterval     = time.Minute
@@ -63,7 +63,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// deadline returns how long a tick at this interval waits for a GPU.
 func (o Options) deadline(interval time.Duration) time.Duration {
 	if o.Deadline > 0 {
 		return o.Deadline
@@ -73,8 +72,8 @@ func (o Options) deadline(interval time.Duration) time.Duration {
 
 // DeviceReader reads the driver. nvml.Library and the simulator implement it.
 type DeviceReader interface {
-	// Open loads and initialises the driver and lists its GPUs. It is called
-	// again after Close and after the driver was lost.
+	// Open initialises the driver and lists its GPUs. It is called again after Close and after the
+	// driver was lost.
 	Open() (nvml.Driver, []nvml.Device, error)
 	// Read takes one reading of a GPU. It may hang. It may run for several GPUs at once, but not
 	// twice for the same GPU.
@@ -83,10 +82,10 @@ type DeviceReader interface {
 	Close() error
 }
 
-// ProbeReader returns the newest answer of every probe. It never blocks.
+// ProbeReader returns the newest answer of every probe.
 type ProbeReader interface {
 	Answers() []probe.Answer
-	// Unasked counts the processes that may have a probe that has not been asked yet.
+	// Unasked counts the processes whose probe, if they have one, has not been asked yet.
 	Unasked() int
 }
 

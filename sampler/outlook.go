@@ -18,9 +18,9 @@ type outlook struct {
 	given      int                  // number of samples
 	first      time.Time            // when the first sample was given
 	figure     quantity.Bytes       // the last sample
-	at         time.Time            // when it was given
-	still      time.Time            // the last equal sample after it, which was not given; zero: none
-	gap        time.Time            // the last gap after it, about which no forecaster knows; zero: none
+	at         time.Time            // when the last sample was given
+	still      time.Time            // the last tick after at with an equal figure, which was not given; zero: none
+	gap        time.Time            // the last gap after at, while there is no forecaster; zero: none
 
 	predicted []snapshot.Prediction
 	trend     forecast.Trend
@@ -29,7 +29,6 @@ type outlook struct {
 
 // pace is the least time between two samples that an outlook takes: while the figure moves, and
 // while it is still. More samples would not help, because the nearest horizon is ten seconds away.
-// A thousand forecasters at ten samples per second would cost more than the rest of the tick.
 type pace struct {
 	moving, still time.Duration
 }
@@ -45,8 +44,7 @@ func paceOf(series int) pace {
 	return pace{moving: 1900 * time.Millisecond, still: 5700 * time.Millisecond}
 }
 
-// observe takes a tick's figure, or a gap if the figure is unknown. After a pause of vramscope or
-// of the machine, the forecaster drops the forecasts that came due during the pause.
+// observe takes a tick's figure, or a gap if the figure is unknown.
 func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	if !ok {
@@ -182,13 +180,13 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
-// mostLast is the number of ended processes whose last figures Warm reads: more than a screen lists.
+// mostLast is the number of ended processes whose last figures Warm reads.
 const mostLast = 8
 
 type warmSpan struct{ from, to, step time.Duration }
 
-// Warm gives the forecasters the last hour, from which they learn most, and the loads six hours.
-// One sample every ten seconds (the nearest horizon) is enough, except in the last five minutes: a
+// warmSpans are six hours for the loads, and of these the last hour for the forecasters. One sample
+// every ten seconds (the nearest horizon) is enough, except in the last five minutes, because a
 // young process has no older samples.
 var warmSpans = [...]warmSpan{
 	{6 * time.Hour, time.Hour, loadWindow},
@@ -197,9 +195,8 @@ var warmSpans = [...]warmSpan{
 }
 
 // Warm feeds the last hour of an earlier history to the forecasters. It also takes over the
-// processes that had ended by then, and how long the rises of all programs lasted, as if the
-// sampler had seen them. Any goroutine may call it, once, after the first tick. Warm first reads
-// the history, which takes time, and then waits for the ticking goroutine.
+// processes that had ended in that history, and how long the rises of the programs lasted. Any
+// goroutine may call Warm, once, after the first tick. Reading the history takes time.
 func (s *Sampler) Warm(before snapshot.History) {
 	latest := s.Latest()
 	began, _ := s.History().Span()
@@ -277,10 +274,10 @@ func (s *Sampler) Warm(before snapshot.History) {
 	})
 }
 
-// warm calls visit with each known sample of a series in the spans before a moment.
+// warm calls visit with each known sample of a series in the spans before to.
 func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, spans []warmSpan, visit func(time.Time, snapshot.Bytes)) {
 	for _, span := range spans {
-		// The moment itself belongs to the live history.
+		// A sample at to belongs to the live history.
 		for _, p := range before.Series(key, to.Add(-span.from), to.Add(-span.to-1), int((span.from-span.to)/span.step)) {
 			if p.Known {
 				visit(p.Time, quantity.From(quantity.Bytes(p.Last), quantity.Driver))

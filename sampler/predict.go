@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// predict puts forecasts into the row for each known figure. They start at the row's second tick,
-// because a command that samples once needs none.
+// predict puts forecasts into the row for each known figure. The forecasts start at the row's second
+// tick, because a command that samples once needs none.
 func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
@@ -146,7 +146,7 @@ func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Out
 	o.observe(now, at.Used, quickPace)
 	loads := s.loadsAt(at)
 	if loads.first && o.forecaster != nil {
-		o.forecaster.Excuse() // the load has proved its forecasts wrong: they are not scored
+		o.forecaster.Excuse() // forecasts that the load proves wrong are not scored
 	}
 	if !at.Used.Known() {
 		return snapshot.Outlook{}

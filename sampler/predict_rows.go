@@ -10,19 +10,18 @@ import (
 )
 
 // A process that starts or ends is a step in its GPU's memory, not growth. A forecaster that sees
-// only the sum takes the step for growth: when an evaluation started beside a leak, the time to
-// full was a quarter too early for six minutes and then a third too late. So while such a step is
-// fresh, the forecast of the GPU is the sum of its processes' forecasts (bottom-up: Hyndman &
-// Athanasopoulos, FPP3, section 11.2), or its own while a process loads. The time to full takes a
-// process in its first load to stay as it is. The errors of the processes count as independent. The
-// error of the sum is at least that of the GPU's own forecaster, which knows how large steps usually are.
+// only the sum takes the step for growth. So while a step is fresh, the forecast of the GPU is the
+// sum of its processes' forecasts (bottom-up: Hyndman & Athanasopoulos, FPP3, section 11.2), or the
+// GPU's own while a process loads. For the time to full, a process in its first load stays as it is.
+// The errors of the processes count as independent. The error of the sum is at least that of the
+// GPU's own forecaster, which knows how large steps usually are.
 
 // stepRemembered is how long a step counts as fresh: two half-lives of the
 // farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
-// predict forecasts a GPU and when it will be full: with its own forecaster or, after a step, with
-// those of its processes.
+// predict forecasts a GPU and when it will be full, with the GPU's own forecaster or, after a step,
+// with its processes' forecasters.
 func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) snapshot.Outlook {
 	if !s.disturbed(now, at) {
 		return snapshot.Outlook{Predicted: own.predicted, FullIn: loads.believe(own.fullIn(at.Memory))}
@@ -56,8 +55,8 @@ func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) 
 }
 
 // disturbed reports whether the sum of the processes' forecasts is better than the GPU's own: a
-// large process has started or ended lately, or one loads, or rises and falls so much that it hides
-// the others' growth. The uses of all processes must be known, and explain nearly all of the memory.
+// large process has started or ended lately, or a process loads, or rises and falls in cycles. The
+// used memory of each process must be known, and the sum nearly all of the GPU's.
 func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	matters := at.Capacity().Or(0) / 100
 	fresh := false

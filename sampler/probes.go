@@ -53,7 +53,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			answering++
 		}
 		switch {
-		case a.At.IsZero() && a.Err != nil: // the process is stopped, or its probe breaks the protocol
+		case a.At.IsZero() && a.Err != nil: // for example, the process is stopped, or the probe breaks the protocol
 			m.setProbe(a.Process, snapshot.Probe{State: snapshot.ProbeSilent, Age: max(now.Sub(a.Since), 0)})
 		case !a.At.IsZero() && len(a.Report.Devices) == 0: // the process has no allocator, or none yet
 			m.setProbe(a.Process, probeOf(a, age))
@@ -135,7 +135,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	s.sumParts(p, limit, shown)
 }
 
-// locate finds the row of a probe's device. A probe names a MIG instance by its UUID.
+// locate returns the row of a probe's device, which the probe names by the UUID of a GPU or MIG instance.
 func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 	id := snapshot.RowID{Process: a.Process, GPUUUID: d.UUID}
 	for _, g := range s.driver.gpus {
@@ -157,7 +157,7 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //	used = Σ (allocated + cached + fragmented) + other
 //
 // While the driver's and the probe's readings are skewed, other is unknown. Returnable memory is at
-// most limit: what the process uses or, if that is unknown, the most that it can use.
+// most limit: the process's used memory or, if unknown, the most that the process can use.
 func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown report) {
 	var reserved, pending snapshot.Bytes
 	bounded := false // reserved is a lower bound
@@ -202,9 +202,8 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown repo
 	s.noteMismatch(p, shown.at, held)
 }
 
-// noteMismatch sets Mismatch if the allocators hold more than the process uses in several nearly
-// simultaneous readings in a row. If the driver does not report what the process uses, the limit is
-// what all processes use.
+// noteMismatch sets Mismatch if held, the memory of the allocators, exceeds the process's used memory
+// in several comparable readings in a row. If that is unknown, the limit is the GPU's used memory.
 func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {
@@ -239,7 +238,7 @@ func freshness(age time.Duration) snapshot.ProbeState {
 
 // adopt replaces the identity in a daemon's answer by the identity that the process has here,
 // because this user may not read the pid namespaces of other users' processes. It returns false if
-// the process is missing here, or is another one.
+// the pid is missing here, or is another process's.
 func (s *Sampler) adopt(a *probe.Answer) bool {
 	known := s.byPID[a.Process.PID]
 	if known == nil || !known.info.Identity.Same(a.Process) {

@@ -30,8 +30,8 @@ const (
 type report struct {
 	device  *probe.Device
 	at      time.Time      // when the probe read it
-	arrived time.Time      // the latest time at which it can have been read
-	held    quantity.Bytes // the least that the process holds, from any of its figures except peaks, which are of another moment
+	arrived time.Time      // the latest time at which the probe can have read it
+	held    quantity.Bytes // the least that the process holds, by all figures except peaks, which are of another moment
 }
 
 // bound is a limit that the driver's figures set at a moment.
@@ -43,17 +43,17 @@ type bound struct {
 
 // reports holds the reports of a probe on one row.
 type reports struct {
-	shown    report  // the last accepted; its device is nil if there is none
-	waiting  report  // exceeds the driver's readings, and is newer than they are
-	readings []bound // the recent ones, oldest first
+	shown    report  // the last accepted report; its device is nil if there is none
+	waiting  report  // a report that exceeds the driver's readings, and is newer than they are
+	readings []bound // the driver's recent readings, oldest first
 	doubts   int     // ticks in a row in which no report was accepted
-	unlisted bool    // the driver does not report what its process uses
+	unlisted bool    // the driver does not report the process's used memory
 	other    otherMemory
 	seen     uint64 // the tick of the newest report
 }
 
 // take takes the newest report and returns the report to show. If shown has no device, no report is
-// shown, and rejected is the reason once that is confirmed. size is the device's size; 0 if unknown.
+// shown, and rejected is the reason, "" until confirmed. size is the device's size; 0 if unknown.
 func (r *reports) take(now time.Time, newest report, limit bound, size quantity.Bytes) (shown report, rejected string) {
 	if n := len(r.readings); n > 0 && limit.at.Equal(r.readings[n-1].at) {
 		r.readings[n-1] = limit
@@ -111,8 +111,8 @@ func exceeds(reported quantity.Bytes, limit string) string {
 	return "reports " + reported.String() + ", the " + limit
 }
 
-// reportOf sums up what a report says about a device. Each figure of an allocator is also a lower
-// bound of what it holds, because no part of its memory is larger than its reserved memory.
+// reportOf sums up a probe's report on a device. Each figure of an allocator is a lower bound of the
+// memory that it holds.
 func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {

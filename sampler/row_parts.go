@@ -7,19 +7,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The memory that a process uses outside its allocators is the driver's reading less the probe's.
-// The two are taken at different moments (skew). If much memory comes or goes in between, in a flush
-// or while a model is loaded, the difference includes that memory. So the difference counts only
+// The other memory of a process is the driver's reading less the probe's. The two are read at
+// different moments (skew). If much memory comes or goes in between, in a flush or while a model is
+// loaded, the difference includes that memory. So the difference counts only
 //
-//   - if it has not changed since it last counted, or
+//   - if it has hardly changed since it last counted, or
 //   - if each side was read after the last large change of the other: then both readings were
 //     true at one moment.
 //
-// Until then the other memory is unknown. The first reading counts as a change, because the reading
-// before it is unknown.
+// Otherwise the other memory is unknown. The first reading counts as a large change.
 
-// skewTolerance is the largest change that still counts as small. Other memory (a
-// context, kernels, a workspace) is some hundreds of MiB.
+// skewTolerance is the largest change that still counts as small. Other memory (a context, kernels,
+// a workspace) is some hundreds of MiB.
 const skewTolerance = 128 * quantity.MiB
 
 // span is the time in which a reading was taken.
@@ -57,7 +56,7 @@ func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	return !known || max(was-now, now-was) > skewTolerance
 }
 
-// otherOf returns a process's used memory less held, what its allocators held at heldAt.
+// otherOf returns a process's used memory less held, the memory of its allocators at heldAt.
 func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
 	used, known := p.Used.Value()
 	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
@@ -71,8 +70,8 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span)
 	return r.other.take(used, held, usedAt, heldAt)
 }
 
-// allocator returns a probe's stats as they are shown. size is the size of the device. A peak that
-// exceeds it is unknown, because some libraries also count memory that was asleep.
+// allocator returns a probe's stats as they are shown. A peak above size, the device's, is unknown,
+// because some libraries also count memory that was asleep.
 func allocator(out snapshot.Allocator, size quantity.Bytes) snapshot.Allocator {
 	for _, peak := range []*snapshot.Bytes{&out.PeakAllocated, &out.PeakReserved} {
 		if size > 0 && peak.Or(0) > size {

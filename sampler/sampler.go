@@ -30,14 +30,14 @@ type Sampler struct {
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
 	standing     []snapshot.Alert     // the alerts of the last application of the rules
-	logged       []snapshot.Alert     // logged as raised, and not yet as cleared
-	down         map[string]time.Time // GPUs that the event log has as down, and since when
+	logged       []snapshot.Alert     // alerts logged as raised, and not yet as cleared
+	down         map[string]time.Time // by UUID: since when a GPU is down, according to the event log
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
 	holders      holders
 	habits       habits
-	began        time.Time // what happened before is not an event: Options.Since, or the first tick
+	began        time.Time // Options.Since, or the first tick; nothing earlier is logged as an event
 
 	history *history.History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -46,10 +46,10 @@ type Sampler struct {
 	interval  atomic.Int64
 	control   chan func()
 	suspended atomic.Bool
-	beside    atomic.Pointer[time.Time] // the time of a tick of another clock; nil if there is none
+	beside    atomic.Pointer[time.Time] // a tick of the other clock: see Align; nil if there is none
 }
 
-// New makes a Sampler. It reads no source until Run or Tick is called.
+// New returns a Sampler, which reads no source until Run or Tick is called.
 func New(options Options) *Sampler {
 	options = options.withDefaults()
 	remembered := history.New()
@@ -130,8 +130,8 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			}
 			next = next.Add(s.Interval())
 		}
-		// A slow tick, a longer interval or a suspended machine leaves gaps: missed ticks are not
-		// repeated.
+		// Ticks missed by a slow tick or a suspended machine are not repeated. A shorter interval
+		// counts at once.
 		if now := time.Now(); next.Before(now) || next.Sub(now) > s.Interval() {
 			next = now.Add(s.Interval())
 		}
@@ -156,14 +156,13 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 	return t.Add(-off)
 }
 
-// wakeUp is a pause between waking up and reading. If a system call comes first, the monitor thread
-// of Go's runtime looks at the other threads every 20 µs for some 4 ms. After a timer it looks
-// again only after 10 ms (runtime.sysmon in https://go.dev/src/runtime/proc.go). With the pause,
-// the process wakes up 50 times less often.
+// wakeUp is the pause between waking up and reading. Without the pause, the monitor thread of Go's
+// runtime looks at the other threads every 20 µs for some 4 ms; with it, the thread looks again
+// after 10 ms (runtime.sysmon in https://go.dev/src/runtime/proc.go).
 const wakeUp = 2 * time.Millisecond
 
-// secondTick is how soon the second tick follows an incomplete first one. The first tick waits only
-// briefly for names, and has just one reading to compare reports with.
+// secondTick is how soon the second tick follows a preliminary first tick, which waits only briefly
+// for names, and has just one reading to compare reports with.
 const secondTick = 250 * time.Millisecond
 
 func isPreliminary(snap *snapshot.Snapshot) bool {
@@ -172,8 +171,8 @@ func isPreliminary(snap *snapshot.Snapshot) bool {
 	})
 }
 
-// Suspend stops ticking and closes the driver. A stopped vramscope then neither prevents the driver from
-// being unloaded nor keeps a laptop's GPU awake. Suspend waits at most doTimeout for a tick in progress.
+// Suspend stops ticking and closes the driver, so that the driver can be unloaded and a laptop's GPU can
+// sleep. Suspend waits at most doTimeout for a tick in progress.
 func (s *Sampler) Suspend() {
 	s.suspended.Store(true)
 	s.do(s.driver.close)
@@ -188,7 +187,7 @@ func (s *Sampler) Resume() {
 // doTimeout limits how long do waits. A tick may wait for a driver that hangs.
 const doTimeout = 300 * time.Millisecond
 
-// do runs act on the ticking goroutine between two ticks, and waits for it. After doTimeout it gives up.
+// do runs act on the ticking goroutine between two ticks, and waits for act at most doTimeout.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
 	timeout := time.After(doTimeout)
