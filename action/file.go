@@ -28,8 +28,8 @@ func appendLine(directory string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// openLog opens the log, or makes it. It is a regular file of ours, 0600, with one name, in a
-// directory that only we write: neither a link nor a FIFO can take its place.
+// openLog opens the log, or makes it. The log must be a regular file of this user, with mode 0600 and
+// no other name, in a directory that only this user can write.
 func openLog(directory string) (*os.File, error) {
 	dir, err := openDirectory(directory, true)
 	if err != nil {
@@ -109,7 +109,7 @@ func checkLog(directory string) error {
 // errCanBeMade says that a directory is not there, and could be made.
 var errCanBeMade = errors.New("not there yet")
 
-// writable returns nil if a directory takes new names, and a file in it can hold something.
+// writable returns nil if a file can be made in a directory, and has room for some text.
 func writable(dir int, path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, reach(dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -120,8 +120,8 @@ func writable(dir int, path string) error {
 // reach returns a path to the file or directory that a descriptor has open.
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
-// openDirectory opens a directory. If it does not exist, openDirectory makes it or, without make,
-// returns errCanBeMade if that is so. It follows only root's symbolic links: see resolve.
+// openDirectory opens a directory. If it does not exist, openDirectory makes it. Without make, it
+// returns errCanBeMade if it could make it. It follows only root's symbolic links: see resolve.
 func openDirectory(path string, make bool) (int, error) {
 	if path == "" {
 		return 0, install.ErrNoHome
@@ -236,7 +236,7 @@ func checkFile(path string, stat *unix.Stat_t) error {
 	}
 }
 
-// endsInside reports whether the last line lacks its newline, because the disk was full.
+// endsInside reports whether the last line lacks its newline, as after a full disk.
 func endsInside(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {

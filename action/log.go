@@ -18,7 +18,6 @@ import (
 // LogName is the log's name in its directory.
 const LogName = "audit.log"
 
-// timeLayout is the format of a line's time.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // Log is the audit log: one JSON object a line, only ever appended to. A nil
@@ -31,7 +30,7 @@ type Log struct {
 
 // The outcomes that every action can have.
 const (
-	Begun   = "begin"   // the line before
+	Begun   = "begin"   // of the line before the action
 	Refusal = "refused" // nothing was done
 	Failed  = "failed"
 )
@@ -77,10 +76,10 @@ func Milliseconds(d time.Duration) snapshot.Float {
 	return quantity.From(float64(d.Round(100*time.Microsecond))/float64(time.Millisecond), quantity.System)
 }
 
-// Do acts between two lines of the log: one before, without which nothing is done, and one after,
-// with the outcome that act leaves in the entry. If act returns an error or panics the outcome is
-// "failed", and a panic continues; a *process.Refusal is "refused". An action that was done but
-// whose outcome could not be logged is an error too.
+// Do logs a line, acts, and logs a second line with the outcome that act leaves in the entry. It does
+// not act if the first line cannot be written. The outcome of a *process.Refusal is "refused", that of
+// another error or of a panic, which continues, "failed". If the second line cannot be written, Do
+// returns an error although the action was done.
 func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	if l == nil {
 		return act(&e)

@@ -24,7 +24,7 @@ func (l *Log) Read(visit func(*Entry)) error {
 	lines := bounded.Lines(file, 1<<20)
 	for lines.Scan() {
 		var e Entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // if it fails, another version wrote the line
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // a line that cannot be read is skipped
 			visit(&e)
 		}
 	}

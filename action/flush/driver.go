@@ -45,9 +45,8 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 	}
 }
 
-// awaitStats waits for the probe's new stats, and reports whether they came: the
-// screen must not show them old beside the driver's new figure. A probe is asked
-// one thing at a time: stats younger than the last request are from after it.
+// awaitStats waits for stats younger than the last request, and reports whether they came. The screen
+// must not show old stats beside the driver's new figure.
 func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked time.Time) bool {
 	const pause = 5 * time.Millisecond
 	for waited := time.Duration(0); waited < statsTimeout; waited += pause {

@@ -16,10 +16,10 @@ import (
 	"vramscope/server"
 )
 
-// Prober asks a process's probe to flush. It is a real one or a simulated box's.
+// Prober asks probes to flush: real ones, or those of a simulated box.
 type Prober interface {
 	Flush(context.Context, process.Identity, probe.FlushRequest) (probe.FlushResult, error)
-	// Answers are the probes' newest stats.
+	// Answers returns the newest stats of the probes.
 	Answers() []probe.Answer
 }
 
@@ -40,16 +40,15 @@ type Flusher struct {
 const (
 	stepPause = 400 * time.Millisecond // the program continues, and the flush can be stopped
 	steps     = 4
-	// A probe that has flushed is asked for new stats at once.
-	statsTimeout = 300 * time.Millisecond
-	// A driver shows what was freed at once, or a moment later.
+	// How long new stats and the driver's new figure are awaited.
+	statsTimeout  = 300 * time.Millisecond
 	driverTimeout = time.Second
 	driverPause   = 100 * time.Millisecond
 )
 
 // Run flushes a process, or asks its server to sleep or wake. If the context ends meanwhile, a flush
 // waits for the step under way and starts no other; for a server, Run stops waiting at once. If
-// nothing was done the error is a *process.Refusal, the probe's or the server's.
+// nothing was done, the error is a *process.Refusal, or comes from the probe or the server.
 func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
 	entry := action.NewEntry("flush", r.Process, r.Origin)
@@ -120,7 +119,7 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	return &process.Refusal{Reason: reason}
 }
 
-// flush makes the steps and compares with the driver.
+// flush carries out the steps, and compares the result with the driver's figures.
 func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapshot) (Result, error) {
 	finish := context.WithoutCancel(ctx)
 	result := Result{Level: r.Level, DryRun: r.DryRun, Returnable: Returnable(before, r)}

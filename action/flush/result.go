@@ -20,7 +20,7 @@ type Result struct {
 	Step, Steps int           // the last step that was done, of how many
 	Stopped     bool          // the context ended before the last step
 	Reason      string        // why nothing, or less than asked, was freed
-	Notes       []string      // of the probe
+	Notes       []string      // of the probe, or about the server
 
 	Server  string // the server that was asked, with its version: then all figures are the driver's
 	Pending bool   // nothing has changed so far, whether the server has answered or not
@@ -33,8 +33,7 @@ type Device struct {
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
 	Collected     snapshot.Bytes // tensors in reference cycles, freed with Python's garbage; unknown if that was not asked for
 
-	// What the driver reports as used: by the process or, if it does not report that, on the
-	// whole device. Unknown if it reports neither.
+	// The driver's figure for memory used by the process or, if that is unknown, on the Whole device.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
 	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.
@@ -94,7 +93,7 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 	return before, after
 }
 
-// Failed reports whether there was something to free and nothing was freed.
+// Failed reports whether nothing was freed of what was expected, or nothing has changed so far.
 func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
 // Differs reports whether a driver's figure fell by less than the probe says that it freed, not

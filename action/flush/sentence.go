@@ -120,9 +120,8 @@ func (r *Result) because() string {
 	return ": " + r.Reason
 }
 
-// agreement compares the driver's figure with the probe's. The driver counts in pages of 2 MiB
-// and is read a moment later: a small difference does not count, nor does memory that a busy
-// program has reserved since.
+// agreement compares the driver's figure with the probe's, less what the program has reserved since
+// the flush. A difference within snapshot.Tolerance does not count.
 func (r *Result) agreement() string {
 	dropped, ok := r.DriverFreed().Value()
 	if !ok || r.DryRun {
@@ -146,7 +145,6 @@ func (r *Result) agreement() string {
 	}
 }
 
-// near reports whether a difference is within the tolerance.
 func (r *Result) near(off quantity.Bytes) bool {
 	return max(off, -off) <= snapshot.Tolerance(r.Freed())
 }

@@ -151,7 +151,7 @@ func (a *asked) devices(snap *snapshot.Snapshot, devices []Device) []Device {
 		if g, _ := snap.Device(d.UUID); g == nil || g.State != snapshot.GPUOK || !g.ProcessCount.Known() {
 			d.DriverAfter = snapshot.Bytes{}
 		}
-		d.Before = d.DriverBefore.Or(0) // no probe reports these figures
+		d.Before = d.DriverBefore.Or(0) // the driver's figures, because no probe reports them
 		d.After = d.DriverAfter.Or(d.Before)
 	}
 	return devices
