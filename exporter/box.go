@@ -10,8 +10,8 @@ import (
 	"vramscope/schema"
 )
 
-// alerts writes the states of the driver, the probes and the guard, and how many alerts of each kind
-// each GPU has.
+// alerts writes the states of the driver, the probes and the guard, and the number of alerts by GPU,
+// kind and severity.
 func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
 	w.exported(metric.DriverFailures, nil, float64(snap.Driver.Failures))
@@ -56,7 +56,7 @@ func gpuLabels(g *snapshot.GPU) labels {
 	return labelsOf(metric.GPU, index, g.UUID)
 }
 
-// gpu writes what is known of a GPU; if the GPU does not answer, only its names and state.
+// gpu writes the series of a GPU; if the GPU does not answer, only its names and state.
 func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	subject := gpuLabels(g)
 	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)

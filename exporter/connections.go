@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// connections is a listener that limits how many connections are open. At the limit, a new connection closes the
-// one that has been idle for longest, or waits until one is idle. There is no limit per address, because
-// all connections may come through one proxy on this machine.
+// connections is a listener that limits the open connections. At the limit, a new connection closes the one that
+// has been idle for longest, or waits until one is idle. There is no limit per address, because all
+// connections may come through one proxy.
 type connections struct {
 	listener net.Listener
 	limit    int
@@ -18,7 +18,7 @@ type connections struct {
 	mu     sync.Mutex
 	ended  sync.Cond
 	closed bool
-	idle   map[net.Conn]time.Time // since when; zero: a request is being answered
+	idle   map[net.Conn]time.Time // since when each is idle; zero while it has a request
 }
 
 func limitConnections(listener net.Listener, limit int) *connections {
@@ -45,8 +45,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// closeOldest closes the connection that has been idle for longest. It returns false if none is
-// idle. The caller holds the lock.
+// closeOldest closes the connection that has been idle for longest, and returns false if none is idle.
+// The caller holds mu.
 func (c *connections) closeOldest() bool {
 	var oldest net.Conn
 	for conn, since := range c.idle {

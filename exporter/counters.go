@@ -16,14 +16,13 @@ type counters struct {
 	rescues   map[string]int
 	began     time.Time // when the first snapshot was taken
 	newest    time.Time // when the last one was taken
-	late      float64   // snapshots that came later than they should
+	late      float64   // snapshots that came more than two intervals after the previous one
 	probes    map[snapshot.RowID]reported
 }
 
-// reported is what a process's probe has counted since it began.
+// reported has the counts of a process's probe.
 type reported struct{ retries, outOfMemory int64 }
 
-// gpuCounters are the counters of one GPU.
 type gpuCounters struct {
 	outOfMemory, retries probeCounter
 	flushes, flushed     float64
@@ -58,7 +57,6 @@ func (c *probeCounter) write(w writer, id metric.ExportedID, values labels, now 
 	}
 }
 
-// decision is the key by which the guard's decisions are counted.
 type decision struct {
 	rule string
 	kind snapshot.GuardDecisionKind
@@ -81,7 +79,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 		}
 		c.gpus[g.UUID].takeXIDs(g.XIDs)
 	}
-	// A GPU that only probes named is not kept: there may be any number.
+	// GPUs that have gone lose their counters, because probes may name any number of GPUs.
 	maps.DeleteFunc(c.gpus, func(uuid string, _ *gpuCounters) bool { return snap.GPU(uuid) == nil })
 	noted := map[snapshot.RowID]int64{} // out-of-memory errors that have an event
 	for i := range events {
@@ -115,7 +113,7 @@ func (c *counters) take(now time.Time, e *snapshot.Event) {
 	}
 }
 
-// takeXIDs counts the new critical errors. The list is ordered newest first.
+// takeXIDs counts the new Xids. The list is ordered newest first.
 func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	for _, x := range xids {
 		if !x.Time.After(g.newest) {
@@ -128,9 +126,9 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	}
 }
 
-// takeReports adds what each probe has counted since the previous snapshot to the probe's GPU. Counts from
-// before a probe's first report are left out, unless the process started after the exporter: the
-// sampler makes no events of those errors.
+// takeReports adds to the probe's GPU the alloc retries since the previous snapshot, and the out-of-memory errors
+// before a probe's first report, for which the sampler makes no events. It leaves out counts from before the
+// first report of a process that started before the exporter.
 func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
 	current := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {

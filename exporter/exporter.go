@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Options say what is exported, and how.
+// Options are the settings of an Exporter.
 type Options struct {
 	Version string // of this program
 	Now     func() time.Time
@@ -23,7 +23,7 @@ type Options struct {
 	Snapshot  bool // whether /snapshot.json is served
 }
 
-// Exporter publishes the last snapshot that it was given.
+// Exporter publishes the last observed snapshot.
 type Exporter struct {
 	Options
 	names []string // metric.ProcessLabels
@@ -34,7 +34,7 @@ type Exporter struct {
 	counters counters
 }
 
-// New makes an exporter that has observed nothing.
+// New returns an Exporter without a snapshot.
 func New(o Options) *Exporter {
 	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: counters{
 		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, probes: map[snapshot.RowID]reported{},
@@ -42,8 +42,8 @@ func New(o Options) *Exporter {
 	}}
 }
 
-// Observe takes a snapshot, the events since the one before, and the recorder's state, nil where
-// nothing is recorded. The snapshot is not changed.
+// Observe takes a snapshot, the events since the previous one, and the recorder's state, nil if
+// nothing is recorded. Observe does not change the snapshot.
 func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,22 +61,22 @@ func (e *Exporter) latest() (*snapshot.Snapshot, bool) {
 	return e.snap, e.Now().Sub(e.snap.Time) < max(staleIntervals*e.snap.Interval, staleAfter)
 }
 
-// A snapshot is old after five missed intervals, but not before a busy machine has had time to take
-// one.
+// A snapshot is old after staleIntervals of its own intervals, but not before staleAfter, because a
+// busy machine may be late.
 const (
 	staleIntervals = 5
 	staleAfter     = 15 * time.Second
 )
 
-// gather returns the series of the last snapshot, or few of them if it is old. Unknown figures have
-// no series, and labels without a value are left out.
+// gather returns the series of the last snapshot, or a few of them if the snapshot is old. Unknown
+// figures have no series, and labels without a value are left out.
 func (e *Exporter) gather() writer {
 	w := writer{}
 	snap, fresh := e.latest()
 	if snap == nil {
 		return w
 	}
-	// These are known, however old the snapshot is.
+	// An old snapshot has these series too.
 	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
 	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
 	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())

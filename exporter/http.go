@@ -16,9 +16,8 @@ import (
 	"vramscope/schema"
 )
 
-// mostScrapes is how many scrapes run at the same time: enough for two Prometheus servers
-// and a person, too few to keep the machine busy. mostAnswers limits how many answers, of about 300 kB, wait in
-// memory for slow clients. A slow reader does not keep others from a scrape.
+// mostScrapes limits the scrapes at the same time: enough for two Prometheus servers and a person, too few to keep
+// the machine busy. mostAnswers limits the answers, of about 300 kB each, that wait in memory for slow clients.
 const mostScrapes, mostAnswers = 4, 32
 
 func (e *Exporter) metrics() http.HandlerFunc {
@@ -57,7 +56,7 @@ func (e *Exporter) answer(request, header http.Header) []byte {
 	body := e.gather().text(format != classic)
 	if gzipped(request.Values("Accept-Encoding")) {
 		header.Set("Content-Encoding", "gzip")
-		var packed bytes.Buffer // it takes everything
+		var packed bytes.Buffer // writing to it never fails
 		packer := gzip.NewWriter(&packed)
 		_, _ = packer.Write(body)
 		_ = packer.Close()
@@ -66,7 +65,7 @@ func (e *Exporter) answer(request, header http.Header) []byte {
 	return body
 }
 
-// enter takes a place. It returns false if there is none.
+// enter takes a place. It returns false if none is free.
 func enter(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -81,7 +80,7 @@ const (
 	openMetrics = "application/openmetrics-text"
 )
 
-// formatFor returns the media type of the format that a client likes best.
+// formatFor returns the media type that a client prefers.
 func formatFor(accept []string) string {
 	for _, o := range offersOf(accept) {
 		switch version := o.parameters["version"]; {
@@ -101,14 +100,14 @@ func gzipped(accept []string) bool {
 	return i >= 0 && offers[i].kind == "gzip"
 }
 
-// offer is one of the formats that a client accepts.
+// offer is a media type or an encoding that a client accepts.
 type offer struct {
 	kind       string
 	parameters map[string]string
 	quality    float64
 }
 
-// offersOf returns what a client accepts, the best first.
+// offersOf returns the offers of an Accept header, best first.
 func offersOf(header []string) (all []offer) {
 	for part := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		kind, parameters, err := mime.ParseMediaType(part)
@@ -117,7 +116,7 @@ func offersOf(header []string) (all []offer) {
 		}
 		quality := 1.0
 		if q, given := parameters["q"]; given {
-			quality, _ = strconv.ParseFloat(q, 64) // 0: it is not wanted
+			quality, _ = strconv.ParseFloat(q, 64) // 0: the client refuses it
 		}
 		if quality > 0 {
 			all = append(all, offer{kind, parameters, quality})
@@ -127,7 +126,7 @@ func offersOf(header []string) (all []offer) {
 	return all
 }
 
-// landing serves a page for a person who opens the address in a browser.
+// landing serves a page for a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// guarded serves only what the web configuration lets a client read. The file is read again for each request, but
-// its rate limit, and whether there is TLS, only once. If it no longer asks who reads, nothing is served.
+// guarded serves the clients that the web configuration admits. It reads the file again for each request, but takes
+// the rate limit, and whether there is TLS, from first. It serves nothing if the file no longer protects the exporter.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
 func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
@@ -30,10 +30,10 @@ func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
 		case err != nil:
 			http.Error(w, "the web configuration cannot be read", http.StatusInternalServerError)
 			return
-		case s.serving.checkReaders(c) != nil, len(first.Users) > 0 && !c.protects(): // or the file is being written
+		case s.serving.checkReaders(c) != nil, len(first.Users) > 0 && !c.protects(): // perhaps the file is just being written
 			http.Error(w, "the web configuration does not ask who reads any more", http.StatusServiceUnavailable)
 			return
-		case c.TLS.on() != first.TLS.on(): // the file was empty, or cut short, when the server began
+		case c.TLS.on() != first.TLS.on(): // perhaps the file was incomplete when the server began
 			http.Error(w, "the web configuration has turned TLS on or off: restart the daemon", http.StatusServiceUnavailable)
 			return
 		case !limit.Allow():
@@ -63,8 +63,8 @@ func tooMany(w http.ResponseWriter, what string) {
 	http.Error(w, what, http.StatusTooManyRequests)
 }
 
-// logins checks passwords. A password that was right before is known by its HMAC. Others are compared by bcrypt,
-// which takes a tenth of a second of CPU, one at a time, so that wrong passwords do not delay readers with known ones.
+// logins checks passwords. It knows a password that was right before by its HMAC. It compares others by bcrypt, which
+// takes a tenth of a second of CPU, one at a time, so that wrong passwords do not delay readers with known ones.
 type logins struct {
 	secret  [32]byte
 	waiting chan struct{}
@@ -92,8 +92,8 @@ func newLogins() *logins {
 	return l
 }
 
-// unknownUser returns the hash of a password that no user has, at the highest cost of all users: so
-// refusing an unknown name takes as long as refusing a known one.
+// unknownUser returns a hash of the highest cost of all users, which makes refusing an unknown name take as long as
+// refusing a known one.
 func unknownUser(users map[string]string) string {
 	highest := bcrypt.MinCost
 	for _, hash := range users {
@@ -103,7 +103,7 @@ func unknownUser(users map[string]string) string {
 	return fmt.Sprintf("$2y$%02d$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi", highest)
 }
 
-// check returns why a request's name and password are refused, nil if they are right.
+// check returns errWrong or errTooMany if it refuses a request's name and password.
 func (l *logins) check(r *http.Request, users map[string]string) error {
 	name, password, given := r.BasicAuth()
 	if !given {

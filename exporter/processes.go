@@ -11,14 +11,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// other names the series that sums all processes without a series of their own.
+// other is the name of the series that sums all processes without a series of their own.
 const other = "other"
 
 // mostUnlisted limits how many probe-only GPUs have series for their processes.
 const mostUnlisted = 16
 
-// group holds what is exported of one process or, without pids, of all processes with the same
-// labels.
+// group holds the series of one process or, without the label pid, of all processes with equal labels.
 type group struct {
 	key    string   // unique on its GPU
 	values []string // the values of metric.ProcessLabels; "" where the label is left out
@@ -26,8 +25,8 @@ type group struct {
 	figures
 }
 
-// newGroup makes a group without figures. With the label pid, pid and MIG instance identify a process: if a pid was reused while the
-// driver still lists the earlier process, both share one series.
+// newGroup makes a group without figures. With the label pid, PID and MIG instance are the key. If a PID was reused while
+// the driver still lists the earlier process, both processes share a group.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
 	if e.keeps(pidLabel) {
@@ -36,8 +35,7 @@ func (e *Exporter) newGroup(values []string, mig string) *group {
 	return &group{key: strings.Join(by, "\xff") + "\xff" + mig, values: values, mig: mig}
 }
 
-// writeProcesses writes, for each GPU, the series of its largest processes, and one that
-// sums the others.
+// writeProcesses writes the series of the largest processes of each GPU, and one that sums the others.
 func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	if len(e.ProcessLabels) == 0 {
 		return
@@ -64,7 +62,7 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeServers writes what servers report about themselves, with the label pid only. Of a server's several processes, the first's series stay.
+// writeServers writes the reports of servers, if there is the label pid. writer.text drops the equal series of a server's other processes.
 func (e *Exporter) writeServers(w writer, snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		s := snap.Rows[i].Served
@@ -130,7 +128,7 @@ func processLabel(p *snapshot.Process, name string) string {
 	return ""
 }
 
-// largest returns the groups with the most memory, largest first, and one that sums the others.
+// largest returns the groups with the most memory, largest first, and then one that sums the others.
 func (e *Exporter) largest(groups map[string]*group) []*group {
 	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))
@@ -147,7 +145,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	rest := e.newGroup(values, "")
 	kept := make([]*group, 0, e.Processes+1)
 	for i, g := range ordered {
-		// A user may have the name of the series that sums the others.
+		// A user may be named like the sum; it then includes that user's group.
 		if i < e.Processes && g.key != rest.key {
 			kept = append(kept, g)
 		} else {
@@ -157,13 +155,13 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	return append(kept, rest)
 }
 
-// size returns a group's memory by the driver or, if that is unknown, by the probe. It orders the groups.
+// size returns a group's memory by the driver or, if that is unknown, by the probe.
 func (g *group) size() float64 {
 	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
 }
 
-// writeGroup writes the series of a group. With a pid, its names are labels of an info series;
-// without one, of every series.
+// writeGroup writes the series of a group. With the label pid, the other labels are on an info series
+// only. Without it, every series has all labels.
 func (e *Exporter) writeGroup(w writer, uuid string, g *group) {
 	values := g.values
 	subject := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// mostConnections limits how much memory and how many file descriptors the clients take that never finish a
-// request.
+// mostConnections limits the memory and the file descriptors of clients that never finish a request.
 const mostConnections = 128
 
 // Serving says where an exporter is served, and to whom.
 type Serving struct {
 	Address   string // "127.0.0.1:9841"; the configuration has checked it
 	WebConfig string // a file with TLS and passwords; "" for neither
-	Openly    bool   // serve even if other machines can read it and nothing asks who they are
+	Openly    bool   // serve even if other machines can read without a password or certificate
 }
 
-// Check returns why nothing may be served with these settings; the error says which one to change.
+// Check returns an error if these settings do not allow serving. The error says which setting to change.
 func (s *Serving) Check() error {
 	if s.WebConfig == "" {
 		return s.checkReaders(&webConfig{})
@@ -40,7 +39,7 @@ func (s *Serving) Check() error {
 	return s.checkReaders(c)
 }
 
-// checkReaders returns why other machines must not be able to read what is served, nil if they may or cannot.
+// checkReaders returns an error if other machines could read without a password or certificate.
 func (s *Serving) checkReaders(c *webConfig) error {
 	if s.Openly || s.local() || c.protects() {
 		return nil
@@ -49,7 +48,7 @@ func (s *Serving) checkReaders(c *webConfig) error {
 		"give --web.config.file with basic_auth_users, or with client_auth_type and client_ca_file, serve on 127.0.0.1, or add --serve-openly", s.Address)
 }
 
-// CheckFree returns why the address cannot be listened on now.
+// CheckFree returns an error if the address cannot be listened on now.
 func (s *Serving) CheckFree() error {
 	listener, err := net.Listen("tcp", s.Address)
 	if err != nil {
@@ -124,8 +123,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("exporter: %w", err)
 }
 
-// useTLS makes the server read the certificates again for each connection. Whether there is TLS, and HTTP/2,
-// stays as it was when the server started.
+// useTLS makes the server read the certificates again for each connection.
 func useTLS(server *http.Server, path string, http2 bool) {
 	protocols := []string{"http/1.1"}
 	if http2 {

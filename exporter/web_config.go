@@ -55,18 +55,17 @@ var clientAuths = map[string]tls.ClientAuthType{
 
 var curves = map[string]tls.CurveID{"CurveP256": tls.CurveP256, "CurveP384": tls.CurveP384, "CurveP521": tls.CurveP521, "X25519": tls.X25519}
 
-// headerValues are the headers that can be configured, each with the values that it
-// may have; nil: any.
+// headerValues are the headers that can be configured, with their possible values; nil means any.
 var headerValues = map[string][]string{
 	"Strict-Transport-Security": nil, "X-Content-Type-Options": {"nosniff"}, "X-Frame-Options": {"deny", "sameorigin"},
 	"X-XSS-Protection": nil, "Content-Security-Policy": nil,
 }
 
-// maxCost is the highest cost of a password: comparing one takes some seconds, and each
-// cost above it doubles the time for which all other logins wait.
+// maxCost is the highest bcrypt cost of a password. A comparison at this cost takes some seconds, for
+// which all other logins wait; each further cost doubles the time.
 const maxCost = 16
 
-// readWebConfig reads the file, but not the files that it names.
+// readWebConfig reads and checks the file, but not the files that it names.
 func readWebConfig(path string) (*webConfig, error) {
 	c := &webConfig{TLS: serverTLS{MinVersion: "TLS12", MaxVersion: "TLS13"}}
 	c.HTTP.HTTP2 = true
@@ -104,7 +103,7 @@ func (c *serverTLS) on() bool {
 	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != "" || c.ClientAllowedSANs != nil
 }
 
-// settings reads the certificates.
+// settings returns crypto/tls's form of the configuration. It reads the certificate files.
 func (c *serverTLS) settings() (*tls.Config, error) {
 	if c.Cert+c.CertFile == "" || c.Key+c.KeyFile == "" {
 		return nil, errors.New("tls_server_config needs a certificate and its key: cert_file and key_file")

@@ -12,19 +12,18 @@ import (
 	"vramscope/metric"
 )
 
-// family is all series of a name.
+// family has all series of one name.
 type family struct {
 	help   string
 	series []series
 }
 
-// series is one value with its labels.
 type series struct {
 	labels labels
 	value  float64
 }
 
-// writer gathers series by the names of their families, and writes them.
+// writer gathers series, by name.
 type writer map[string]*family
 
 // add adds a series. Only the first series of a name calls help.
@@ -99,7 +98,7 @@ type label struct{ name, value string }
 // labels are sorted by name; none has an empty value.
 type labels []label
 
-// with returns the labels and others, without those that have no value.
+// with returns the labels and more, without those that have no value.
 func (l labels) with(names, values []string) labels {
 	if len(values) == 0 {
 		return l
@@ -140,10 +139,10 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-// maxLabel is the longest label value that comes from outside, in characters.
+// maxLabel is the longest label value in characters.
 const maxLabel = 128
 
-// clean returns a text from outside as a label's value: short, printable UTF-8.
+// clean returns a text as a label value: short, printable UTF-8.
 func clean(s string) string {
 	if len(s) <= maxLabel {
 		return text.Clean(s)

@@ -33,7 +33,7 @@ p.own { background: var(--own); }
 // flame is a call, with its live memory and the calls below it.
 type flame struct {
 	at    Frame
-	own   bool // for some of this memory it is the program's innermost line
+	own   bool // this call is the program's innermost line for some of its memory
 	size  quantity.Bytes
 	calls []*flame
 }
@@ -46,8 +46,7 @@ func (f *flame) call(at Frame) *flame {
 	return f.calls[len(f.calls)-1]
 }
 
-// Flames writes the live memory as a flame graph, a page without scripts: the outermost calls are
-// at the top, each as wide as its share.
+// Flames writes the live memory as a flame graph: an HTML page without scripts.
 func (s *Snapshot) Flames(out io.Writer, title string) error {
 	var all flame
 	for _, b := range s.Blocks {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// list is a list or a tuple. dict is a dictionary, whose items are keys and values by turns. The other values are int64, float64, string, bool and nil.
+// list is a list or a tuple. dict is a dictionary, whose items alternate: a key, its value, … The other values are int64, float64, string, bool and nil.
 type (
 	list struct{ items []any }
 	dict struct{ items []any }
 )
 
-// get returns the value of a key, or nil. It looks at 64 keys: a snapshot's dictionaries have at most 20.
+// get returns the value of a key, or nil. It looks at the first 64 keys: a dictionary of a snapshot has at most 20.
 func (d *dict) get(key string) any {
 	for i := 0; i < min(len(d.items), 2*64); i += 2 {
 		if name, ok := d.items[i].(string); ok && name == key {
@@ -23,8 +23,8 @@ func (d *dict) get(key string) any {
 	return nil
 }
 
-// machine executes a pickle's operations, but none that name or call code. An impossible pickle
-// causes a panic, in a check or at the bounds of a slice, which Read returns as an error.
+// machine executes a pickle's operations, except for those that name or call code. A malformed pickle
+// causes a panic, which Read returns as an error.
 //
 // Source: https://github.com/python/cpython/blob/main/Lib/pickletools.py
 type machine struct {
@@ -62,7 +62,7 @@ func (m *machine) pop(n int) []any {
 	return items // valid until the next push
 }
 
-// marked takes the mark last set, and the values above it.
+// marked takes the last mark and the values above it.
 func (m *machine) marked() []any {
 	last := len(m.marks) - 1
 	n := len(m.stack) - m.marks[last]
@@ -70,7 +70,6 @@ func (m *machine) marked() []any {
 	return m.pop(n)
 }
 
-// extend adds to the list or dictionary on top of the stack.
 func (m *machine) extend(items []any) {
 	switch to := m.stack[len(m.stack)-1].(type) {
 	case *list:
@@ -82,7 +81,7 @@ func (m *machine) extend(items []any) {
 	}
 }
 
-// widths gives the length in bytes of the number that follows each operation.
+// widths has the length in bytes of the number that follows each operation.
 var widths = [256]uint64{0x80: 1, 0x95: 8, 'q': 1, 'r': 4, 'h': 1, 'j': 4, 'K': 1, 'M': 2, 'J': 4, 0x8a: 1, 'G': 8, 0x8c: 1, 'X': 4, 0x8d: 8}
 
 func (m *machine) execute(op byte) {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Profile writes a snapshot as a heap profile of pprof: the live memory, and what the history
-// allocated, by stack. It does not use pprof's own package, which would cost every start of the
-// program .4 ms. Source: https://github.com/google/pprof/blob/main/proto/profile.proto
+// Profile writes the live memory and the allocations of the history as a heap profile of pprof. It
+// does not use pprof's own package, which would add .4 ms to every start of the program.
+// Source: https://github.com/google/pprof/blob/main/proto/profile.proto
 func (s *Snapshot) Profile(out io.Writer, taken time.Time) error {
 	var p message
 	texts, table := map[string]uint64{"": 0}, []string{""}
@@ -30,7 +30,7 @@ func (s *Snapshot) Profile(out io.Writer, taken time.Time) error {
 		if !is {
 			id = uint64(len(places) + 1)
 			places[f] = id
-			// pprof takes <module> for a template.
+			// pprof takes <module> for a C++ template argument.
 			p.part(5, message{}.number(1, id).number(2, text(strings.Trim(f.Function, "<>"))).number(4, text(string(f.File))))
 			var place message
 			place.part(4, message{}.number(1, id).number(2, uint64(f.Line.Or(0))))

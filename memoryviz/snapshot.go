@@ -14,7 +14,7 @@ import (
 	"vramscope/schema"
 )
 
-// MaxFile is the size in bytes of the largest snapshot that is read. A history of 32,768 entries and 100,000 blocks take 13 MiB.
+// MaxFile is the size limit of a snapshot in bytes. A history of 32,768 entries and 100,000 blocks take 13 MiB.
 const MaxFile = 1 << 30
 
 // Frame is a line of the program. Without a file, Function says why there is none.
@@ -91,10 +91,10 @@ func Read(source io.Reader) (_ *Snapshot, err error) {
 // reader makes a Snapshot. It reads each list of frames once, because many blocks may share it.
 type reader struct {
 	Snapshot
-	left   int // how many more values may be read: otherwise a list that is in many lists would cost more than its file
+	left   int // how many more values may be read: limits the cost of one list that is in many lists
 	lists  map[*list]*Stack
 	stacks map[string]*Stack // by their frames
-	latest map[place]*Stack  // by place, the stack of its last allocation
+	latest map[place]*Stack  // the stack of the last allocation at each place
 }
 
 func (r *reader) values(value any) []any {
@@ -125,7 +125,7 @@ func field[T any](d *dict, key string) T {
 	return value
 }
 
-// stack returns an allocation's stack, noLine if it has no frames.
+// stack returns the stack of an allocation, noLine without frames.
 func (r *reader) stack(d *dict) *Stack {
 	frames := field[*list](d, "frames")
 	if s := r.lists[frames]; s != nil {
@@ -166,9 +166,8 @@ func (r *reader) segment(segment *dict) {
 	}
 }
 
-// history reads each device's history. An allocation without lines that comes before one with lines
-// was made without Python. One that comes after all of those with lines may have been made after the
-// recording.
+// history reads each device's history. An allocation without lines was made without Python if a later
+// allocation has lines. Otherwise it may have been made after the recording.
 func (r *reader) history(traces any) {
 	var first, last int64
 	for device, trace := range r.values(traces) {
@@ -196,7 +195,7 @@ func (r *reader) history(traces any) {
 	r.Span = time.Duration(last-first) * time.Microsecond
 }
 
-// libraryFiles are files of PyTorch and of Python itself, which allocate for their callers.
+// libraryFiles matches files of PyTorch and of Python's library, which allocate for their callers.
 var libraryFiles = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
 		`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)

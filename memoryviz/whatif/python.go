@@ -16,13 +16,13 @@ import (
 	"vramscope/internal/process"
 )
 
-// Python is a Python interpreter with PyTorch, and the user with whose rights it is run.
+// Python is a Python interpreter with PyTorch, and the user as whom Replay runs the interpreter.
 type Python struct {
-	Connected bool // it ran with a network, because the kernel did not allow it to run without one
+	Connected bool // the interpreter ran with a network, because the kernel did not allow one without
 
 	path      string   // of the interpreter
 	site      string   // the directory that torch is in
-	paths     []string // where it looks for imports, apart from its own library
+	paths     []string // import paths, apart from the standard library
 	libraries string   // LD_LIBRARY_PATH
 	uid, gid  uint32
 }
@@ -52,7 +52,7 @@ func Of(pid int) (*Python, error) {
 	}
 	p.paths = append(filepath.SplitList(process.ValueOf(environment, "PYTHONPATH")), p.site)
 	if err := p.owned(of); err != nil || p.uid != 0 {
-		return p, err // it is run with the rights of the process
+		return p, err // the interpreter runs as the user of the process
 	}
 	return p, p.owned(slices.Concat(p.paths, []string{of, path})...)
 }
@@ -67,7 +67,7 @@ func Named(ctx context.Context, name string) (*Python, error) {
 		return nil, err
 	}
 	p := &Python{path: path, libraries: os.Getenv("LD_LIBRARY_PATH"), paths: filepath.SplitList(os.Getenv("PYTHONPATH"))}
-	environment := filepath.Dir(filepath.Dir(path)) // a virtual environment, if it is one; -S leaves it out
+	environment := filepath.Dir(filepath.Dir(path)) // perhaps a virtual environment, which -S leaves out
 	files := slices.Concat(p.paths, []string{path, filepath.Dir(path), environment, environment + "/pyvenv.cfg"})
 	if err := p.owned(files...); err != nil {
 		return nil, err
@@ -87,12 +87,12 @@ func Named(ctx context.Context, name string) (*Python, error) {
 	return p, p.owned(slices.Concat(files, p.paths)...)
 }
 
-// places prints where a Python imports from. No .pth file is read for that.
+// places is a program that prints Python's import paths without reading .pth files.
 const places = `import sys, site
 print(*sys.path, *site.getsitepackages(), sys.argv[1] + "/lib/python%d.%d/site-packages" % sys.version_info[:2], sep="\n")`
 
-// owned decides whose rights the child gets. A child of root's gets those of the only user, other
-// than root, whose files it runs, or root's if all the files are root's.
+// owned sets the user of the child. Under root, that is the owner of the files: the one other user
+// who owns some of them, or root if root owns all.
 func (p *Python) owned(files ...string) error {
 	if p.uid, p.gid = uint32(os.Geteuid()), uint32(os.Getegid()); p.uid != 0 {
 		return nil

@@ -30,8 +30,8 @@ class Plain(pickle.Unpickler):
 
 class Trace:
     """A program's requests to the allocator on one GPU, up to its first out-of-memory error.
-    emptied: the numbers of allocations and frees after which it had emptied the cache, noted by
-    the probe; None without notes."""
+    emptied: the counts of allocations and frees after which the program emptied the cache, noted
+    by the probe; None without notes."""
 
     def __init__(self, history, segments, emptied):
         def grown(entry):
@@ -76,8 +76,7 @@ class Trace:
 
 
 def load(stand_in, torch):
-    """Loads the stand-in instead of NVIDIA's libraries. Returns it, and the version that it stands
-    in for."""
+    """Loads the stand-in in place of NVIDIA's libraries. Returns it, and the CUDA version that it reports."""
     with open(torch + "/lib/libc10_cuda.so", "rb") as file:
         linked = re.search(rb"libcudart\.so\.(\d+)", file.read())
     if not linked:
@@ -103,7 +102,7 @@ class Replay:
         self.torch, self.library, self.version, self.trace = torch, library, version, trace
 
     def run(self, *how):
-        """Calls _run in a child process, since each replay starts from nothing, and returns its answer."""
+        """Calls _run in a child process, because each replay needs a fresh allocator. Returns its answer."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -152,8 +151,8 @@ class Replay:
         return {"reserved": cuda.max_memory_reserved(), "allocated": cuda.max_memory_allocated(), "failed": failed, "at": at}
 
     def estimate(self, settings):
-        """Returns why the replay is only an estimate, or None if it is exact: the program's own settings
-        then reserve in the replay what they reserved in the program."""
+        """Returns why the replay is only an estimate. Returns None if it is exact: under the program's own
+        settings, the replay reserves as much as the program did."""
         if not self.trace.whole:
             return "it does not begin with the first allocation; what was live before is allocated first, in the order of the addresses"
         if self.trace.released:

@@ -1,7 +1,7 @@
 // Package whatif replays a trace of allocations through the user's own PyTorch, under other
-// settings of its allocator. It has no allocator of its own: a child process imports PyTorch on a
-// stand-in for the CUDA runtime (runtime/runtime.c) that only counts memory, and makes the trace's
-// requests (replay.py). docs/inside.md says how exact the replay is.
+// settings of its allocator. A child process imports PyTorch on a stand-in for the CUDA runtime
+// (runtime/runtime.c) that only counts memory, and makes the trace's requests (replay.py).
+// docs/inside.md says how exact the replay is.
 package whatif
 
 import (
@@ -46,7 +46,7 @@ type Document struct {
 
 // Device is the replay of one GPU's trace.
 type Device struct {
-	Ordinal  int             `json:"ordinal"` // as the program counts
+	Ordinal  int             `json:"ordinal"` // as the program numbers its GPUs
 	Events   int             `json:"events"`
 	Estimate *schema.Text    `json:"estimate"` // why the replay is only an estimate; null if it is exact
 	Recorded quantity.Bytes  `json:"recorded_reserved_bytes"`
@@ -57,7 +57,7 @@ type Device struct {
 
 // Result is what the allocator does under some settings.
 type Result struct {
-	Settings   string         `json:"settings"`       // "" are PyTorch's own
+	Settings   string         `json:"settings"`       // "" stands for PyTorch's own
 	Reserved   quantity.Bytes `json:"reserved_bytes"` // at its highest
 	Allocated  quantity.Bytes `json:"allocated_bytes"`
 	Fragmented quantity.Bytes `json:"fragmented_bytes"` // when most was reserved
@@ -69,8 +69,7 @@ type Result struct {
 var sizes = []int{4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 80, 96, 141, 192}
 
 // Replay replays the traces in a snapshot under their own settings and others. memory is how much of
-// the GPU PyTorch can use, 0 if that is not known. outside is how much else of a GPU the process
-// needs.
+// the GPU PyTorch can use, 0 if unknown. outside is how much the process uses outside of PyTorch.
 func (p *Python) Replay(ctx context.Context, snapshot []byte, settings []string, memory, outside quantity.Bytes) (doc Document, err error) {
 	packed, err := standIns.ReadFile("runtime-" + runtime.GOARCH + ".so.gz")
 	library, broken := install.Unpack(packed)
@@ -99,8 +98,8 @@ func (p *Python) Replay(ctx context.Context, snapshot []byte, settings []string,
 	return doc, nil
 }
 
-// run runs the interpreter: with its user's rights, without a network if the kernel lets it, and with nothing
-// of the environment that is not needed. It returns what the interpreter wrote.
+// run runs the interpreter as the Python's user, with a minimal environment and, if the kernel allows it,
+// without a network. It returns the interpreter's output.
 func (p *Python) run(ctx context.Context, input []byte, arguments ...string) ([]byte, error) {
 	command := bounded.Command{
 		Path: p.path, Arguments: arguments, Input: input, Directory: "/", Time: 10 * time.Minute, Limit: 1 << 20,
