@@ -10,8 +10,7 @@ import (
 // minHeight is the height from which the detail has a line for each part.
 const minHeight = 4
 
-// brief returns the detail for a screen of a few lines: the process with its memory, its command,
-// and its state.
+// brief returns the detail for a screen of a few lines: the process with its memory, its command, its state.
 func (d Panel) brief(width int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	figure := func(name string, amount snapshot.Bytes) string {

@@ -28,7 +28,7 @@ func (d Panel) command(width, maxLines int) []string {
 		if i > 0 {
 			whole.WriteByte(' ')
 		}
-		// The rest would not be shown: it is neither cleaned nor measured.
+		// The rest would not be shown, so cleaning it would be wasted.
 		if left := room*(maxLines+1)*4 - whole.Len(); left < len(argument) {
 			whole.WriteString(argument[:max(left, 0)])
 			break

@@ -1,6 +1,5 @@
-// Package detail draws everything known about one process: who it is, what its memory
-// consists of, how that changes, and its graph. It fills the screen above the alert line
-// (Enter), or stands beside the graph on a wide screen.
+// Package detail draws all that is known about one process. It fills the screen above the alert line (Enter), or stands
+// beside the graph on a wide screen.
 //
 //	who, runtime, probe
 //	the parts, each with its share and the one fact that makes it useful

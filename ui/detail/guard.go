@@ -8,8 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// guardWords returns "guard: importance -500, would be flushed second", "" where no guard
-// looks at the row.
+// guardWords returns "guard: importance -500, would be flushed second", "" where no guard looks at the row.
 func guardWords(guard *snapshot.Guard, id snapshot.RowID) string {
 	if guard == nil {
 		return ""

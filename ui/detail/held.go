@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/segments"
 )
 
-// Held is what holds the process's memory: the answer to V.
+// Held is the answer to V: the holders of the process's memory.
 type Held struct {
 	Found *snapshot.Held // nil while the probe has not answered
 	Asked time.Time
@@ -23,8 +23,7 @@ type Held struct {
 // heldName is the cells of a class's name.
 const heldName = 16
 
-// held returns what holds the allocated memory, in place of the allocators' figures. A bar begins where
-// the one above it ends:
+// held returns the holders of the allocated memory. Each bar begins where the bar above ends:
 //
 //	── holders of 62.1G allocated, 23:48:57, 2s ago ───────── r: again   V: hide ──
 //	 parameters       14.0G   23%  █████████
@@ -89,10 +88,10 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 	return l.String()
 }
 
-// noteLines is the most that a note takes.
+// noteLines is the maximum number of lines of a note.
 const noteLines = 3
 
-// wrapped returns prose, over the panel's width.
+// wrapped returns words, wrapped to the width of the panel.
 func (d Panel) wrapped(width, maxLines int, style themes.Style, words string) []string {
 	var lines []string
 	for _, line := range cell.Wrap(words, max(width-2, 1), maxLines, d.Appearance.Glyphs.Ellipsis) {

@@ -24,25 +24,25 @@ type Input struct {
 
 	Whole    bool           // it fills the screen; else it stands beside the graph
 	Graph    graph.Graph    // under the facts, where there is room
-	Advice   string         // what would save memory, "" for nothing
+	Advice   string         // the best advice; "": none
 	Segments *segments.View // the map that replaces the graph; nil: none
-	Held     *Held          // what holds the memory, in place of the allocators; nil: not asked for
+	Held     *Held          // the holders that replace the allocators; nil: none
 }
 
 // Panel is the detail. A line without facts is left out.
 type Panel struct {
 	Input
 
-	scratch *cell.Line             // its lines are written on this one, one after the other
+	scratch *cell.Line             // for one line after the other
 	process *snapshot.Process      // nil: no process to show
 	ended   *snapshot.EndedProcess // when and how it ended, nil while it runs
 	index   string                 // of its GPU, "5:1" for an instance
 	also    []string               // its other GPUs
-	leak    *snapshot.Alert        // its leak's alert
+	leak    *snapshot.Alert        // the alert about its leak
 	gpuFull quantity.Bytes         // its used memory when the GPU is full; 0 where unknown
 	fullIn  *snapshot.FullIn       // of its GPU or MIG instance
 	away    bool                   // its GPU does not answer
-	guard   string                 // what the guard decided about it, "" for nothing
+	guard   string                 // its standing with the guard; "": none
 }
 
 func New(in Input) Panel {
@@ -91,7 +91,7 @@ func (d Panel) Render(width, height int) []string {
 	}
 }
 
-// whole returns the full screen: the facts, then the graph with what is left.
+// whole returns the full screen: the facts, then the graph or map.
 func (d Panel) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
@@ -144,7 +144,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 	return blanked(append(lines, outlook...), width)
 }
 
-// above returns the upper part: who the process is, and what its memory consists of.
+// above returns the upper part: the process, and the parts of its memory.
 func (d Panel) above(width, height int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.text(width,
@@ -205,7 +205,7 @@ func (d Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts returns what is known about the process other than its memory, the runtime first.
+// facts returns the facts about the process other than its memory.
 func (d Panel) facts(all bool) []string {
 	p := d.process
 	var facts []string

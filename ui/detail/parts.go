@@ -146,7 +146,7 @@ func (d Panel) allocatedNote() string {
 	for i := range d.process.Allocators {
 		pending = quantity.Sum(pending, d.process.Allocators[i].Pending)
 	}
-	// The peaks of several allocators are of different moments and have no sum.
+	// Several allocators have their peaks at different moments, so there is no sum.
 	if len(d.process.Allocators) == 1 {
 		ever = d.process.Allocators[0].PeakAllocated
 	}

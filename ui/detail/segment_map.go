@@ -5,9 +5,7 @@ import (
 	"strings"
 )
 
-// The map of segments replaces the graph and the figures of the allocators.
-
-// minMap is the minimum height of a map. The facts above it are shortened for that.
+// minMap is the minimum height of a map. besideMap shortens the facts for it.
 const minMap = 10
 
 // besideMap returns the facts above the map: all of them, all without blank lines, or only the first.

@@ -73,7 +73,7 @@ func (d Panel) figuresOfAll(cells int) string {
 	return s
 }
 
-// served returns what the process's server reports about itself.
+// served returns the report of the process's server.
 func (d Panel) served(width int) []string {
 	s := d.process.Served
 	if s == nil || d.ended != nil {
@@ -88,7 +88,7 @@ func (d Panel) served(width int) []string {
 	return []string{d.text(width, cell.Span{d.Appearance.Styles.Dim, "reported by the server: "}, cell.Span{d.Appearance.Styles.Text, text.Clean(words)})}
 }
 
-// demand returns what the process will need, unknown if it has ended.
+// demand returns the demand of the process, unknown if it has ended.
 func (d Panel) demand() snapshot.Demand {
 	if d.ended != nil {
 		return snapshot.Demand{}
@@ -96,8 +96,7 @@ func (d Panel) demand() snapshot.Demand {
 	return snapshot.DemandOf(d.History, time.Time(d.Now), d.process)
 }
 
-// needs returns "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper
-// quantile. The line is left out if there is no room for it.
+// needs returns "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper quantile of the demand.
 func (d Panel) needs(width, room int) []string {
 	demand := d.demand()
 	if !demand.Known || room <= 0 {
@@ -130,7 +129,7 @@ func (d Panel) evictable() string {
 	return "evictable: " + words + map[bool]string{false: "; sizes not reported"}[sizes]
 }
 
-// The forecast stands in this column of the trend's line.
+// outlookColumn is where the forecast begins, after the trend.
 const outlookColumn = 30
 
 // outlook returns the line of trend and forecast; none if there is neither.
@@ -227,8 +226,7 @@ func (d Panel) bounds(f *snapshot.Prediction) string {
 	return " (" + low + d.Appearance.Glyphs.EnDash + high + ")"
 }
 
-// reachable returns the maximum that a process could use beside the other processes on its GPU or
-// instance.
+// reachable returns the maximum that a process could use beside the other processes on its GPU or instance.
 func reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
 	memory := gpu.MemoryOf(p.ID.Instance)
 	capacity, ok := memory.Capacity().Value()

@@ -1,5 +1,4 @@
-// Package gpupage draws everything known about one GPU or MIG instance: a page,
-// opened with i, that fills the screen above the alert line and scrolls if it does not fit.
+// Package gpupage draws all that is known about one GPU or MIG instance: a page (i) above the alert line, which scrolls.
 //
 //	head     name and used memory; it stays while the rest scrolls
 //	graphs   memory with its forecast, utilization, memory bandwidth

@@ -59,7 +59,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	if slows {
 		heat += ", slows down at " + strconv.Itoa(slow) + "C"
 	}
-	// An idle GPU has a slower link; a narrower link has a bad contact.
+	// A slower link is normal for an idle GPU; a narrower link has a bad contact.
 	narrow := gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 	return []figure{
 		{"utilization", w.unit(gpu.Utilization, "%"), false},
@@ -90,7 +90,6 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 // words writes values with their units, or the dash if they are unknown.
 type words struct{ dash, times string }
 
-// orDash returns a value in words, the dash if it is unknown.
 func orDash[T any](w words, v quantity.Optional[T], written func(T) string) string {
 	if value, known := v.Value(); known {
 		return written(value)
@@ -225,7 +224,7 @@ var clockReasons = [...]string{
 	"too hot", "too hot (hardware)", "power brake", "display clocks",
 }
 
-// reasons names why the clocks are not higher; "none" if nothing limits them.
+// reasons returns the limits of the clocks in words, "none" if there are none.
 func (w words) reasons(gpu *snapshot.GPU) string {
 	bits, known := gpu.ClockReasons.Value()
 	if !known {

@@ -12,8 +12,7 @@ const (
 	sideBySide = 160 // the minimum width for meters beside the memory
 )
 
-// graphRows returns the heights of the memory's graph and of the meters below it; 0 if there
-// are none. The graphs get a part of the height, and more where the other lines leave room.
+// graphRows returns the heights of the memory's graph and of the meters below it; 0 if there are none.
 func (p *Page) graphRows(target *subject, width, height, room int) (memory, meters int) {
 	if height < graphsFrom {
 		return 0, 0
@@ -24,7 +23,7 @@ func (p *Page) graphRows(target *subject, width, height, room int) (memory, mete
 	return max(min(max(height*2/5, graph.MinHeight), 16), room-meters), meters
 }
 
-// graphs returns the memory and, of a whole GPU, utilisation and memory bandwidth.
+// graphs draws memory and, for a whole GPU, utilization and memory bandwidth.
 func (p *Page) graphs(target *subject, width, height, room int) []string {
 	rows, under := p.graphRows(target, width, height, room)
 	if rows == 0 {
@@ -52,7 +51,7 @@ func (p *Page) graphs(target *subject, width, height, room int) []string {
 	return lines
 }
 
-// measured reports whether the driver measures utilisation: only of a whole GPU without MIG.
+// measured reports whether the driver measures utilization: only of a whole GPU without MIG.
 func measured(target *subject) bool { return target.instance == nil && !target.gpu.MIG }
 
 func (p *Page) meters(target *subject, width, height, width2, height2 int) (first, second []string) {

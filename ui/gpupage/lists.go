@@ -108,7 +108,7 @@ func (p *Page) processes(target *subject, width int) []string {
 	return lines
 }
 
-// holders returns the processes that have the device file open and are not in the driver's list.
+// holders returns the processes that have the device file open and that the driver does not list.
 func (p *Page) holders(target *subject, width int) []string {
 	if target.instance != nil || len(target.gpu.Holders) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (p *Page) holders(target *subject, width int) []string {
 	return lines
 }
 
-// xids returns the critical errors of the last hour, with what they mean.
+// xids returns the critical errors of the last hour, with their meaning.
 func (p *Page) xids(target *subject, width int) []string {
 	if len(target.gpu.XIDs) == 0 {
 		return nil

@@ -61,7 +61,7 @@ func (p *Page) Render(width, height int) []string {
 	return cell.Fill(append([]string{head}, body[min(top, len(body)):]...), width, height)
 }
 
-// Lines returns how many lines there are, of which Render shows height.
+// Lines returns how many lines the page has, of which Render shows height.
 func (p *Page) Lines(width, height int) int {
 	target, ok := p.subject()
 	if !ok {

@@ -17,15 +17,15 @@ type columns struct {
 	halves  bool // two lines side by side: an alarm takes the place of util and temp
 }
 
-// LegendWidth is the minimum width for a header, which includes the bar's legend. fullWidth
-// is the minimum width of a screen that is not a small pane.
+// LegendWidth is the minimum width for a header, which includes the legend of the bars. A screen of less than fullWidth
+// is a small pane.
 const (
 	LegendWidth = 100
 	fullWidth   = 80
 )
 
-// Bar and note grow with the screen between these sizes: of five cells more, the note gets one. On a
-// screen of more than 200 cells the bar takes two fifths of the screen.
+// Bar and note grow with the screen between these sizes: of five cells more, the note gets one. On a screen of more
+// than 200 cells the bar may take two fifths of the screen.
 const (
 	maxBar           = 80
 	minNote, maxNote = 24, 43 // with its mark and a blank around it
@@ -80,8 +80,8 @@ func (c *columns) around() int {
 	return cells
 }
 
-// narrow fits the columns to a pane. It leaves out total and free, then temperature, then
-// utilization, and last the owner.
+// narrow fits the columns to a pane: without free and total, then without temperature, with a shorter note, and last
+// without utilization.
 func (c *columns) narrow(width int) {
 	c.index, c.name, c.free = 3, 0, 0
 	if width < 74 {
@@ -176,8 +176,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the parts of the bar, as many as fit. If colours distinguish the parts, free
-// memory needs no name: nothing else looks like its dots.
+// WriteLegend names as many parts of the bars as fit. If colours distinguish the parts, free memory needs no name.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	swatches := lk.Swatches()
 	for _, form := range [...]struct {

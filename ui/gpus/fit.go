@@ -10,14 +10,14 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fit says whether a job of some size fits now, by package headroom. It also says when a GPU will be full, and
-// whether the processes will take again what a flush frees.
+// Fit says whether a job of some size fits now, when a GPU will be full, and whether the processes will take again what
+// a flush frees.
 type Fit struct {
 	headroom.Report
-	later headroom.Report // for a minute: what of a flush stays free
+	later headroom.Report // for a job of a minute: what of a flush stays free
 }
 
-// FitOf answers whether a job of a size fits; nil if need is no size.
+// FitOf judges whether a job of a size, such as "20G", fits; nil if need is no size or nothing was measured.
 func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	question, ok := headroom.ParseNeed(need)
 	if !ok || s == nil || history == nil {
@@ -29,8 +29,8 @@ func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	return f
 }
 
-// Words returns "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no". Without
-// amounts it leaves out how much a flush frees.
+// Words returns "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no", with what a flush frees only
+// if amounts is set.
 func (f *Fit) Words(need string, amounts bool) string {
 	var answers []string
 	for _, v := range [...]headroom.Verdict{headroom.Yes, headroom.AfterFlush, headroom.No, headroom.Unknown} {
@@ -64,7 +64,7 @@ func VerdictWords(v headroom.Verdict) string {
 	return string(v)
 }
 
-// more returns what the line adds to the verdict on a place.
+// more returns the words after the verdict on a place: what a flush frees, when the GPU will be full.
 func (f *Fit) more(i int, amounts bool) string {
 	p := &f.Places[i]
 	s := ""
@@ -90,7 +90,7 @@ func (p *Panel) place(line Line) *headroom.Place {
 	return snapshot.Find(p.Fit.Places, func(place *headroom.Place) bool { return place.UUID() == uuid })
 }
 
-// need returns the part of the free memory that the pending job would take.
+// need returns the piece of the bar that the job would take.
 func (p *Panel) need(line Line) []cell.Piece {
 	place := p.place(line)
 	if place == nil {

@@ -12,15 +12,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The note at the end of a GPU line is the worst condition of the GPU:
-//
-//	lost, uncorrectable ECC error, out of memory just seen, full in, low
-//	memory, leak, other errors, throttled, idle, owner
-//
-// Red calls for action, yellow is a warning; the owner is dim.
+// The note at the end of a GPU line is the worst condition of the GPU: lost, an alert in the order of noteOrder, whether
+// the job fits that H asks about, or calmNote. Red calls for action, yellow is a warning; the owner is dim.
 
-// noteOrder lists the kinds of alert that a note can be about, the worst first, each with its name
-// in the six cells of a short line.
+// noteOrder lists the kinds of alert that a note can be about, the worst first, each with its name in a short line.
 var noteOrder = [...]struct {
 	kind  snapshot.AlertKind
 	brief string
@@ -119,8 +114,8 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// calmNote returns the note of a GPU without an alarm: its MIG instances, why it is throttled, the idle
-// job that it is allocated to, how long it has been idle, or its owner and unattributed memory.
+// calmNote returns the note of a GPU without an alarm: its MIG instances, why it is throttled, the idle job that holds
+// it, how long it has been idle, or its owner and unattributed memory.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {

@@ -22,8 +22,8 @@ type owners struct {
 	inks  map[string]cell.Span
 }
 
-// findOwners gives each owner a hue that depends on the name, so that an owner has the same hue on every box. If an
-// owner earlier in the alphabet has that hue, it takes the next. Without colours the initial distinguishes owners.
+// findOwners gives each owner a hue that depends on the name, so that an owner has the same hue on every box, or the
+// next hue that no owner earlier in the alphabet has. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners
@@ -65,8 +65,7 @@ func (p *Panel) findOwners() owners {
 	return o
 }
 
-// Holders lists the users that hold the memory of each place. It is kept for all frames that show
-// the same snapshot.
+// Holders has the users of each GPU and MIG instance. It is kept for all frames that show the same snapshot.
 type Holders struct {
 	of *snapshot.Snapshot
 	at map[snapshot.Place]holder
@@ -78,7 +77,7 @@ type holder struct {
 	owners  map[string]quantity.Bytes
 }
 
-// holder looks through the rows once for all places: a large box has ten thousand.
+// holder reads the rows once per snapshot, for all places: a large box has ten thousand rows.
 func (p *Panel) holder(at snapshot.Place) holder {
 	kept := p.Holders
 	if kept.of == p.Snapshot {
@@ -109,8 +108,8 @@ func (p *Panel) holder(at snapshot.Place) holder {
 	return kept.at[at]
 }
 
-// content returns what the bar of a GPU or MIG instance shows: the parts or, if no probe has been seen, the owners; then
-// the job that is asked about.
+// content returns the contents of a bar: the parts or, if no probe has been seen, the owners; then the job that H asks
+// about.
 func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
 		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(line)
@@ -123,7 +122,7 @@ func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	for _, name := range slices.Compact(append(slices.Clip(p.owners.names), unowned)) {
 		label := name
 		if !p.Appearance.Solid() {
-			label = " " + name + " " // apart from its initials
+			label = " " + name + " " // blanks set the name apart from the initials
 		}
 		amount := held[name]
 		if name == unowned {

@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances are below their GPU.
-// If not all lines fit, GPUs that are urgent or do not answer stay on top and the others scroll.
+// Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances are below their GPU. If not all lines
+// fit, GPUs with an urgent alert or without an answer stay on top, and the other lines scroll.
 type Panel struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot
@@ -21,13 +21,13 @@ type Panel struct {
 	Instances  bool           // all MIG instances have lines, not only those of the GPU in focus
 	Parts      bool           // a probe has been seen; else bars are divided by owner
 	IdleAfter  time.Duration  // a GPU that has done nothing for longer is idle
-	Halves     int            // columns of lines
+	Halves     int            // 1, or 2 for two lines side by side
 	Header     bool
 	Top        int    // the first line in view, among those that scroll
 	Lines      []Line // as List returns them
 
 	Fit     *headroom.Report // whether a job of some size fits; nil: not asked
-	Holders *Holders         // what was found for earlier frames
+	Holders *Holders         // found for earlier frames
 	owners  owners           // set by Render where Parts is false
 }
 
@@ -164,7 +164,7 @@ func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	l.Skip(1)
 }
 
-// From these percentages on, used memory is coloured if nothing shows how much of it is cached.
+// From these percentages on, used memory is coloured, unless the bar shows its parts.
 const nearlyFull, almostFull = 90, 95
 
 func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {
@@ -195,7 +195,7 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// writeFigures writes the figures of the driver, as unknown if the GPU is lost.
+// writeFigures writes the figures of the driver, as unknown if the GPU does not answer.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var r snapshot.GPU // nothing known

@@ -11,11 +11,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// area is what lies under the curves. Left of now it has the parts of the history, stacked. Right of now it has the
-// same parts, faded, up to the forecast's median, and over the 80 % range a veil, which fades
-// towards the bounds. Memory that was used for only a part of a column's time is faded, too.
-// Edges have a resolution of an eighth of a row, so that a slope does not look like stairs. In 16
-// colours the parts have textures, and curves are drawn over them.
+// area draws the memory under the curves. Left of now it has the parts of the history, stacked. Right of now it has
+// the same parts, faded, up to the forecast's median, and over the 80 % range a veil, which fades towards the bounds.
+// Memory that was used for only a part of a column's time is faded, too. Edges have a resolution of an eighth of a row.
+// In 16 colours the parts have textures, and curves are drawn over them.
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
@@ -25,8 +24,8 @@ type area struct {
 	wide  int                  // columns
 	row   int                  // the row that is written, from the bottom
 	top   int                  // the row of the capacity
-	full  int                  // the column in which the forecast is full; 0: none
-	when  string               // its label
+	full  int                  // the column in which the forecast reaches the capacity; 0: none
+	when  string               // the label of that column
 	from  int                  // the label's first column
 }
 
@@ -83,8 +82,7 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	return a
 }
 
-// stack stacks the parts, multiplied by factor, up to end. Up to solid they have their own colours; above it
-// they are faded.
+// stack stacks the parts, multiplied by factor, up to end. Above solid they are faded.
 func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
 	sum := 0.0
 	for k, v := range parts {
@@ -101,8 +99,8 @@ func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end fl
 	}
 }
 
-// height returns the height of an amount, in rows from the lower edge of the panel. asciigraph
-// draws a value in the middle of its row.
+// height returns the height of an amount, in rows from the lower edge of the panel. asciigraph draws a value in the
+// middle of a row.
 func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
@@ -137,8 +135,8 @@ func (a *area) cell(column int, mark asciigraph.AnsiColor, curve string) (themes
 	return a.at(column)
 }
 
-// tick returns a piece of the line that marks when memory will be full, or, in the capacity's row,
-// of its label; "" elsewhere.
+// tick returns a cell of the line that marks when memory will be full or, in the row of the capacity, of the line's
+// label; "" elsewhere.
 func (a *area) tick(column int, blank bool) string {
 	switch at := column - a.from; {
 	case a.full == 0 || column < 0:
@@ -158,8 +156,8 @@ func (a *area) tick(column int, blank bool) string {
 	}
 }
 
-// line returns the median where it runs through the row, "" if it does not. Where the range
-// is narrow, the edge of the parts is the median.
+// line returns the median where it runs through the row; "" elsewhere, and where the range is narrow: there the edge of
+// the parts is the median.
 func (b bounds) line(row int) string {
 	if height := b.median - float64(row); height >= 0 && height < 1 && b.upper-b.median >= 1 {
 		return quarters[int(float64(len(quarters))*height)]
@@ -167,7 +165,7 @@ func (b bounds) line(row int) string {
 	return ""
 }
 
-// veil returns what covers the parts where they fill a row within the range; "" where nothing covers them.
+// veil returns the texture over the parts in a row between the lower bound and the median; "" elsewhere.
 func (b bounds) veil(row int) string {
 	if b.median < float64(row+1) {
 		return ""

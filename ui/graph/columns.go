@@ -22,7 +22,7 @@ type curves struct {
 	when                 string        // the time of day at which memory will be full
 }
 
-// curves reads the history and, where there is a forecast, shares the width with it.
+// curves reads the history and, if there is one, the forecast.
 func (g Graph) curves(columns int) curves {
 	c := curves{capacity: math.NaN(), ahead: g.ahead, zero: g.Tile}
 	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {
@@ -50,7 +50,7 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// extreme is what a column shows of its samples.
+// extreme is the maximum or the minimum of the samples of a column.
 type extreme bool
 
 const (
@@ -58,9 +58,8 @@ const (
 	least extreme = true
 )
 
-// series returns an extreme of a series in the time of each column. The last column ends at g.At.
-// While time runs, columns begin at multiples of their duration: the curve moves by whole columns,
-// and the value of a column that has ended does not change.
+// series returns an extreme of a series in the time of each column. The last column ends at g.At or, while time runs,
+// at the next multiple of a column's time: the curve moves by whole columns, and values of ended columns do not change.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, columns)
 	if g.History == nil || columns < 2 {
@@ -84,8 +83,8 @@ func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	return values
 }
 
-// tolerance returns how many empty columns may lie between two consecutive samples or after the
-// newest one. toCome is the part of the last column that is in the future.
+// tolerance returns how many empty columns may lie between two samples, or after the newest one: a pause of 2.5
+// intervals. toCome is the part of the last column that is in the future.
 func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
@@ -97,11 +96,10 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 	return int((5*apart/2 + toCome) / max(each, 1))
 }
 
-// bridge fills a pause of at most columns columns with the value before the pause. At the end, where the
-// newest sample is rarely in the last column, it fills a pause of at most atEnd columns. To join samples of
-// an earlier, longer interval it also fills a pause that is at most one and a half times as long as the two
-// pauses before or after it. If the samples are hardly further apart than columns, it fills a single empty
-// column that has another empty column nearby.
+// bridge fills these pauses with the value before the pause:
+//   - of at most columns columns, or at the end of at most atEnd columns
+//   - at most one and a half times as long as the two pauses before or after: an earlier, longer interval
+//   - of one column, if another is empty nearby: samples that are hardly further apart than columns
 func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {
@@ -143,7 +141,7 @@ func bridge(values []float64, columns, atEnd int) {
 	}
 }
 
-// forecast fills the columns after now, linearly between horizons, up to the capacity.
+// forecast fills the columns from now on, linearly between horizons, up to the capacity.
 func (c *curves) forecast(from snapshot.Bytes, predicted []snapshot.Prediction, now, columns int) {
 	unknown := slices.Repeat([]float64{math.NaN()}, columns)
 	c.median, c.lower, c.upper = slices.Clone(unknown), slices.Clone(unknown), unknown
@@ -177,9 +175,9 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes returns the minimum of history and median, 0 for areas and tiles, and the maximum of all curves except the capacity.
+// extremes returns the minimum of history and median, 0 for areas and tiles, and the maximum of history and forecast.
 func (c *curves) extremes() (low, high float64) {
-	if low = 0; len(c.parts) == 0 && !c.zero { // a stack begins at 0
+	if low = 0; len(c.parts) == 0 && !c.zero {
 		low = lowest(append(slices.Clone(c.history), c.median...))
 	}
 	high = math.NaN()

@@ -1,5 +1,5 @@
-// Package graph draws used memory over time: history to the left of now, the
-// forecast's median and 80 % bounds to the right, and the capacity as a line.
+// Package graph draws used memory over time: history to the left of now, the forecast's median and 80 % bounds to the
+// right, and the capacity as a line.
 //
 //	History.Series, Predicted ── curves ──→ values per column (columns.go)
 //	values ── scaleOf ──→ rows and labels of the axis (scale.go)

@@ -18,20 +18,20 @@ type Graph struct {
 	History    snapshot.History   // nil while there is none
 	Subject    Subject
 	Window     time.Duration // back from At; 0: by WindowFor
-	At         time.Time     // where known memory ends at the right
+	At         time.Time     // where the history ends and the forecast begins
 	Running    bool          // At is now; else the screen is frozen or shows the past
-	Interval   time.Duration // between samples: a pause up to this long is no gap
+	Interval   time.Duration // between samples; see tolerance
 	Lines      bool          // only curves, even if an area is possible
 	Tile       bool          // one of many: the title is short
-	Stacks     *Stacks       // what was drawn for earlier frames; nil: everything is drawn for each frame
+	Stacks     *Stacks       // kept from earlier frames; nil: nothing is kept
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
 	// Set by Render:
-	ahead time.Duration // the part of the width for the forecast
+	ahead time.Duration // how far the forecast reaches; 0: none
 	drawn column        // the highest value drawn for each part
 }
 
-// The cells around the curves: labels and axis at the left, title and time axis.
+// The cells and rows around the curves: labels and axis at the left, title and time axis.
 const (
 	labelCells = 4
 	leftCells  = 1 + labelCells + 1
@@ -69,7 +69,7 @@ func (g Graph) render(width, height int) []string {
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
 	if curves.full > 0 {
-		g.Subject.FullIn = nil // a tick marks the time at which memory is full
+		g.Subject.FullIn = nil // a tick shows the time, so the legend does not
 	}
 	for _, parts := range curves.parts {
 		for i, v := range parts {
@@ -86,8 +86,8 @@ func (g Graph) render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns the window that was set. Otherwise it returns a window that grows with the history from one minute
-// to 5, or to 10 in a tall panel.
+// WindowFor returns Window or, if that is 0, a window that grows with the history from 1 to 5 minutes, or to 10 in a
+// tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	if g.Window > 0 {
 		return g.Window
@@ -104,9 +104,9 @@ func (g Graph) WindowFor(height int) time.Duration {
 	return widest
 }
 
-// horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the
-// forecast is withheld its place stays empty, so that the curve does not jump. horizon is 0 if there
-// will be no forecast, no room for the label "now", or a window of more than 2 hours.
+// horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the forecast is withheld its
+// place stays empty, so that the curve does not jump. horizon is 0 without a forecast to come, without room for the
+// label "now", or if the window is longer than 2 hours.
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0

@@ -9,8 +9,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Meter draws a share over time, from 0 to 100 %, filled from below with a resolution of an
-// eighth of a row. It reads the history as Graph does.
+// Meter draws a share over time, from 0 to 100 %, filled from below with a resolution of an eighth of a row.
 type Meter struct {
 	Graph // Window, At, History; the subject is not used
 	Key   snapshot.SeriesKey

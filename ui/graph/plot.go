@@ -13,8 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// asciigraph draws the curves. Its colours only mark kinds of cells; restyled replaces them by
-// styles.
+// asciigraph draws the curves. Its colours only mark kinds of cells; restyled replaces them by styles.
 const (
 	markCapacity asciigraph.AnsiColor = iota + 1
 	markBounds
@@ -73,8 +72,8 @@ func (a timeAxis) label(seconds float64) string {
 	}
 }
 
-// plot draws the rows, the time axis and its labels. The series are in units of rows, with
-// fixed bounds: asciigraph would round its own bounds and change the number of rows.
+// plot draws the rows, the time axis and its labels. The series are in units of rows, with fixed bounds: asciigraph
+// would round its own bounds and change the number of rows.
 func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	lk := g.Appearance
 	lines := make([]string, 0, scale.rows+2)
@@ -92,7 +91,7 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	return lines
 }
 
-// lined returns what asciigraph draws.
+// lined returns the drawing of asciigraph.
 func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	g := &lk.Glyphs
 	const maxSeries = 5 // capacity, bounds, median, history
@@ -119,7 +118,7 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
 	}
-	if len(c.median) > 0 && !smooth { // an area shows the median between rows, too
+	if len(c.median) > 0 && !smooth {
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
 	if !smooth {
@@ -153,8 +152,7 @@ func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 	}
 }
 
-// restyled writes a row in the theme's colours and, in ASCII, with another axis. Where there
-// is no curve the area shows.
+// restyled writes a row in the theme's colours and, in ASCII, with another axis. Where there is no curve the area shows.
 func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string {
 	mark, last := asciigraph.Default, asciigraph.Default
 	for row != "" {
@@ -181,7 +179,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		row = after
 	}
 	if under != nil {
-		// asciigraph does not draw the last column: it continues the one before it.
+		// asciigraph omits the last column: the mark before it goes on.
 		tail := " "
 		if last == markCapacity {
 			tail = lk.Glyphs.Capacity

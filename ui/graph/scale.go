@@ -8,11 +8,10 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data,
-// the maximum of the data. The bottom row is a round number below the data, so that changes fill
-// the panel. It is 0 in a tall panel if data are below half of the top. The lower bound of a
-// forecast is 0 for a job that may end soon: it takes at most half of the rows and is not
-// drawn below them, because history and median would become flat lines.
+// yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data, the maximum of the
+// data. The bottom row is a round number below the data, so that changes fill the panel, but 0 in a tall panel if data
+// are below half of the top. A forecast's lower bound, 0 for a job that may end soon, does not lower the bottom row so
+// far that history and median become flat lines.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"
@@ -22,8 +21,8 @@ type yAxis struct {
 	labels []string // by row from the bottom, labelCells wide, "" where none
 }
 
-// rowsFromZero is the number of rows of a tall panel. maxGraphed is the maximum that is drawn, so
-// that an impossible figure does not overflow the labels.
+// rowsFromZero is the number of rows from which a panel is tall. maxGraphed is the maximum that is drawn, so that an
+// impossible figure does not overflow the labels.
 const (
 	rowsFromZero = 16
 	maxGraphed   = float64(quantity.EiB)
@@ -66,16 +65,15 @@ func (s yAxis) below(amount float64) bool {
 	return amount/float64(s.unit) < s.floor-s.step/2
 }
 
-// roundFloor chooses a round step and floor, so that top is in the top row and low is not
-// below the bottom row. With floor 0 the step need not be round: then top is exact.
+// roundFloor chooses a round step and floor, so that top is in the top row and low is not below the bottom row. With
+// floor 0 the step is not round: then top is exact.
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
-	if rows >= rowsFromZero && low < top/2 { // otherwise half the panel would be empty
+	if rows >= rowsFromZero && low < top/2 { // with a higher low, half of the panel would be empty
 		return 0, fromZero
 	}
-	// A flat line is not magnified without end: the panel spans at least a
-	// twentieth of the capacity.
+	// The panel spans at least a twentieth of top, so that noise on a flat line is not magnified.
 	span := max(top-low, top/20)
 	decade := math.Pow(10, math.Floor(math.Log10(span/intervals)))
 	for range 3 {
@@ -142,9 +140,8 @@ func roundStep(lower float64) float64 {
 	return 10 * decade
 }
 
-// evenStep returns the smallest round step that is not below lower, has two labels above 0 and whose
-// labels are evenly apart, to a quarter: 5, 4 and 5 rows, not 2 and 3. If no step is even, it returns
-// the smallest round step.
+// evenStep returns the smallest round step from lower on that has two labels above 0 and puts all labels evenly apart,
+// to a quarter: 5, 4 and 5 rows, not 2 and 3. Without such a step it returns the smallest round step.
 func (s yAxis) evenStep(lower float64) float64 {
 	top := s.step * float64(s.rows-1)
 	for step := roundStep(lower); 2*step < top; step = roundStep(step * 1.01) {

@@ -10,13 +10,12 @@ import (
 	"vramscope/ui/cell"
 )
 
-// stack is the parts of used memory by column, in bytes, in the order of a bar: other,
-// unknown, allocated, fragmented, cached. Memory without a probe is unknown.
+// stack is the parts of used memory by column, in bytes. Memory without a probe is unknown.
 type stack []column
 
 type column [5]float64
 
-// parts of a stack, in its order.
+// The parts, in the order of a bar.
 const (
 	partOther = iota
 	partUnknown
@@ -25,8 +24,7 @@ const (
 	partCached
 )
 
-// Stacks keeps what was drawn for earlier frames. The whole graph is kept for all frames of one snapshot. The
-// forecast is kept until the curve moves.
+// Stacks keeps a graph for all frames of one snapshot, and its forecast until the curve moves.
 type Stacks struct {
 	frame frameKey
 	lines []string
@@ -48,9 +46,8 @@ func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
 	return s.bySeries[key]
 }
 
-// forecastKey identifies a forecast that is drawn. The forecast is kept for the time of a column,
-// but not longer than longestForecast, unless a new one disagrees on whether the memory will be
-// full.
+// forecastKey identifies a forecast that is drawn. The forecast is kept for the time of a column, at most for
+// longestForecast, and only while newer ones agree on whether the memory will be full.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time
@@ -59,8 +56,7 @@ type forecastKey struct {
 
 const longestForecast = 5 * time.Second
 
-// forecast returns the subject with the forecast to draw. The forecast moves when the curve moves, not with
-// every sample.
+// forecast returns the subject with the forecast to draw; each is the time of a column.
 func (g Graph) forecast(each time.Duration) Subject {
 	if g.Stacks == nil || !g.Running {
 		return g.Subject
@@ -81,8 +77,7 @@ type frameKey struct {
 	curvesAlone   bool
 }
 
-// stackOf reads the parts of the rows that the subject consists of. Their sum in a
-// column is the used memory there.
+// stackOf reads the parts of the subject's rows. Their sum in a column is the used memory there.
 func (g Graph) stackOf(used []float64, columns int) stack {
 	s := make(stack, len(used))
 	for i, v := range used {

@@ -14,7 +14,7 @@ import (
 type Subject struct {
 	Key       snapshot.SeriesKey
 	Name      string // "GPU 3 used"
-	Full      string // what the capacity line is called: "full", "GPU full"
+	Full      string // the name of the capacity line: "full", "GPU full"
 	Used      snapshot.Bytes
 	Capacity  snapshot.Bytes // the total, including what the driver reserves, as in every figure on the screen
 	Predicted []snapshot.Prediction
@@ -61,7 +61,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	return subject
 }
 
-// path returns the subject's forecast, up to the time at which it is full.
+// path returns the forecast, up to the time at which the memory is full.
 func (s *Subject) path() []snapshot.Prediction {
 	if s.FullIn == nil {
 		return s.Predicted
@@ -78,7 +78,7 @@ func (s *Subject) path() []snapshot.Prediction {
 	return append(s.Predicted[:until:until], full)
 }
 
-// rowsOf returns the rows, running or ended, that a series of a process or of a GPU's probes is about.
+// rowsOf returns the row of a process's series, or the rows with a probe on a GPU or instance, running or ended.
 func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	if key.Row != (snapshot.RowID{}) {
 		return []snapshot.RowID{key.Row}

@@ -7,11 +7,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A band is drawn as cells of equal size, segment by segment, each in the order of its blocks. A
-// cell over several blocks shows the state with the most memory and carries the rest over
-// (error diffusion), so that the number of cells of a state is in proportion to its memory.
-// Segments of several cells have gaps between them, and show the live block that keeps them,
-// however small it is.
+// A band is drawn as cells of equal size, segment by segment, each in the order of its blocks. A cell over several
+// blocks shows the state with the most memory and carries the rest over (error diffusion), so that the number of cells
+// of a state is in proportion to its memory. Segments of several cells have gaps between them.
 
 // mapCell is a snapshot.BlockState, or the gap between two segments.
 type mapCell uint8
@@ -21,12 +19,11 @@ const cellGap mapCell = 255
 // apartFrom is how many cells a segment must have on average for gaps to separate segments.
 const apartFrom = 4
 
-// apart reports whether gaps separate the segments of a band.
 func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
 
-// cells draws a band in rows of strip cells. Between gaps, a segment that fits into one row is not broken.
+// cells draws a band in rows of strip cells. With gaps, a segment that fits into one row is not broken.
 func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing
@@ -150,7 +147,7 @@ func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	return rows
 }
 
-// unitFor returns the smallest round cell at which bands fit.
+// unitFor returns the smallest round size of a cell at which bands fit.
 func unitFor(bands []band, strip, rows int) quantity.Bytes {
 	unit := minUnit
 	for step := 0; unit < maxUnit && rowsOf(bands, unit, strip) > rows; step++ {

@@ -1,5 +1,4 @@
-// Package segments draws where the memory of a process's allocators lies, and
-// answers one question: why does a flush not free more?
+// Package segments draws where the memory of a process's allocators lies, and says why a flush does not free more.
 //
 //	snapshot.SegmentMap ── New ──→ Map: segments sorted by fate and size (map.go)
 //	Map, View ── Panel.Render ──→ the answer in words (answer.go)

@@ -12,7 +12,7 @@ import (
 
 // fate is what a flush does with a segment. The driver frees a segment whole or, if it is expandable, by pages.
 //
-//	allocated   no free memory in it, or only whole pages
+//	allocated   no free memory in it, or only in whole pages
 //	fragmented  free memory beside live blocks: a flush cannot free it
 //	private     free memory that is kept for a CUDA graph
 //	cached      no live block in it: a flush frees all of it
@@ -57,7 +57,7 @@ type segment struct {
 // band is the segments of one fate, or of one fate and similar size.
 type band struct {
 	fate     fate
-	min      quantity.Bytes // the smallest of their sizes
+	min      quantity.Bytes // the smallest size of a segment
 	max      quantity.Bytes
 	sums     blockSums
 	segments []*segment
@@ -120,8 +120,8 @@ func fateOf(s *segment) fate {
 	}
 }
 
-// bandsOf groups segments by fate, and by a class within each fate. In a band of fragmented
-// segments those with the smallest live share come first, in other bands the largest.
+// bandsOf groups segments by fate, and by a class within each fate. In a band of fragmented segments those with the
+// smallest live share come first, in other bands the largest segments.
 func bandsOf(all []*segment, class func(*segment) int) []band {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *segment) int {
@@ -147,8 +147,7 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 // heldShare returns how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
-// blame finds the segments that keep half of the fragmented memory: those with the smallest share
-// of live memory.
+// blame finds the first segments that keep half of the fragmented memory.
 func (m *Map) blame() {
 	fragmented := m.ofFate(fateFragmented)
 	if fragmented == nil {

@@ -21,7 +21,7 @@ import (
 type Panel struct {
 	Appearance *cell.Appearance
 	Now        cell.Moment
-	PyTorch    bool // its allocator is PyTorch's own
+	PyTorch    bool // PyTorch's own allocator is in use
 	View
 }
 

@@ -22,7 +22,7 @@ const sizedWidth = 80
 
 // strips draws the bands, so that they fill the rows of the body.
 func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
-	left := 1 + fateCells + 1 + countCells + 1 + sizeCells + 2 // the cells before a strip
+	left := 1 + fateCells + 1 + countCells + 1 + sizeCells + 2
 	const spare = 3
 	bands := p.Map.byFate
 	sized := width >= sizedWidth && len(p.Map.bySize)+spare <= body // a row for each size

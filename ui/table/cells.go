@@ -14,7 +14,7 @@ import (
 
 func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
-	figure, gpu := l.Scratch(), t.Snapshot.GPU(p.ID.GPUUUID) // nil: it is not listed
+	figure, gpu := l.Scratch(), t.Snapshot.GPU(p.ID.GPUUUID) // nil: the GPU is not listed
 	switch c.id {
 	case columnGPU:
 		instance := 0
@@ -51,7 +51,7 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 		}
 		l.RightFigure(t.Appearance.Known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
 	case columnBar:
-		// The scale is the GPU's; without it there is no bar.
+		// The capacity of the GPU is the scale of the bar.
 		if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
 			l.Skip(c.cells)
 			return
@@ -85,8 +85,7 @@ func (t *Table) writeText(l *cell.Line, s string, cells int) {
 	t.left(l, t.Appearance.Styles.Text, text.Clean(s), cells)
 }
 
-// writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no
-// flush frees it.
+// writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no flush frees it.
 func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
@@ -108,8 +107,7 @@ func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 	l.RightFigure(style, cell.AppendBytes(l.Scratch(), amount, g.Dash), c.cells)
 }
 
-// writePrediction writes the median of the forecast: dim if it is near the present figure, "full"
-// if it reaches the capacity.
+// writePrediction writes the median of the forecast: dim near the present figure, "full" from the capacity on.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predicted(p)
@@ -130,7 +128,7 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
 }
 
-// trend returns the trend in one cell; blank if it is steady.
+// trend returns the trend in one cell; blank if steady or unknown.
 func (t *Table) trend(p *snapshot.Process) cell.Span {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	return [...]cell.Span{
@@ -219,7 +217,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	room := start + cells - l.Used()
 	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
 	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
-		// The match may be outside the columns, or in a part that this column leaves out.
+		// If the match is not in view, the whole command is marked.
 		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
 			l.PutMarked(s.Match, seen)
 			l.Skip(start + cells - l.Used())

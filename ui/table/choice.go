@@ -23,8 +23,7 @@ func columnOf(name string) (columnID, bool) {
 	return columnID(max(i, 0)), i >= 0
 }
 
-// chosen returns the columns that names lists, after the columns that cannot be left out and are not
-// listed. Without names it returns nil.
+// chosen returns the columns of names, after those of alwaysThere that names lacks; nil if names is empty.
 func chosen(names []string) []columnID {
 	if len(names) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 
 type columnID uint8
 
-// The columns, in the order in which they stand.
+// The columns, from left to right.
 const (
 	columnGPU columnID = iota
 	columnPID
@@ -74,7 +74,7 @@ var allColumns = [columnCount]Column{
 	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, Help: "without interpreter, flags, directories"},
 }
 
-// columnNamed finds a column by its title; an unknown one is USED.
+// columnNamed returns the column with a title; USED for an unknown title.
 func columnNamed(title string) columnID {
 	if id, ok := columnOf(title); ok && allColumns[id].title != "" {
 		return id
@@ -82,16 +82,16 @@ func columnNamed(title string) columnID {
 	return columnUsed
 }
 
-// The cells that the last column keeps.
+// The cells that the COMMAND column keeps.
 const (
 	minCommand  = 12 // in a pane
 	goodCommand = 24 // and at least 28 % of the width
 	longCommand = 80 // and on a wide screen, before other columns grow
 )
 
-// columnsAt returns the columns of a table of this width, added by importance while the command
-// keeps its part. In each group the first column that does not fit is the last to be tried, so
-// that a wider screen never has fewer columns. The first group fits into 66 cells.
+// columnsAt returns the columns of a table of this width, added by importance while the command keeps its part. The
+// first column that does not fit ends its group, so that a wider screen never has fewer columns. The first group fits
+// into 66 cells.
 func columnsAt(width int, b box) []Column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,

@@ -6,20 +6,20 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Listing is what the user has chosen: which rows the table lists, and how.
+// Listing is what the user has chosen for the table.
 type Listing struct {
 	Cursor  Cursor
 	Tags    map[snapshot.RowID]bool
 	Sort    Order
-	Filter  string          // rows that contain it stay; "" is all
+	Filter  string          // only rows that contain this text; "": all
 	Mine    bool            // only the viewer's processes
 	Tree    bool            // children under their parents
-	Focus   *snapshot.Place // only its rows are listed
+	Focus   *snapshot.Place // only the rows of this GPU or MIG instance; nil: all
 	ScrollX int             // cells by which the COMMAND column is scrolled
 
 	Columns []string // names of the columns in the user's order; nil: as many as fit, by importance
 
-	Held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
+	Held map[snapshot.RowID]int // the order of the rows while a question is open; nil: as sorted
 }
 
 // Cursor stays on a process, not on a row: rows move around it.

@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// left does what Line.Left does, with marks on what the user searches for.
+// left does what Line.Left does, and marks the matches of Find.
 func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	if t.Find == "" {
 		l.Left(style, s, cells, t.Appearance.Glyphs.Ellipsis)
@@ -30,7 +30,7 @@ func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	l.Skip(cells - (l.Used() - start))
 }
 
-// indexFold returns the first place of a part in a text, ignoring case; -1 for none.
+// indexFold returns where a part first occurs in s, in bytes and ignoring case; -1 for nowhere.
 func indexFold(s, part string) (from, to int) {
 	runes := utf8.RuneCountInString(part)
 	for i := range s {

@@ -13,23 +13,22 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Row is one line of the table: a process that runs, or one that has ended.
+// Row is a line of the table: a running or an ended process.
 type Row struct {
 	Process *snapshot.Process
-	Ended   *snapshot.EndedProcess // nil while it lives
+	Ended   *snapshot.EndedProcess // nil while it runs
 	depth   int                    // generations under a parent, in the tree
 	old     bool                   // ended long ago: shown only if lines are free
 }
 
-// endedFresh is how long the row of an ended process keeps its place. After that it goes to the
-// end.
+// endedFresh is how long the row of an ended process keeps its place before it goes to the end.
 const endedFresh = time.Minute
 
-// MaxEnded is how many ended processes are listed, beside one under the cursor; the events have them all.
+// MaxEnded is how many ended processes are listed; one under the cursor may be added.
 const MaxEnded = 2
 
-// List returns the rows that pass focus, mine and filter, at most MaxEnded of them ended. They are
-// sorted, those that ended long ago last. While a dialog is open they keep their order.
+// List returns the sorted rows that pass focus, mine and filter, those that ended long ago last. While a question is
+// open they keep their order.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {
@@ -94,7 +93,7 @@ func (t *Table) lists(p *snapshot.Process) bool {
 	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// Matches reports whether a text of a row, in view or not, contains text, ignoring case.
+// Matches reports whether any text about a process, in view or not, contains text, ignoring case.
 func Matches(p *snapshot.Process, text string) bool {
 	contains := func(field string) bool { return containsFold(field, text) }
 	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
@@ -108,7 +107,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// Order returns what the table sorts by: allocated instead of used if no driver reports used.
+// Order returns the order of the rows: by allocated instead of used if no driver reports used.
 func (t *Table) Order() Order {
 	o := t.Sort
 	o.Column = cmp.Or(o.Column, "USED")
@@ -182,11 +181,10 @@ func compareIdentity(a, b *snapshot.Process) int {
 	)
 }
 
-// keyOf returns the sort key of a process for a column.
 func keyOf(p *snapshot.Process, column columnID) sortKey {
 	switch column {
 	case columnGPU:
-		// Ascending is what a reader expects of an index.
+		// The smallest index comes first.
 		return sortKey{known: true, number: -float64(p.GPU)}
 	case columnPID:
 		return sortKey{known: true, number: -float64(p.ID.Process.PID)}

@@ -12,24 +12,24 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Table is column titles, then as many processes as fit around the cursor.
+// Table shows the column titles, then as many rows as fit around the cursor.
 type Table struct {
 	Listing
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot
 	History    snapshot.History // of the spark column; nil while there is none
-	Now        time.Time        // what ages are measured from
+	Now        time.Time        // the time from which ages are measured
 	Past       bool             // Now is a moment of the past
 	Parts      bool             // the columns of parts are shown
 	Forecasts  bool             // the columns of forecasts are shown
-	Find       string           // what the user searches for, which is marked in the rows; "" for nothing
+	Find       string           // the text that is marked in the rows; "": none
 	Rows       []Row            // as List returns them
-	Sparks     *Sparks          // what was read for earlier frames
+	Sparks     *Sparks          // the sparklines of earlier frames
 
 	columns []Column // set by Render
 }
 
-// First returns the first row in view, so that the cursor stays on its line; 0 without a cursor.
+// First returns the index of the first row in view, so that the cursor stays on its line; 0 without a cursor.
 func (t *Table) First(room int) int {
 	if !t.Cursor.Active {
 		return 0
@@ -118,8 +118,7 @@ func (t *Table) writeTitles(l *cell.Line) {
 	}
 }
 
-// render draws a row: reversed under the cursor, dim if the process has ended, or else each figure
-// in its own style.
+// render draws a row: reversed under the cursor, dim if the process has ended, or else each figure in its style.
 func (t *Table) render(l *cell.Line, r *Row) string {
 	s := &t.Appearance.Styles
 	at := t.Cursor.Active && r.Process.ID == t.Cursor.ID
@@ -186,8 +185,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords replace the figures of parts if the probe is silent or rejected or, under the cursor,
-// if there is no probe or no allocator.
+// partsWords returns the words in place of the figures of parts: if the probe is silent or not believed or, under the
+// cursor, if there is no probe or no allocator.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
@@ -213,8 +212,7 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	return "no probe"
 }
 
-// writeEnded writes how a process ended, over the widest run of columns that do not identify
-// it, and leaves out the other figures.
+// writeEnded writes how a process ended over the columns of endedRun. Of the others only those of names have figures.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	first, end := t.endedRun()
 	for i := 0; i < len(t.columns); i++ {

@@ -29,7 +29,7 @@ func underParents(rows []Row) {
 		ordered: make([]Row, 0, len(rows)), placed: make([]bool, len(rows)),
 	}
 	var roots []int
-	started := make(map[int][]int) // by launchers that are no row
+	started := make(map[int][]int) // by launchers without a row
 	for i := range rows {
 		p := rows[i].Process
 		parent, ok := first[p.Parent]
@@ -49,7 +49,7 @@ func underParents(rows []Row) {
 		}
 		t.place(root, 0)
 	}
-	// Processes that seem to be each other's parents, by a reused PID, are no tree.
+	// Rows that are each other's parents, by a reused PID, have no root.
 	for i := range rows {
 		t.place(i, 0)
 	}
