@@ -3,16 +3,15 @@
 The probe itself, vramscope_probe.py beside this file, is loaded when the program imports a GPU
 library or the probe, because compiling it takes longer than Python's own start. This file keeps
 what the probe must know about the program's start. Python imports only the first sitecustomize
-that it finds. So this one finds and runs the one that it hides, which then works or fails as it
-would without this one.
+that it finds, so this file finds and runs the one that it hides.
 """
 
 import sys
 
 
 def _install(directory):
-    """Puts a finder in front of the others. Everything is local: module globals are gone
-    while the interpreter ends, and only the name of this function's file is hidden from tracers."""
+    """Puts a finder in front of the others. Everything is local: module globals are gone while the
+    interpreter ends, and tracers see the file name of this function's code as <vramscope_probe>."""
     import _frozen_importlib_external as external
     import _imp
     import _thread

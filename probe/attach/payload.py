@@ -1,13 +1,13 @@
 # vramscope attach runs this in a process, after probe/agent/source/library.py: on a
 # thread that gdb started or, with sys.remote_exec, on the main thread, where it only
-# starts a thread. That thread takes the right to start the probe, listens on its
-# socket, loads the probe and becomes the probe's. The caller sets directory (the
-# payload's), path (the socket's, or b""), source (the probe's), remote, and seccomp (a
-# line of the kernel's, see permitted).
+# starts a thread. That thread takes the right to start the probe, listens on the probe's
+# socket, loads the probe and becomes the probe's thread. The caller sets directory (the
+# payload's), path (the socket's, or b""), source (the probe's), remote, and seccomp
+# (lines of a /proc status, see permitted).
 #
 # Another thread may take the GIL at each system call of Python's, and by default asks
-# for it after five milliseconds. C code may then keep it for a second. Until this code
-# listens it is therefore short, and calls the C library with the GIL held. Later it
+# for it after five milliseconds. C code may then keep the GIL for a second. So until
+# this code listens it does little, and calls the C library with the GIL held. Later it
 # makes few calls: the source comes with this text, no other thread is started, and to
 # report a failure takes one call, without a file descriptor. Nothing is written to the
 # program's output, and no module is imported: see library.py.
@@ -31,7 +31,7 @@ def begin():
 
 
 def thread_starter():
-    """Returns the system's own function, which gevent and eventlet replace by one that makes a greenlet."""
+    """Returns the system's start_new_thread, which gevent and eventlet replace by a function that makes a greenlet."""
     start = _thread.start_new_thread
     gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("__original_module__thread")
     if type(start) is not type(len) and gevent:
@@ -42,8 +42,8 @@ def thread_starter():
 
 
 def permitted():
-    """Reports whether this thread has no seccomp filters, or as many as vramscope. With
-    others any further call could kill the process."""
+    """Reports whether this thread has no seccomp filters, or as many as vramscope. Under
+    other filters any further call could kill the process."""
     file = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         status = posix.read(file, 1 << 16)

@@ -27,9 +27,9 @@ class _Agent:
         self._tasks = []  # a lock like _ended for the thread of each task
 
     def start(self, at_once=False, socket=None):
-        """Starts the thread, once. With socket, the calling thread becomes the probe's; socket
-        holds (descriptor, path) of a socket that listens already, or nothing, and is emptied
-        when the probe takes it over."""
+        """Starts the thread, once. If socket is a list, the calling thread becomes the probe's. The list
+        may contain (descriptor, path) of a socket that listens already; it is emptied when the probe
+        takes the socket over."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
@@ -42,8 +42,8 @@ class _Agent:
             # A later start() tries again. The import hook does not: started is set.
             self._once.release()
             raise
-        # A new thread makes its first system calls before it can look for filters. While
-        # this thread waits, the program installs none.
+        # A new thread makes its first system calls before it can look for filters. While this
+        # thread waits, it installs none.
         self._begun.acquire(True, _START_TIME)
 
     def _start_thread(self, here):
@@ -57,7 +57,7 @@ class _Agent:
             # 3.11 ends every thread by pthread_exit, Python before 3.14 those that outlive Python.
             _Foreign().open("libgcc_s.so.1")
         except OSError:
-            pass  # another C library
+            pass  # not glibc
         _poll = _original("select", "poll")
         if _replaced:
             raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])

@@ -1,8 +1,8 @@
 class _Cap:
     """The limit that vramscope run --cap sets on what PyTorch's allocator reserves on each device.
-    Setting it makes a context on the device. So if the program sees several devices, the probe's
-    thread sets each one's limit when the program uses it; if it sees only one, the limit is set
-    before the first allocation.
+    Setting the limit makes a context on the device. So if the program sees several devices, the
+    probe's thread sets the limit of each device that the program uses. An only device gets its
+    limit before the first allocation.
 
     Source: set_per_process_memory_fraction in torch/cuda/memory.py (2.0 to 2.15); the fraction is of the device's memory.
     """

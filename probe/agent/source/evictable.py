@@ -11,8 +11,8 @@ class _Evictable:
         priority = float(priority)
         if not -1e9 <= priority <= 1e9:
             raise ValueError("vramscope_probe: priority out of range: %r" % priority)
-        # The number distinguishes registrations of one name without a reference to
-        # the program's objects, which would keep them alive.
+        # _Sizes distinguishes registrations of one name by this number. A reference to the
+        # program's objects would keep them alive.
         self._count += 1
         self._entries[str(name)] = priority, evict, size, self._count
 
@@ -80,9 +80,9 @@ def _cache_size(size):
 class _Sizes:
     """The last known sizes of the program's caches.
 
-    Only the program's own code knows them. It may be slow, wait for a lock for
-    ever, or raise; so one thread of the probe calls it, only while a monitor
-    asks, and is never started again before it has returned.
+    Only the program's functions know the sizes. They may be slow, wait for a lock for
+    ever, or raise. So a thread of the probe calls them, only while a monitor asks, and
+    there is one such thread at a time.
     """
 
     def __init__(self, agent):

@@ -28,7 +28,7 @@ class _ForeignLibrary:
         self._foreign = foreign
 
     def get(self, name, result=None, *arguments, with_gil=False):
-        """A function by its name, result and arguments, an int by default. Raises AttributeError."""
+        """A function, with the types of its result and arguments. The result is an int by default. Raises AttributeError."""
         foreign = self._foreign
         function = (foreign._function_with_gil if with_gil else foreign._function)((name, self))
         if result is not None:

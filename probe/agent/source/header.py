@@ -13,10 +13,10 @@ It needs Linux and the standard library of Python 3.8 or newer.
                                                          │ flush, snapshot, holds
                                                      a thread for each
 
-The probe never imports or initialises a library, and makes a CUDA context only to
+The probe never imports or initialises a GPU library, and makes a CUDA context only to
 set a cap. Only a flush makes CUDA calls that wait for the GPU. No failure of the
-probe reaches the program. Its threads are unknown to the `threading` module and
-block signals. A forked child closes the descriptors that it inherited.
+probe reaches the program. The probe's threads are unknown to the `threading` module
+and block signals. A forked child closes the descriptors that it inherited.
 
 docs/protocol.md of vramscope describes the protocol.
 """
@@ -56,46 +56,46 @@ _MAX_OPTIMIZERS = 64
 _IDLE_TIME = 120.0  # without a request; then the connection is closed
 _LINE_TIME = 5.0  # from the first to the last byte of a request
 _WRITE_TIME = 2.0  # for a monitor to accept an answer
-_BIND_TIME = 10.0  # from bind to listen, at most: a younger socket may look dead although it is not
+_BIND_TIME = 10.0  # a younger socket may be one that does not listen yet: it is not removed
 _CHECK_TIME = 5.0  # between checks that the socket's name still exists
-_FLUSH_BURST = 8  # flushes at once …
-_FLUSH_EVERY = 2.0  # … and one more per interval
+_FLUSH_BURST = 8  # flushes that are allowed at once
+_FLUSH_EVERY = 2.0  # time after which one more flush is allowed
 _STATS_TIME = 0.9  # maximum age of a report that is sent again
 _SIZES_TIME = 4.0  # minimum time between calls of the caches' size functions
-_SIZES_FACTOR = 200  # that time is at least this many times as long as the calls took …
-_SIZES_MAX_TIME = 120.0  # … up to this
+_SIZES_FACTOR = 200  # minimum time between calls of size functions, as a multiple of their duration
+_SIZES_MAX_TIME = 120.0  # even slow size functions are called again after this time
 _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # how long hello waits for new sizes
 _STOPPED = 99999989  # a threshold of the garbage collector that is never reached (_CollectionOff)
 _FORK_TIME = 5.0  # how long a fork waits for the probe (_ForkLock)
 _START_TIME = 1.0  # how long the program waits for the probe's thread to begin
-_RECENT_TIME = 10.0  # an error this young may be unknown to the monitors
+_RECENT_TIME = 10.0  # monitors may not know an error that is younger
 _RECORD_TIME = 60.0  # how long the record of an error stays; monitors look for records each second
 _MAX_RECORDS = 64  # of one user
 _MAX_WORDS = 32  # of a command line in a record
-_STOP_TIME = 0.5  # how long the program's exit waits for the probe's threads …
-_RECORD_STOP_TIME = 3.0  # … and if the program has just run out of memory: a busy machine needs longer
-_BUSY_TIME = 5.0  # how long a flush or a map waits for a library's lock
+_STOP_TIME = 0.5  # how long the program's exit waits for the probe's threads
+_RECORD_STOP_TIME = 3.0  # how long the exit waits if the program has just run out of memory
+_BUSY_TIME = 5.0  # how long a request waits for the locks of PyTorch's allocator
 _REST = 0.02  # what a collection frees is known only if nothing is allocated or freed for this long before and after
-_SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
-_SNAPSHOT_MOST = 0.02  # … and the longest one
-_ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
-_SLEEPERS = 64  # segments that may be asleep and are looked at for each report
-_ERROR_LOOK, _ERROR_EVERY, _MAX_STACK, _MAX_HELD = 0.02, 10**9, 8, 12  # at an error: s for a search for holders; ns between two; entries listed
-_MAP_MOST = 0.5  # longest pause that a requested map may cause …
-_MAP_SHARE = 0.02  # … and the share of the time that maps may take
-_HOLD = 0.003  # how long the search for holders keeps the GIL at a time …
-_HOLD_MOST = 0.005  # … and the longest pause that its snapshot may cause
+_SNAPSHOT_SHARE = 0.0003  # the share of the time that snapshots for stats may take
+_SNAPSHOT_MOST = 0.02  # the longest snapshot for stats
+_ERROR_MOST = 0.002  # the longest snapshot inside a failing allocation
+_SLEEPERS = 64  # how many segments that may be asleep are looked at for each report
+_ERROR_LOOK, _ERROR_EVERY, _MAX_STACK, _MAX_HELD = 0.02, 10**9, 8, 12  # of an error: s of a search for holders, ns between searches, functions listed, holders listed
+_MAP_MOST = 0.5  # the longest pause that a requested map may cause
+_MAP_SHARE = 0.02  # the share of the time that maps may take
+_HOLD = 0.003  # how long the search for holders keeps the GIL at a time
+_HOLD_MOST = 0.005  # the longest pause that a snapshot for this search may cause
 _PAUSE = 0.002  # after each hold: in 1 ms another thread was not always awake
-_WALKS = 4  # times that it looks again because memory came and went
-_LOOK_MOST = 20.0  # … and it gives up after this
-_STEP_WAIT = 15.0  # how long it waits for the end of a step
-_MAX_ENDS = 4  # optimizers, the end of whose step it looks at
+_WALKS = 4  # how often the search is repeated because memory came and went
+_LOOK_MOST = 20.0  # time after which the search for holders gives up
+_STEP_WAIT = 15.0  # how long the search waits for the end of a step
+_MAX_ENDS = 4  # how many optimizers' ends of a step the search looks at
 _MAX_MODULES = 256 << 10
 _LOOKED, _NAMES = 4096, 3  # values of the program's variables that are looked at, and variables that are named
 _MAX_THREADS, _MAX_FRAMES = 64, 64
 _HISTORY = 32 << 10  # entries of the history that the probe records: to forget them takes 2 ms
-_WHOLE_HISTORY = 1 << 20  # … and from the start, without lines
+_WHOLE_HISTORY = 1 << 20  # entries of a history that is recorded from the start
 _EMPTIED = 64 << 10  # how many emptyings of the cache are noted
 _RECORD_MOST = 1800
 _MAX_LEFT = 3  # snapshots of out-of-memory errors

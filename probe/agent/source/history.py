@@ -1,6 +1,6 @@
 class _History:
-    """Records PyTorch's memory history, which has the lines of the program that allocate, for as long as a monitor
-    asks. Blocks that are allocated after the end of the last step get no lines. After the snapshot the recording is
+    """Records PyTorch's memory history, with the lines of the program that allocate, for as long as a monitor has
+    asked. Blocks that are allocated after the end of the last step get no lines. After the snapshot the recording is
     off, whatever happens. A history that the program records itself, or begins or ends meanwhile, is left as it is.
 
     Source: torch/csrc/cuda/memory_snapshot.cpp, _record_memory_history (2.1 to 2.15).
@@ -94,7 +94,7 @@ class _History:
                 _library("atexit").register(self._leave_whole, whole, posix.getpid())
 
     def _note_emptied(self):
-        """Has each emptying of the cache noted: a history does not tell it from what the allocator frees by itself."""
+        """Has each emptying of the cache noted: a history does not distinguish it from what the allocator frees by itself."""
         c, self._emptied = _module("torch")._C, {}
         for name in ("_cuda_emptyCache", "_accelerator_emptyCache", "_cuda_resetAccumulatedMemoryStats", "_accelerator_resetAccumulatedStats"):
             if hasattr(c, name):

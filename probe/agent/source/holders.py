@@ -45,13 +45,14 @@ def _compiling():
 
 
 class _Pace:
-    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once."""
+    """Limits a search. The probe has the GIL for _HOLD at a time, and the search raises a _Refusal after _LOOK_MOST.
+    With once there are no pauses, and the search raises after that many seconds."""
 
     def __init__(self, once=0):
         self._until, self._calls, self._end = _monotonic() + (once or _HOLD), 0, _monotonic() + (once and -1 or _LOOK_MOST)
 
     def breathe(self, items=1):
-        """Is called for every item, or for this many at a time. Pauses if the hold has lasted long enough."""
+        """Counts the items that were looked at. Pauses, or raises, if the hold has lasted long enough."""
         self._calls += items
         if self._calls < 16:
             return
@@ -101,7 +102,7 @@ class _Holders:
                 if not compiling() and known.get(id(module)) is not module and len(known) < _MAX_MODULES:
                     known[id(module)] = module
             except Exception:
-                pass  # a module that nothing may refer to weakly
+                pass  # a module that allows no weak reference
 
         return met
 
@@ -111,7 +112,7 @@ class _Holders:
         """Returns the storages in the GPUs' memory, as a _Found."""
         found, self.trains = _Found(), False
         torch = _module("torch")
-        _sleep(_PAUSE)  # what comes first does not call breathe()
+        _sleep(_PAUSE)  # the look at the variables is a hold of its own
         # A subclass of Tensor may run the program's code when any of its attributes is read.
         with torch._C.DisableTorchFunctionSubclass():
             for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
@@ -230,7 +231,7 @@ def _of_optimizer(optimizer, _, pace):
 
 
 def _tensors(value, deep=3):
-    """The tensors of a state: they may be in a dict in a list in a dict."""
+    """The tensors of an optimizer's state for a parameter, in up to three nested dicts or lists."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -287,7 +288,7 @@ def _kept():
 
 
 def _named(frames, opaque, seen):
-    """Yields (name, value) of variables, or of the attributes of their values: first of those that the last traceback keeps, then of global ones, then of those of the functions on the frames' stacks, the outermost first."""
+    """Yields (name, value) of variables, or of the attributes of their values. The variables that the last traceback keeps come first, then global ones, then those of the functions on the frames' stacks, the outermost first."""
     functions = [one for frame in frames for one in _of_functions(frame)]
     running = {one for one, _ in functions}
     spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]

@@ -1,7 +1,7 @@
-# The probe avoids imports. An import releases the GIL, and a new entry of sys.modules breaks a
-# loop over it in another thread, as in programs that reload changed files. C modules of the
-# standard library that the program has not imported are loaded only for the probe. probe/attach
-# also runs this part by itself, before the rest.
+# The probe avoids imports: an import releases the GIL, and adds an entry to sys.modules, which breaks
+# a loop over sys.modules in another thread. C modules of the standard library that the program has
+# not imported are loaded only for the probe. probe/attach also runs this part by itself, before the
+# rest.
 
 _private = globals().get("_private") or {}  # name → a C module that only the probe uses
 
@@ -14,7 +14,7 @@ def _library(name):
             return _private.get(name) or _new_module(name)
         if not getattr(getattr(module, "__spec__", None), "_initializing", False):
             break
-        posix.stat("/")  # lets another thread run, which is importing the module
+        posix.stat("/")  # lets the thread run that is importing the module
     file = str(getattr(module, "__file__", None))
     if file.endswith((".py", ".pyc")):
         raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, file))

@@ -61,7 +61,7 @@ class _Directory:
         return "/proc/self/fd/%d/%s" % (self.fd, name)
 
     def socket(self, name):
-        """The stat of a socket of our user."""
+        """The stat of a socket. Raises OSError if it is not our user's."""
         info = posix.stat(name, dir_fd=self.fd, follow_symlinks=False)
         if info.st_mode & 0o170000 != 0o140000 or info.st_uid != self._uid:
             raise OSError("%s is not our user's socket" % name)

@@ -1,6 +1,6 @@
-# What the probe uses must be the system's own: under gevent and eventlet a thread would be a
-# greenlet of the program's event loop, and a lock and a poll would wait in that loop. So the probe
-# uses posix for os, _socket for socket, _io.FileIO for open, and these:
+# The probe needs the system's own functions: under gevent and eventlet a thread would be a greenlet
+# of the program's event loop, and a lock and a poll would wait in that loop. So the probe uses posix
+# for os, _socket for socket, _io.FileIO for open, and these:
 
 _at_start = globals().get("_at_start") or {}  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
@@ -53,8 +53,8 @@ _never_released.acquire()
 
 
 def _sleep(seconds):
-    """Replaces time.sleep, which gevent replaces. Where this thread keeps the garbage collector off, it
-    is on while it sleeps, and other threads may fork."""
+    """Sleeps; time.sleep may be gevent's. If this thread keeps the garbage collector off, the collector
+    is on meanwhile, and other threads may fork."""
     depth = _no_fork.depth()
     was_off = depth and _CollectionOff.end()
     for _ in range(depth):
@@ -90,10 +90,8 @@ def _read(path):
 
 
 class _ForkLock:
-    """Held during a fork, and while the probe keeps the garbage collector off.
-
-    A thread that holds it may take it again. It is no RLock, because eventlet replaces those.
-    """
+    """Held during a fork, and while the probe keeps the garbage collector off. A thread that holds the
+    lock may take it again. It is no RLock, because eventlet replaces RLock."""
 
     def __init__(self):
         self._lock = _allocate_lock()
@@ -108,7 +106,7 @@ class _ForkLock:
         return True
 
     def depth(self):
-        """Returns how often this thread has taken it."""
+        """Returns how often this thread has taken the lock."""
         return self._depth if self._owner == _get_ident() else 0
 
     def release(self):
@@ -140,17 +138,17 @@ def _after_fork_in_parent():
 class _CollectionOff:
     """Keeps Python's garbage collector off for a moment, and other threads from forking.
 
-    A snapshot makes an object for each block. That many new objects make the collector look at
-    every object of the program, which takes longer than the snapshot; and at the end all are
-    dropped. Whatever is raised here, the collector is on afterwards if it was on before.
+    A snapshot makes an object for each block. That many new objects would make the collector look at
+    every object of the program, which takes longer than the snapshot.
 
-    It is kept off by a first threshold that is never reached. A program that reads the thresholds
-    meanwhile, and sets them again later, sets this one: begin() knows it, and puts it right. The flag
-    of gc.isenabled() stays as it is, since programs save and restore it far more often.
+    The probe sets a first threshold that is never reached. A program that saves the thresholds
+    meanwhile restores this one later: the next begin() and end() replace it by the last threshold of
+    the program. The flag of gc.isenabled() stays as it is, because programs save and restore it more
+    often.
     """
 
-    _gc = _thresholds = None  # of the class: the program's thresholds, while the probe keeps the collector off
-    _last = 700, 10, 10  # as they were when it did so last
+    _gc = _thresholds = None  # the program's thresholds while the collector is off, else None
+    _last = 700, 10, 10  # the program's thresholds when the probe last turned the collector off
 
     def __enter__(self):
         _no_fork.acquire()
@@ -163,7 +161,7 @@ class _CollectionOff:
 
     @staticmethod
     def begin():
-        """Returns whether the collector was on. It makes as few objects as it can: the next may start a collection."""
+        """Returns whether this call has turned the collector off. It makes as few objects as it can: the next one may start a collection."""
         gc = _CollectionOff._gc = _CollectionOff._gc or _library("gc")
         thresholds = gc.get_threshold()
         if thresholds[0] == _STOPPED:
@@ -176,8 +174,8 @@ class _CollectionOff:
 
     @staticmethod
     def end():
-        """Returns whether the probe kept the collector off. Also runs in a forked child, since a fork waits for the probe no longer than _FORK_TIME."""
+        """Returns whether the probe kept the collector off. It also runs in a forked child, because a fork waits for the probe no longer than _FORK_TIME."""
         thresholds, _CollectionOff._thresholds = _CollectionOff._thresholds, None
-        if thresholds and _CollectionOff._gc.get_threshold()[0] == _STOPPED:  # or the program has set others
+        if thresholds and _CollectionOff._gc.get_threshold()[0] == _STOPPED:  # else the program has set others
             _CollectionOff._gc.set_threshold(*thresholds)
         return thresholds is not None

@@ -39,7 +39,7 @@ class _PyTorch(_Runtime):
         return self.initialised() is not None
 
     def describe(self, ordinal):
-        """As _Driver.describe, for a machine where libcuda does not answer."""
+        """Does what _Driver.describe does, for a machine where libcuda does not answer."""
         if ordinal not in self._devices:
             properties = self.initialised().get_device_properties(ordinal)
             uuid = str(getattr(properties, "uuid", "") or "")
@@ -64,7 +64,7 @@ class _PyTorch(_Runtime):
         return asked() if asked is not None else "native"
 
     def stats(self, survey=True):
-        """survey is whether a snapshot may be taken if one is due. Memory that has fallen asleep or woken up needs one."""
+        """survey is whether a snapshot may be taken if one is due. If memory has fallen asleep or woken up, one is due in any case."""
         cuda = self.initialised()
         if cuda is None:
             return

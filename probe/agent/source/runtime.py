@@ -4,7 +4,7 @@ class _Runtime:
     What a library does not report is left out: unknown is never 0.
     """
 
-    name = package = ""  # for people, and as imported
+    name = package = ""  # the library's name, and the package's
     flushes = False  # whether flush() can free anything
 
     def __init__(self, driver):
@@ -89,5 +89,5 @@ class _PostFlush:
 
 
 def _settings(*names):
-    """Returns those of these environment variables that are set, as NAME=value."""
+    """Returns the environment variables of these names that are set, as NAME=value."""
     return _clip(" ".join("%s=%s" % (name, os.environ[name]) for name in names if os.environ.get(name)))

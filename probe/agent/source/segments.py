@@ -101,7 +101,7 @@ def _whole_pages(segment, large_page):
     idle = [b.get("state") != "active_allocated" for b in blocks]
     if private:
         idle = [b.get("state") == "inactive" for b in blocks]
-    at = begin = end = 0  # of the block; of the run of idle blocks that it is in
+    at = begin = end = 0  # the block's offset; the begin and the end of its run of idle blocks
     for n, block in enumerate(blocks):
         size = block.get("size", 0)
         head = freed = 0

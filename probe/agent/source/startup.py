@@ -4,9 +4,9 @@ _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
 
 class _ImportHook:
-    """Starts the probe when a runtime's package is imported. A later attach also recognises the
-    probe by this hook. And a program imports through it the probe of vramscope attach, which is
-    not in sys.modules.
+    """Starts the probe when a runtime's package is imported. A later attach recognises the probe by
+    this hook. A program also imports the probe of vramscope attach through it, because that probe
+    is not in sys.modules.
 
     It acts on the import of a submodule, for which path is set: a package alone
     may be looked up without being imported (importlib.util.find_spec).
@@ -44,11 +44,9 @@ _itself = globals().get("_itself")
 
 
 def _start(at_once=False, started_by=None, socket=None):
-    """Starts the probe. With at_once it serves even if no GPU is in use. For socket see _Agent.start.
-
-    started_by is how the probe came into the program: "run" or "attach". Without it
-    the program imported the probe. Returns why it could not start, or None.
-    """
+    """Starts the probe, and returns why it could not start, or None. With at_once the probe serves even if
+    no GPU is in use. started_by replaces the agent's, unless the probe was started before. For socket see
+    _Agent.start."""
     try:
         _install()
         if started_by is not None and not _agent.started:

@@ -35,7 +35,7 @@ def _refuse_filters():
 
 def _permitted_filters(start):
     """Returns how many filters the probe may run under: as many as `vramscope run` had, or else as many
-    as the container has. docs/protocol.md says more. None means as many as it finds at first."""
+    as the container has. docs/protocol.md says more. None means as many as the first check finds."""
     if globals().get("_started_by") == "attach":
         return None  # vramscope has compared them with its own
     try:

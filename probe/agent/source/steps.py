@@ -103,7 +103,7 @@ class _Steps:
             if len(self._counted) < _MAX_OPTIMIZERS:
                 self._counted[id(optimizer)] = [_weak_reference(optimizer), 1]
         except Exception:
-            pass  # an optimizer that nothing may refer to weakly
+            pass  # an optimizer that allows no weak reference
 
     # -- The count
 
@@ -132,7 +132,7 @@ class _Steps:
                 if self._counted.get(key) is entry:  # one that steps again is new
                     self._removed += self._counted.pop(key)[1]
         if self._compiled() and all(now - member[3] > self._IDLE_TIME for member in members.values()):
-            return None  # its steps may be part of a compiled graph
+            return None  # the steps may be part of a compiled graph
         return self._before + self._least(members.values())
 
     def going_on(self):
