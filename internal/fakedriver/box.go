@@ -14,8 +14,8 @@ const (
 // the PID of a fake one.
 const firstPID = 4_200_001
 
-// Box returns a box of H100s with the given number of busy processes on each. Its figures depend
-// only on the two numbers.
+// Box returns a box of H100s with the given number of busy processes on each. The same arguments
+// give the same figures.
 func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
 	for i := range gpus {

@@ -125,7 +125,7 @@ func headerDirectory() (string, error) {
 
 // product is a file that the compiler makes.
 type product struct {
-	name, link string // link is another name for it, "" for none
+	name, link string // link is another name of the file, "" for none
 	flags      []string
 	sources    []string // folders of its .c files
 	libraries  []string // -l…
@@ -161,7 +161,7 @@ func compile(products ...product) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // after the rename it does not exist
+	defer func() { _ = os.RemoveAll(work) }() // does nothing after the rename
 	if err := os.CopyFS(work, sources); err != nil {
 		return "", fmt.Errorf("fakedriver: %w", err)
 	}

@@ -74,7 +74,7 @@ func exported(t *testing.T, library string) []string {
 	return names
 }
 
-// Every function that the nvml package names must be there: with go-nvml's lazy
+// Every function that the nvml package names must be in the library, because with go-nvml's lazy
 // binding a call to a missing function ends the program.
 func TestLibraryHasWhatTheNvmlPackageCalls(t *testing.T) {
 	files, err := filepath.Glob("../../nvml/*.go")

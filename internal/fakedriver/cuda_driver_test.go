@@ -34,13 +34,13 @@ func TestEntryPointsByVersion(t *testing.T) {
 		{"cuMemAllocAsync 11020 2", found + "cuMemAllocAsync_ptsz"},
 		{"cuMemAllocAsync 11010 2", tooOld},
 		{"cuMemcpyHtoD 12000 2", found + "cuMemcpyHtoD_v2_ptds"},
-		{"cuStreamSynchronize 6000 2", found + "cuStreamSynchronize"}, // its per-thread twin came with 7.0
+		{"cuStreamSynchronize 6000 2", found + "cuStreamSynchronize"}, // the per-thread call came with CUDA 7.0
 		{"cuMemPoolTrimTo 12000 2", found + "cuMemPoolTrimTo"},        // has no per-thread twin
 		{"cuMemAlloc 12000 3", "1 1 9 -"},
 		{"cuMemAlloc 0 0", "1 1 9 -"},
 		{"cuStreamGetCaptureInfo 11020 0", found + "cuStreamGetCaptureInfo"},
 		{"cuStreamGetCaptureInfo 12000 0", found + "cuStreamGetCaptureInfo_v2"},
-		{"cuStreamGetCaptureInfo 12030 0", unknown}, // the second version must not be returned for a later one
+		{"cuStreamGetCaptureInfo 12030 0", unknown}, // _v2 must not be returned for a later version
 	} {
 		program.want("proc "+test[0], test[1])
 	}

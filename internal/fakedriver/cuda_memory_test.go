@@ -75,7 +75,7 @@ func TestContexts(t *testing.T) {
 	program.want("newcontext 0", success)
 	holds(2 * contextBytes)
 	program.script("alloc 0 2097152", success, "destroycontext", success)
-	holds(contextBytes) // its allocations are freed with it
+	holds(contextBytes) // the context's allocations are freed, too
 	program.want("release 0", success)
 	holds(contextBytes)
 	program.script("async 1 1000", success, "release 0", success)

@@ -301,8 +301,8 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	if err := fakedriver.PrepareLedger(view.state); err != nil {
 		t.Fatal(err)
 	}
-	// The other user cannot read the test's own directories, so this one has copies of the files that
-	// the other user's process needs.
+	// The other user cannot read the test's own directories. This directory has copies of the files
+	// that the other user's process needs.
 	open, err := os.MkdirTemp("", "fakedriver-users-")
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestProcessesOfSeveralUsers(t *testing.T) {
 	wantHeld(view, box.GPUs[0], 0, map[int]uint64{first.pid(): contextBytes + gib, second.pid(): contextBytes})
 }
 
-// NVML and CUDA run in one process: opening the ledger in one library must not drop the other's lock.
+// NVML and CUDA run in one process: opening the ledger in one library must not drop the other library's lock.
 func TestBothLibrariesInOneProcess(t *testing.T) {
 	t.Parallel()
 	python := needs.Tool(t, "python3")

@@ -65,8 +65,8 @@
 // apply to every GPU and to calls that name no GPU; a name that ends in * stands
 // for every call with that prefix.
 //
-// The letters of a process are the lists in which it stands: C compute, G
-// graphics, M the clients of the Multi-Process Service. Without sm it is idle:
+// The letters of a process are the lists that contain it: C compute, G
+// graphics, M the clients of the Multi-Process Service. A process without sm is idle:
 // nvmlDeviceGetProcessUtilization has no sample of it.
 //
 // # CUDA programs

@@ -50,7 +50,7 @@ func (f *Faults) ReportCount(call string, count uint64) {
 	*f = append(*f, Fault{"count", call, count})
 }
 
-// Heal removes the faults of these calls, or all faults if it is given no call.
+// Heal removes the faults of these calls, or without arguments all faults.
 func (f *Faults) Heal(calls ...string) {
 	*f = slices.DeleteFunc(slices.Clone(*f), func(fault Fault) bool {
 		return len(calls) == 0 || slices.Contains(calls, fault.Call)

@@ -9,9 +9,9 @@ func (s State) End(pid uint64) {
 
 // At returns the state of a changing box so many seconds after the start. The same second always
 // gives the same state. The first process of each GPU grows in a sawtooth, and the others vary a
-// little, except idle ones. The last process of the last GPU leaks until its GPU is full, then starts again. The last
-// process of GPU 1 comes and goes. A GPU that s says is lost is there in the first half of each
-// minute and lost in the second half.
+// little, except idle ones. The last process of the last GPU leaks until its GPU is full, then starts
+// again. The last process of GPU 1 comes and goes. A GPU that is lost in s is there in the first half
+// of each minute, and lost in the second half.
 func (s State) At(second int) State {
 	state := s.Clone()
 	for i := range state.GPUs {

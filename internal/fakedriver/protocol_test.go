@@ -70,7 +70,7 @@ func TestStateChangesUnderARunningProgram(t *testing.T) {
 	c := startClient(t, box)
 	c.want("init", "0")
 	first := box.GPUs[0].Processes[0].PID
-	// The states change as fast as possible. None may be mistaken for the one before.
+	// The states change as fast as possible. None may be mistaken for the previous state.
 	for used := uint64(1); used <= 200; used++ {
 		box.GPUs[0].Resize(first, used<<20)
 		c.write(box)

@@ -141,7 +141,7 @@ type GPU struct {
 
 // Process is a process that holds memory on a GPU.
 type Process struct {
-	Lists         string `state:"-"` // "C", "G", "C+G", "M", "M+C": the lists in which it stands
+	Lists         string `state:"-"` // "C", "G", "C+G", "M", "M+C": the lists that contain the process
 	PID           uint64 `state:"pid"`
 	Used          uint64 `state:"used"` // bytes, or Unavailable
 	GraphicsUsed  uint64 `state:"graphics_used"`
@@ -168,7 +168,7 @@ func NewProcess(pid, used uint64) Process {
 
 // Instance is a MIG instance: one compute instance in one GPU instance.
 type Instance struct {
-	Index           uint64 `state:"index"` // NVML's; it may leave holes
+	Index           uint64 `state:"index"` // NVML's index; there may be holes
 	GPUInstance     uint64 `state:"gi"`
 	Compute         uint64 `state:"ci"`
 	UUID            string `state:"uuid"`

@@ -111,7 +111,7 @@ func TestEditsKeepTheBooks(t *testing.T) {
 	if err := balanced(*gpu); err != nil || gpu.Process(pid) != nil {
 		t.Errorf("after the end of %d: %v", pid, err)
 	}
-	gpu.Resize(pid, 1) // it is gone: nothing happens
+	gpu.Resize(pid, 1) // the process is gone, so nothing happens
 	gpu.End(pid)
 	if err := balanced(*gpu); err != nil {
 		t.Error(err)
@@ -207,7 +207,7 @@ func TestNVLinkOfABox(t *testing.T) {
 	box.GPUs[1].NVLinks = 0
 	c := startClient(t, box)
 	c.want("init", "0")
-	c.want("nvlink 0", "0 3 3 3") // its state is known; where it leads to is NVML_ERROR_NOT_SUPPORTED
+	c.want("nvlink 0", "0 3 3 3") // the link's state is known; the device that it leads to is NVML_ERROR_NOT_SUPPORTED
 	c.want("nvlink 1", "3 3 3 3")
 }
 

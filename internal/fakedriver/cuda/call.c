@@ -1,7 +1,7 @@
 /*
  * What every call does first and last:
  *
- *   to fail once? → forked? → state → hang → fault → lock → initialised? → context → lost? → capture → the call's own answer
+ *   fail_once → forked? → state → hang → fault → lock → initialised? → context → lost? → capture → the call's own answer
  */
 #define _GNU_SOURCE
 #include "driver.h"

@@ -72,7 +72,7 @@ struct CUctx_st {
 	int references; /* of a primary context */
 	int alive;
 	number charged, id;
-	number peers; /* a bit for each device whose memory it may use */
+	number peers; /* a bit for each device whose memory the context may use */
 	struct arena small; /* allocations below a page share pages */
 	struct CUstream_st *legacy;
 };
@@ -154,8 +154,8 @@ struct call {
 };
 
 /*
- * call.c: an error that call_begin returns is the call's answer. call_end is due
- * in either case, and returns the answer that it is given.
+ * call.c: an error that call_begin returns is the call's answer. Every call ends with
+ * call_end, also after such an error; call_end returns its argument.
  */
 CUresult call_begin(struct call *call, const char *name, enum need need);
 CUresult call_end(struct call *call, CUresult answer);
@@ -171,7 +171,7 @@ int device_lost(const struct state *state, struct device *device);
 /* What the state leaves for allocations, and the total, in bytes. */
 number device_capacity(const struct state *state, struct device *device);
 number device_total(const struct state *state, struct device *device);
-/* Takes bytes of the GPU for this process; 0: it is full. */
+/* Takes bytes of the GPU for this process. Returns 0 if the GPU is full. */
 int device_take(const struct call *call, struct device *device, number bytes);
 void device_give(struct device *device, number bytes);
 void uuid_bytes(const char *uuid, CUuuid *bytes);
@@ -201,7 +201,7 @@ struct allocation *allocation_find(CUdeviceptr address);       /* the one that b
 struct allocation *allocation_around(CUdeviceptr address);     /* the one that contains address */
 struct allocation *allocation_add(number address, number size, enum allocation_kind kind, struct device *device);
 void allocation_forget(struct allocation *allocation);
-/* Frees what cuMemAlloc returned; 0: the memory is of another kind, or from a pool. */
+/* Frees memory of cuMemAlloc or cuMemAllocManaged. Returns 0 for any other memory. */
 int allocation_free(struct allocation *allocation);
 void allocations_release(struct CUctx_st *context);
 
@@ -216,7 +216,7 @@ CUmemoryPool pool_current(struct device *device);
 CUresult pool_allocate(const struct call *call, CUmemoryPool pool, number size, struct CUstream_st *stream,
                        CUdeviceptr *pointer);
 void pool_free(struct allocation *allocation, struct CUstream_st *stream); /* NULL: at once */
-/* A stream has finished (0: all have): what was freed on it is free. */
+/* Makes memory free again that was freed on a stream (0: on all streams), because the stream has finished. */
 void pools_settle(struct device *device, number stream);
 /* Like pools_settle, after a wait: pools also free what they hold above their thresholds. */
 void pools_synchronize(struct device *device, number stream);

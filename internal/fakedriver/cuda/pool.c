@@ -6,9 +6,9 @@
  *   cuMemFreeAsync ──→ pending ── a wait for the stream, or its next allocation ──→ free block
  *                                   └── and every chunk wholly free above the release threshold goes back
  *
- * What is pending still counts as used, as in the driver, which learns of
- * frees when it synchronises. Memory of allocations in a captured stream comes
- * from a pool of the device's own for graphs, which only cuDeviceGraphMemTrim shrinks.
+ * Pending memory counts as used, as in NVIDIA's driver, which learns of frees when
+ * it synchronises. Memory of allocations in a captured stream comes from a pool of
+ * the device's own for graphs, which only cuDeviceGraphMemTrim shrinks.
  */
 #include "driver.h"
 
@@ -45,7 +45,7 @@ static void let_go(CUmemoryPool pool)
 		free(pool);
 }
 
-/* Frees what waits for a stream, or for any stream (0). */
+/* Frees the pending memory of a stream, or of all streams (0). */
 static void settle(CUmemoryPool pool, number stream)
 {
 	struct allocation **link = &pool->pending;

@@ -111,7 +111,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	return call_end(&call, answer);
 }
 
-/* Threads keep their default streams. A context keeps its legacy stream, because it may be used again. */
+/* Threads keep their default streams. A context keeps its legacy stream, because the context may be used again. */
 void streams_release(struct CUctx_st *context)
 {
 	struct CUstream_st *next;
@@ -227,7 +227,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int fla
 	return wait_event(stream, event, PER_THREAD);
 }
 
-/* The function runs before the call returns, without the lock. On a captured stream it does not run. */
+/* The function runs before the call returns, without the lock. On a captured stream the function does not run. */
 static CUresult host_function(CUstream handle, CUhostFn function, void *data, enum default_stream twin)
 {
 	struct call call;

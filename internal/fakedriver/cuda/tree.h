@@ -15,8 +15,8 @@ struct node {
 
 void tree_insert(struct node **tree, struct node *node);
 void tree_remove(struct node **tree, struct node *node);
-/* tree_from returns the first node at or after (key, tie), tree_upto the last one at or before
- * it; NULL if there is none. */
+/* tree_from returns the first node at or after (key, tie), tree_upto the last node at or before
+ * (key, tie). Both return NULL if there is none. */
 struct node *tree_from(struct node *tree, number key, number tie);
 struct node *tree_upto(struct node *tree, number key, number tie);
 

@@ -1,7 +1,8 @@
 /*
  * The GPUs that the process sees, and their numbers: CUDA_VISIBLE_DEVICES is a list
  * of indices, UUIDs or their prefixes, and UUIDs of MIG instances. The first
- * invalid entry ends the list, and a duplicate makes it empty (CUDA C++ Programming Guide, "CUDA Environment Variables").
+ * invalid entry ends the list. A duplicate makes the list empty (CUDA C++ Programming
+ * Guide, "CUDA Environment Variables").
  */
 #include "driver.h"
 

@@ -41,7 +41,7 @@ static int write_file(const char *path, const char *text)
 	return written;
 }
 
-/* Without CAP_SYS_ADMIN only a user namespace permits mounts. The user stays the same in it. */
+/* Without CAP_SYS_ADMIN only a user namespace permits mounts. The ids of the user and group stay the same there. */
 static int leave(void)
 {
 	char users[64], groups[64];

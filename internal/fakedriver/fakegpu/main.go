@@ -2,7 +2,7 @@
 
 // Command fakegpu runs a command on a box of simulated NVIDIA GPUs. scripts/fake-gpu builds and starts it.
 //
-//	fakegpu ── guard ──┬── idle processes, for the pids to be in /proc
+//	fakegpu ── guard ──┬── idle processes, so that the pids are in /proc
 //	   │               └── state file, rewritten as they end and, with --live, every second
 //	   └─ becomes CMD (exec) ── dlopen("libnvidia-ml.so.1", "libcuda.so.1") ── the fakes ── read the state file
 //

@@ -38,8 +38,8 @@ func runtimeDirectories(command []string) ([]string, error) {
 	return []string{runtime, standIns}, nil
 }
 
-// importFolders returns where the command's Python, or python3, looks for packages, other than its
-// own library. It returns none if there is no Python.
+// importFolders returns the folders in which the command's Python, or python3, looks for packages,
+// without the standard library. It returns none if there is no Python.
 func importFolders(command []string) ([]string, error) {
 	python := "python3"
 	for _, word := range command {

@@ -32,9 +32,8 @@ var answering = func() []string {
 	return names
 }()
 
-// Make compiles stand-ins for what the libraries below folders need, and returns
-// their directory: one below cache, named by a hash of all that it depends on.
-// compiler is a C compiler.
+// Make compiles stand-ins for the libraries that those below folders need, with the C compiler, and
+// returns the directory of the stand-ins. It is below cache, and named by a hash of all inputs.
 func Make(compiler, cache string, folders ...string) (string, error) {
 	wanted := libraries{}
 	for _, folder := range folders {
@@ -56,7 +55,7 @@ func Make(compiler, cache string, folders ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("standin: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }() // after the rename it does not exist
+	defer func() { _ = os.RemoveAll(work) }() // does nothing after the rename
 	for _, name := range names {
 		if err := wanted[name].build(compiler, work); err != nil {
 			return "", err

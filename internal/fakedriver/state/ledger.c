@@ -125,7 +125,7 @@ static struct entry *find_or_add(struct slot *slot, number key)
 	return NULL;
 }
 
-/* Returns what all slots hold and claim, including those of dead processes. */
+/* Returns what all slots hold and claim, including those of ended processes. */
 static number count(const struct ledger *ledger, number key, number *claims)
 {
 	number used = 0;

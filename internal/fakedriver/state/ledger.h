@@ -7,12 +7,12 @@
  * The ledger's figures are added to those of the state file. A GPU's free memory in the state
  * file is what the ledger's processes can take.
  *
- * Every process has a slot, which only that process writes, and the sum over the slots is what
- * counts. There is no lock around the ledger, so a process that is killed or stopped cannot block
+ * Every process has a slot, which only that process writes. The bytes held are the sum over the
+ * slots. There is no lock around the ledger, so a process that is killed or stopped cannot block
  * others. A process counts as alive while it has its POSIX lock on its slot's byte of the file.
  * The kernel drops that lock however the process ends, and when it becomes another program. A
  * forked child does not have the lock. F_GETLK returns the pid of the lock's holder in the pid
- * namespace of the process that asks. Slots without a lock count for nothing.
+ * namespace of the process that asks. Slots without a lock are not counted.
  *
  * POSIX locks go when any descriptor of the file is closed (fcntl(2)), so
  * the descriptor is never closed, and a program must not open the file itself.
@@ -38,7 +38,7 @@ struct ledger *ledger_open(int create);
 number ledger_key(const char *uuid);
 
 /* Takes bytes for this process if at most capacity bytes are then taken in all. Returns 0 if there
- * is no room. Two threads must not call it at once. */
+ * is no room. Two threads must not call ledger_take at once. */
 int ledger_take(struct ledger *ledger, number key, number bytes, number capacity);
 void ledger_give(struct ledger *ledger, number key, number bytes);
 

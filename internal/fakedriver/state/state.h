@@ -43,7 +43,7 @@ struct faults {
 struct process {
 	PROCESS_TEXTS(TEXT_FIELD)
 	PROCESS_NUMBERS(NUMBER_FIELD)
-	int compute, graphics, mps; /* the lists it stands in */
+	int compute, graphics, mps; /* 1: the list contains the process */
 };
 
 /* A MIG instance: one compute instance in one GPU instance. */

@@ -74,7 +74,7 @@ static CUresult export_and_import(int from, int to)
 	return answer;
 }
 
-/* "proc NAME VERSION FLAGS": both versions' answers, the status, and which symbol it is. */
+/* "proc NAME VERSION FLAGS": both versions' answers, the status, and the symbol that was found. */
 static void proc_address(const char *name, int version, unsigned long long flags)
 {
 	void *first = NULL, *second = NULL;
@@ -111,7 +111,7 @@ static void fork_child(size_t size)
 	printf("%d %d %d %d %d\n", values[0], values[1], values[2], values[3], values[4]);
 }
 
-/* Runs a command about memory; returns 0 if it is none. */
+/* Runs a command about memory. Returns 0 for any other command. */
 static int memory_command(const char *word, int a, unsigned long long b, int c)
 {
 	CUmemAllocationProp properties = physical((int)c);

@@ -8,11 +8,11 @@
 
 /* Makes the primary context of a device current. */
 CUresult use(int device);
-/* Runs a command of cuda_device.c; returns 0 if it is none. */
+/* Runs a command of cuda_device.c. Returns 0 for any other command. */
 int device_command(const char *word, int a, int b);
-/* Runs a command of cuda_module.c; returns 0 if it is none. */
+/* Runs a command of cuda_module.c. Returns 0 for any other command. */
 int module_command(const char *word, int a);
-/* Runs a command of cuda_work.c; returns 0 if it is none. */
+/* Runs a command of cuda_work.c. Returns 0 for any other command. */
 int work_command(const char *word, int a, unsigned long long b, int c);
 
 #endif
