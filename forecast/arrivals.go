@@ -2,8 +2,8 @@ package forecast
 
 import "math"
 
-// arrivals compares when the series reached a level and when the median path predicted that.
-// Errors are in minutes: they depend little on how far away the level was.
+// arrivals compares when the series reached a level with when the median path predicted it. Errors
+// are in minutes: they depend little on how far away the level was.
 type arrivals struct {
 	Pending [len(Horizons)]arrival
 	Size    uint8
@@ -47,8 +47,8 @@ func (a *arrivals) promise(s *state) {
 }
 
 // punctuality returns how many minutes early (≤ 0) or late the series may reach a level that it
-// should reach in the given minutes. It uses the record of arrivals or, while that is short, unsure
-// or the error of a new course's slope, if that is less.
+// should reach in the given minutes. While few arrivals are known, it uses the lower of unsure and the
+// error of a new course's slope.
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		return float64(e.Spread.Lower80), float64(e.Spread.Upper80)

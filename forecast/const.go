@@ -19,7 +19,7 @@ const (
 	meanTau                    = 20 * minute // long enough for noise to return to its mean several times
 	rare                       = 120         // samples to remember if they are far apart
 
-	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
+	pendingCap   = 14  // forecasts that a horizon keeps until they are due
 	outlier      = 1.5 // a change counts for at most this many claims
 	priorSamples = 3   // the next shorter horizon's result counts as this many forecasts
 
@@ -33,8 +33,8 @@ const (
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen the interval by a tenth
 
 	farMiss = 2.5 // a miss of this many usual 80 % bounds is no noise: it is three standard deviations
-	bent    = 0.4 // a line through a series without a course explains less of the variance
-	until   = 2   // a course is followed for this many horizons: by then its first forecasts have come due
+	bent    = 0.4 // without a course, a line explains less than this share of the variance
+	until   = 2   // a course leads at a horizon until it is this many horizons old: then its first forecasts have come due
 	sure    = 2   // quick time constants for which a course must have lasted: by then a server has its KV cache
 
 	minRamp = 50e9 // the least time from a course to full, ns: a server takes its KV cache faster
@@ -45,15 +45,15 @@ const (
 	// Growth counts if it adds a twentieth to a rise. A rise was a step if no growth follows for
 	// rest bins, and for twice the rise's own length.
 	further, rest = 1.05, 10
-	clarity       = 2.8 // a cycle swings this many times as far as a random walk does. With less, one more alarm is wrong
+	clarity       = 2.8 // a cycle swings this many times as far as a random walk does
 	uneven        = 1.5 // the highest ratio of two cycles' lengths, and of the present one's to the mean
-	slack         = 0.1 // the first part of a cycle, in which its pace is not known yet
+	slack         = 0.1 // a share of a cycle's length or swing that is too small to rely on
 
 	scales    = 8           // rows of lows: the slots of the last have two hours
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
 	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
-	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance: as much as for six equal steps
-	evenly    = 0.99        // the share while a first epoch may still last: as much as for ten equal steps
+	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance, as it does of six equal steps
+	evenly    = 0.99        // the share while a first epoch may still last, as of ten equal steps
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
 	halfDay   = 13 * hour   // half a day and an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours

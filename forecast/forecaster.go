@@ -37,7 +37,7 @@ type state struct {
 	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
 	Course     course
-	Top        peak // of the last minutes
+	Top        peak // the highest of the last meanTau
 	Arrivals   arrivals
 	Outlook    [len(Horizons)]outlook
 	Records    [len(Horizons)]record

@@ -15,13 +15,11 @@ type FullIn struct {
 // FullIn returns when the series will have grown by free bytes.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f) }
 
-// WhenFull predicts when several series together will have grown by free bytes: the first time at
-// which the median path is there and still is at the next horizon. A passing peak does not count,
-// but the peaks of a rising sawtooth do, and so does a new course before the experts follow it. A
-// rise that only the last seconds show counts once it has lasted as long as a server takes to
-// allocate its KV cache. The interval comes from the errors with which the series reached other
-// levels (arrivals.go). Errors of several series count as independent, by their shares of the
-// growth. WhenFull returns false:
+// WhenFull predicts when several series together will have grown by free bytes: when the median path
+// reaches that growth, if it is still there at the next horizon. A passing peak does not count, but
+// the peaks of a rising sawtooth do, and so does a new course before the experts follow it. A rise
+// that only the last seconds show counts once it has lasted (course.Sure). The interval comes from the
+// errors with which the series reached other levels (arrivals.go). WhenFull returns false:
 //   - beyond the last horizon;
 //   - if no series is known for long enough (one that is not counts as constant);
 //   - for a time longer than the past of the series that grows most, or than twice the age of a

@@ -17,7 +17,7 @@ import "math"
 type lows struct {
 	Minutes uint32  // complete minutes
 	Lowest  float32 // of the open minute
-	Misses  uint8   // minutes in a row since the last that found a leak
+	Misses  uint8   // judgements in a row that found no leak
 	Ends    int64   // of the open minute, ns
 	Rate    float64 // how fast it leaks, bytes per second; 0: no leak
 	Rows    [scales]lowRow

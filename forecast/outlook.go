@@ -5,7 +5,7 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Rise   float64 // Change where it will last, or a peak that fills a GPU sooner
+	Rise   float64 // the growth that may fill a GPU: a change that lasts, or a coming peak
 	Spread spread
 }
 
@@ -57,9 +57,8 @@ func (s *state) look(seconds, change float64) {
 	}
 }
 
-// course is a rise that has just begun, by the quick line. Its own line starts with it, so it has
-// a ramp's slope from the first second. One that begins out of a sawtooth lasts through the falls
-// that stay above all that was there before it.
+// course is a rise that has just begun, by the quick line. Its own line starts with the course. A
+// course that begins out of a sawtooth lasts through the falls that stay above the level before it.
 type course struct {
 	Since      int64      // when the last sample before the course was, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
@@ -104,12 +103,12 @@ func (s *state) follow(quick, short line, seconds, change float64) {
 	c.Lifted = old && c.Rough && age >= lasts && own.explained > mostly && (s.Last+own.height <= s.Top.Height || sinceTop < lasts)
 }
 
-// leads reports whether the growth at a horizon may be the course's.
+// leads reports whether the course may determine the growth at a horizon.
 func (c *course) leads(seconds float64, now int64, lifted bool) bool {
 	return (c.Announced || lifted && c.Lifted) && seconds > float64(now-c.Since)/1e9/until
 }
 
-// rise returns how far the course leads. A course that slows continues to slow, as a saturation does.
+// rise returns the growth by the course. A course that slows continues to slow, as a saturation does.
 func (c *course) rise(seconds float64) float64 {
 	if c.Fades == 0 {
 		return float64(c.Slope) * seconds

@@ -38,7 +38,7 @@ type TimeToFull struct {
 	Errors   []float64 // the median relative error of each fill; no answer counts as an error of 1
 }
 
-// filling scores the times to full of a replay.
+// filling scores the alarms and times to full of a replay.
 type filling struct {
 	series *Series
 	fills  []int // the samples at which the series becomes full
@@ -164,7 +164,7 @@ func (f *filling) score() Filling {
 	return f.Filling
 }
 
-// median returns the median of v, NaN if v is empty. It sorts v.
+// median returns NaN if v is empty. It sorts v.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()

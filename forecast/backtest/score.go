@@ -54,7 +54,6 @@ func (b *Bounds) add(lower, upper, came int64, alpha float64) {
 	}
 }
 
-// outside returns how far a value lies outside an interval, in bytes.
 func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }

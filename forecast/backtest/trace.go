@@ -62,7 +62,6 @@ var columns = [...]string{"t_seconds", "series_id", "used_bytes", "total_bytes"}
 // in milliseconds, or invalid.
 const maxTime = 4e9
 
-// longestLine is the limit of a line, in bytes.
 const longestLine = 64 << 10
 
 // Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes, compressed with gzip
@@ -99,7 +98,7 @@ func Read(r io.Reader) (*Trace, error) {
 	}
 }
 
-// trace is a trace while it is read.
+// trace is the state of Read.
 type trace struct {
 	Trace
 	series map[string]*Series
