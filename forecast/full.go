@@ -77,7 +77,6 @@ func whenFull(free int64, lifted bool, series []*Forecaster) (FullIn, bool) {
 // is unknown.
 func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
-// rise returns the growth that is expected at a horizon.
 func (s *state) rise(at int, lifted bool) float64 {
 	rise, h := s.Outlook[at].Rise, Horizons[at].Seconds()
 	if s.Course.leads(h, s.Now, lifted) {

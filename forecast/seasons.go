@@ -120,7 +120,6 @@ func (s *seasons) fell() bool {
 	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))
 }
 
-// at returns the value of the series at a time.
 func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)%pastCap])
 }

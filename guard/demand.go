@@ -23,7 +23,6 @@ type program struct {
 	User, Name string
 }
 
-// runs records the runs of a program.
 type runs struct {
 	Needs      quantity.Bytes // the most that a run has needed, inside and outside its allocators
 	holds      quantity.Bytes // what the present runs use

@@ -49,7 +49,6 @@ type view struct {
 	demand         demand
 }
 
-// apply applies a rule to all its devices.
 func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	r := &e.policy.Rules[rule]
 	if !e.forAll(rule) && e.rules[rule][e.owner.UID].Off != "" {
@@ -123,7 +122,6 @@ func (e *Engine) applyAt(rule int, v *view) []Decision {
 	return e.pursue(rule, ep, v)
 }
 
-// holds reports whether the rule's condition is met.
 func (r *Rule) holds(v *view) bool {
 	if below := r.When.FreeBelow; !below.Zero() && v.free >= below.Of(v.capacity) {
 		return false
@@ -131,7 +129,6 @@ func (r *Rule) holds(v *view) bool {
 	return v.free < r.goal(v)
 }
 
-// goal returns what should be free.
 func (r *Rule) goal(v *view) quantity.Bytes {
 	if r.When.Lease && v.demand.bytes == 0 {
 		return 0 // no claim waits
@@ -152,7 +149,6 @@ func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 	return []Decision{d}
 }
 
-// newDecision begins a decision about a device.
 func (e *Engine) newDecision(r *Rule, v *view) Decision {
 	return Decision{
 		Time: e.now, Rule: r.Name, GPU: v.gpu.Index, GPUUUID: v.GPUUUID, Instance: v.Instance,
@@ -248,7 +244,6 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 	return true
 }
 
-// flush decides that a row is flushed.
 func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step Level) Decision {
 	r := &e.policy.Rules[rule]
 	d := e.newDecision(r, v)

@@ -65,7 +65,6 @@ func (p *Policy) OfClaims() func(user string, own bool, command []string) int {
 	}
 }
 
-// patterns are the patterns of one entry.
 type patterns struct {
 	user, command, job *regexp.Regexp // nil: any
 	kind               *regexp.Regexp // matches the job's kind

@@ -29,7 +29,6 @@ type slot struct {
 	owner uint32
 }
 
-// slotState is the state of a slot.
 type slotState struct {
 	until  time.Time // no rule acts before this time, while figures settle
 	tokens float64   // for flushes of processes that were flushed before

@@ -89,7 +89,6 @@ func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
 // Sentence returns "attached to 2963112 (paused 59 ms)".
 func Sentence(pid int, r Result) string { return fmt.Sprintf("attached to %d%s", pid, paused(r)) }
 
-// paused returns how long gdb stopped the process.
 func paused(r Result) string {
 	switch {
 	case r.Method != attach.GDB:

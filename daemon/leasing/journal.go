@@ -24,7 +24,6 @@ type journal struct {
 	turn int
 }
 
-// content is what a file of the journal holds.
 type content struct {
 	Turn   int            `json:"turn"`
 	Boot   string         `json:"boot"`

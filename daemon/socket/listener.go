@@ -38,7 +38,6 @@ func (b *bound) close() {
 	}
 }
 
-// opened is a listening socket.
 type opened struct {
 	path     string
 	inode    uint64

@@ -30,7 +30,6 @@ const (
 	maxWait    = 7 * 24 * time.Hour // of a lease: the wait for it, its length, its TTL
 )
 
-// The commands.
 const (
 	cmdHello    = "hello"
 	cmdSnapshot = "snapshot" // the newest
@@ -164,7 +163,6 @@ func (r *request) check() error {
 	return nil
 }
 
-// key returns the series of a request.
 func (r *request) key() snapshot.SeriesKey {
 	row := schema.Row{
 		PID: r.PID, StartTimeTicks: r.StartTime, PIDNamespace: r.Namespace, GPUUUID: r.GPU, GPUInstance: r.GPUInstance, ComputeInstance: r.ComputeInstance,

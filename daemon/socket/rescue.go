@@ -22,7 +22,6 @@ type Rescuer interface {
 	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 
-// client is one connection.
 type client struct {
 	conn  *net.UnixConn
 	uid   uint32
@@ -43,7 +42,6 @@ func (c *client) end(outcome guard.RescueOutcome) {
 // mostWaited limits the wait that a client reports. No rescue takes that long.
 const mostWaited = time.Minute
 
-// rescue answers a request for memory.
 func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	if s.options.Rescuer == nil || s.options.Identify == nil {
 		return refuse(r.ID, probe.Unsupported, "no guard acts here")
@@ -93,7 +91,6 @@ func (s *Server) identify(c *client) (process.Identity, error) {
 	return id, nil
 }
 
-// rescued takes the outcome of a rescue.
 func (s *Server) rescued(c *client, r *request) *answer {
 	if c.ended == nil {
 		return refuse(r.ID, probe.BadRequest, "there was no rescue")

@@ -126,7 +126,6 @@ func (s *Server) rebind() {
 	}
 }
 
-// owner reports whether a user is the daemon's or root.
 func owner(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
 
 // accept accepts until the present listeners are closed, and then closes the channel.

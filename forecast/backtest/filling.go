@@ -79,7 +79,6 @@ func newFilling(s *Series, m Method) *filling {
 
 func isFull(s *Sample) bool { return s.Total > 0 && s.Used >= s.Total-tolerance }
 
-// observe takes the answer at sample i.
 func (f *filling) observe(i int, answer *Answer) {
 	sample := &f.series.Samples[i]
 	for f.next < len(f.fills) && f.fills[f.next] <= i {
@@ -130,7 +129,6 @@ func (f *filling) compare(left float64, answer *Answer) {
 	}
 }
 
-// close ends the score of one fill.
 func (f *filling) close() {
 	for k := range f.errors {
 		if len(f.errors[k]) > 0 {
@@ -140,7 +138,6 @@ func (f *filling) close() {
 	}
 }
 
-// score judges the alarms.
 func (f *filling) score() Filling {
 	f.Alarms = len(f.Raised)
 	led := make([]bool, len(f.fills))

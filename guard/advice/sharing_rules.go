@@ -123,7 +123,6 @@ func contexts(f *facts) []Advice {
 	return all
 }
 
-// idle advises on a process that holds memory and runs nothing.
 func idle(f *facts) []Advice {
 	p := f.process
 	used, ok := p.Used.Value()

@@ -113,7 +113,6 @@ func roomToGrow(f *facts) []Advice {
 		strconv.FormatFloat(min(grows, 64), 'f', 1, 64), tooth, peak, f.capacity.Or(0))}
 }
 
-// leaks advises how to find a leak.
 func leaks(f *facts) []Advice {
 	for i := range f.Snapshot.Alerts {
 		alert := &f.Snapshot.Alerts[i]

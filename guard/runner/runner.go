@@ -39,7 +39,6 @@ type Runner struct {
 	carried sync.WaitGroup // the flushes under way
 }
 
-// job is a decision to carry out.
 type job struct {
 	decision guard.Decision
 	device   string

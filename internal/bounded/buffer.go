@@ -24,7 +24,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns what was kept, until the next Write or Reset.
+// Bytes returns the kept bytes. They are valid until the next Write or Reset.
 func (b *Buffer) Bytes() []byte { return b.kept }
 
 // Dropped reports whether more was written than the limit.
@@ -38,7 +38,7 @@ func First(source io.Reader, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(source, int64(limit)))
 }
 
-// Lines splits a source into lines. A line that is too long ends it with bufio.ErrTooLong.
+// Lines splits a source into lines. A line over the limit ends the scan with bufio.ErrTooLong.
 func Lines(source io.Reader, longest int) *bufio.Scanner {
 	lines := bufio.NewScanner(source)
 	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)

@@ -23,7 +23,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// Limits far above those of any program.
+// Limits far above the sizes in real programs.
 const (
 	maxSegments = 1 << 10
 	maxSections = 1 << 16
@@ -129,7 +129,6 @@ func (f *File) bytes(offset, n uint64, limit int) ([]byte, error) {
 	return content, nil
 }
 
-// table reads n entries of a table.
 func table[T any](f *File, offset, n uint64, limit int) ([]T, error) {
 	if n > uint64(limit) {
 		return nil, errTooLarge
@@ -201,8 +200,8 @@ type Symbol struct {
 	Data  bool   // a variable, not a function
 }
 
-// Symbols returns those of the wanted symbols (functions and variables) that the file exports. If
-// two have the same name, the last one counts.
+// Symbols returns the wanted symbols (functions and variables) that the file exports. Of two with the
+// same name, it returns the last.
 func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 	content, names, err := f.section(elf.SHT_DYNSYM)
 	if err != nil {

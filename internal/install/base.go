@@ -81,8 +81,8 @@ func Possible(cache string) (string, error) {
 	return path, Room(path, path)
 }
 
-// Room returns nil if a file in a directory can hold something, as far as known: it does not see
-// quotas. name is what the error calls the directory.
+// Room returns nil if a directory's file system has room for a file, quotas aside. The error contains
+// name.
 func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {

@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// packedMost is the most that Unpack returns.
+// packedMost limits an embedded file, in bytes.
 const packedMost = 1 << 20
 
 // Unpack unpacks a file that is embedded in gzip's format.
@@ -48,9 +48,9 @@ func Directory(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// Below makes a directory in a cache, with the cache and its parents if they are
-// missing, and returns its path. Only their owner can enter those that it makes, and
-// no other user can write in cache and directory or replace them.
+// Below makes a directory in a cache, with the cache and its parents if they are missing, and returns
+// its path. Only this user can enter the directories that it makes. No other user can write in the
+// cache or in the directory, or replace them.
 func Below(cache, name string) (string, error) {
 	if _, err := Trusted(cache); err != nil {
 		return "", err // before anything is made there

@@ -2,8 +2,8 @@
 //
 //	/var/lib/kubelet/pod-resources/kubelet.sock ── PodResourcesLister/List ──→ []Pod
 //
-// The socket is root's, and the call needs no account in the cluster. It is one gRPC call
-// without a request, which net/http makes: gRPC's own library would double the program.
+// The socket is root's, and the call needs no account in the cluster. net/http makes the one gRPC
+// call, because gRPC's own library would double the size of the program.
 package kubelet
 
 import (

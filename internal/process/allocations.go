@@ -27,7 +27,7 @@ type Allocation struct {
 //	system.slice/slurmstepd.scope/job_88123    devices/slurm/uid_1000/job_88123 (cgroup v1)
 //	        └── scontrol --json show job 88123 ── user_id, "gres_detail": ["gpu:h100:2(IDX:0-1)"]
 //
-// Pods are asked for at each search: their kubelet answers at once.
+// The kubelet is asked for pods at each search.
 type allocations struct {
 	jobs    map[string]allocated // by number or SLUID
 	pods    []Allocation

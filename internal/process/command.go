@@ -13,7 +13,7 @@ import (
 //	python3 -m ipykernel_launcher -f /root/x/kernel-7.json           →  ipykernel_launcher -f kernel-7.json
 //	/usr/lib/xorg/Xorg :0                                            →  Xorg :0
 //
-// If there is no command line (a zombie, a kernel thread), it is the name. It is hostile input.
+// Without a command line (a zombie, a kernel thread) it returns the name. The result is hostile input.
 func ShortCommand(command []string, name string) string {
 	args := afterInterpreter(command)
 	if len(args) == 0 {
@@ -26,9 +26,9 @@ func ShortCommand(command []string, name string) string {
 	return strings.Join(short, " ")
 }
 
-// Program returns the program of a command line and, of an interpreter, its script or
-// module: "python3 train.py", "python3 -m torch.distributed.run". Arguments, which
-// may hold secrets, are left out. It is hostile input.
+// Program returns the program of a command line and, of an interpreter, its script or module:
+// "python3 train.py", "python3 -m torch.distributed.run". It leaves out arguments, which may hold
+// secrets. The result is hostile input.
 func Program(command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -104,8 +104,7 @@ func withoutDirectory(arg string) string {
 	case strings.HasPrefix(value, "./"):
 		return flag + strings.TrimLeft(value[1:], "/")
 	case !strings.HasPrefix(value, "/") || strings.ContainsAny(value, " :,"):
-		// Not a single path: a list, a URL, a title with spaces.
-		return arg
+		return arg // not a path, a relative path, or several: a URL, a list, a title with spaces
 	}
 	if base := path.Base(value); base != "/" && path.Dir(value) != "/" {
 		return flag + base

@@ -23,10 +23,8 @@ type Variable struct{ Name, Value string }
 const environmentSize = 1 << 20
 
 // Environment returns the variables that affect a process's use of GPU memory, by
-// name: the GPUs it sees, the settings of its allocators, its rank in a job. No other
-// variable leaves this function: environments hold passwords.
-//
-// They are the variables that the program was started with.
+// name, with the values at its start: the GPUs it sees, the settings of its allocators, its rank in a
+// job. No other variable leaves this function: environments hold passwords.
 func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if id.Foreign() {
 		return nil, refuse("PID %d is not in this /proc: %s", id.PID, id.Whose())
@@ -149,7 +147,6 @@ func ValueOf(environment []byte, name string) string {
 	return ""
 }
 
-// parseEnvironment keeps the wanted variables.
 func parseEnvironment(content []byte) []Variable {
 	var kept []Variable
 	for name, value := range Variables(content) {

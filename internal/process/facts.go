@@ -35,9 +35,9 @@ const commandSize = 4 << 10
 // a path of up to 4 KiB.
 const cgroupSize = 64 << 10
 
-// readFacts reads the facts of a process. It may hang, so that every caller has a deadline: for
-// cmdline the kernel takes the process's memory lock, which a hanging driver call may hold for
-// ever, and a pod's host name is on the container's file system.
+// readFacts reads the facts of a process. It may hang, so every caller has a deadline: for cmdline
+// the kernel takes the process's memory lock, which a hanging driver call may hold forever, and a
+// pod's host name is on the container's file system.
 func readFacts(t *Table, pid int) facts {
 	var f facts
 	var buf [commandSize]byte
@@ -107,9 +107,8 @@ var errUnread = errors.New("not read")
 
 // effectiveUID returns the user whose rights a process has: the owner of its directory, /proc/PID.
 // The files in it are root's if the process cannot be dumped. Source: task_dump_owner in
-// https://github.com/torvalds/linux/blob/master/fs/proc/base.c
-//
-// Reading the line in /proc/PID/status costs four times as much; the first call may read a thousand.
+// https://github.com/torvalds/linux/blob/master/fs/proc/base.c. Reading the line in /proc/PID/status
+// costs four times as much.
 func effectiveUID(directory string) quantity.Optional[uint32] {
 	var st syscall.Stat_t
 	if syscall.Stat(directory, &st) != nil {
@@ -118,8 +117,8 @@ func effectiveUID(directory string) quantity.Optional[uint32] {
 	return quantity.From(st.Uid, quantity.System)
 }
 
-// readCommand splits a command line at its NULs. A program that has rewritten its
-// title has one string and many NULs.
+// readCommand reads a command line and splits it at its NULs. A program that has rewritten its title
+// has one string and many NULs.
 func readCommand(path string, buf []byte) []string {
 	n, err := readOnce(path, buf)
 	if err != nil {

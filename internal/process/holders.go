@@ -25,7 +25,7 @@ const (
 
 // Holders finds the processes that have device files of the driver open, by the links in
 // /proc/PID/fd. It finds this user's processes, or all if the user is root, except this program. It
-// may take a second on a busy machine.
+// stops after searchTime.
 func (t *Table) Holders() []Holder {
 	var found []Holder
 	deadline := time.Now().Add(searchTime)

@@ -69,7 +69,7 @@ func jobOfPath(path string) Job {
 			best.Container = lastID(part)
 		default:
 			job = container(part, above.parent)
-			if payload, ok := strings.CutPrefix(part, "libpod-payload-"); ok && best.Kind == "" { // --cgroups=split; a quadlet is its service
+			if payload, ok := strings.CutPrefix(part, "libpod-payload-"); ok && best.Kind == "" { // podman --cgroups=split outside of a service
 				job = Job{Kind: "podman", ID: shortID(payload)}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // ErrExited says that there is no such process, or that another has its pid.
 var ErrExited = errors.New("no such process")
 
-// lookTimeout is how long Look waits for the kernel and the directory service.
+// lookTimeout is how long Look and Environment wait for the kernel, and Look for the directory service.
 const lookTimeout = 500 * time.Millisecond
 
 // Look reads one process without the table's cache. CPU is unknown: it needs two readings.

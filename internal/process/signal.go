@@ -27,7 +27,6 @@ type pidfds interface {
 	send(fd int, signal syscall.Signal) error
 }
 
-// kernel is the real pidfds.
 type kernel struct{}
 
 func (kernel) open(pid int) (int, error) { return unix.PidfdOpen(pid, 0) }
@@ -82,7 +81,6 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	return nil
 }
 
-// permit checks the identity and the owner.
 func (t *Table) permit(id Identity, self uint32) error {
 	info, err := t.Look(id.PID)
 	if err != nil {

@@ -130,7 +130,6 @@ func (s *slurmJobs) account(id string) string {
 	return s.answers[id].account
 }
 
-// forgetAll forgets all jobs if too many are known.
 func (s *slurmJobs) forgetAll() {
 	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
 		clear(s.numbers)

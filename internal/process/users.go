@@ -67,7 +67,6 @@ func (u *users) ask(uid uint32) <-chan struct{} {
 	return answered
 }
 
-// resolve asks the directory.
 func (u *users) resolve(uid uint32, answered chan struct{}) {
 	number := strconv.FormatUint(uint64(uid), 10)
 	var err error

@@ -2,7 +2,7 @@ package quantity
 
 import "strings"
 
-// About writes an estimate: an amount in two digits.
+// About returns an estimate as text, with two significant digits.
 func (b Bytes) About() string {
 	step := Bytes(1)
 	for unit := KiB; unit <= b; unit *= 1024 {

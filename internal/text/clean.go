@@ -8,8 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Clean replaces runes that may not be shown by '?', and line ends and tabs by spaces. Clean
-// text is returned as it is.
+// Clean replaces line ends and tabs with spaces, and other runes that are not Printable with '?'.
 func Clean(s string) string {
 	for i := range len(s) {
 		if !plain(s[i]) {
@@ -19,7 +18,7 @@ func Clean(s string) string {
 	return s
 }
 
-// Strip removes runes that may not be shown, and space at both ends.
+// Strip removes runes that are not Printable, and space at both ends.
 func Strip(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !Printable(r) {

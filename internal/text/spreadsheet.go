@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SpreadsheetCell returns Clean for a field of CSV. Spreadsheets run text that begins with =, +, -
-// or @ as a formula; the leading quote that is added prevents that. Negative numbers stay.
+// SpreadsheetCell returns clean text for a field of CSV. It adds a quote before =, +, - or @, which
+// would make a spreadsheet run the text as a formula. Negative numbers get none.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)
 	begins := strings.TrimLeft(cleaned, " ") // Clean has replaced tabs and line ends by spaces

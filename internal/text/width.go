@@ -18,9 +18,8 @@ func Width(s string) int {
 	return cells
 }
 
-// OneCell reports whether all terminals agree that a rune takes one cell: ASCII, and the signs
-// that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A terminal that
-// draws those in two cells gets ASCII only.
+// OneCell reports whether a rune counts as one cell: ASCII, and the signs that the screen draws (dots,
+// dashes, arrows, boxes, blocks, Braille). A terminal that draws those in two cells gets ASCII only.
 func OneCell(r rune) bool {
 	return r >= ' ' && r < 0x7f || r == '·' || r >= 0x2010 && r <= 0x2027 || r >= 0x2190 && r <= 0x21ff ||
 		r >= 0x2500 && r <= 0x25ff && r != 0x25fd && r != 0x25fe || r >= 0x2800 && r <= 0x28ff
