@@ -1,5 +1,5 @@
 // Package cli is the command line: the root, the list of commands, help, completion
-// and the man page. Most commands are in a package below, named for what it is about:
+// and the man page. Most commands are in a package below:
 //
 //	monitor/   the live screen
 //	present/   this box now: once, stream, headroom, advise
@@ -21,7 +21,7 @@
 //
 //	command/   streams, settings, flags, failures, exit codes
 //	sources/   opens what is read: driver, probes, daemons, a simulated box, recordings
-//	restart/   replaces the process after an upgrade of the driver, or a daemon's to reload
+//	restart/   replaces the process: after an upgrade of the driver, or to reload a daemon
 //	config/    the settings and the configuration file
 //	doctor/    the command doctor, and what it examines
 //	gather/    what commands read out of recordings and the audit log

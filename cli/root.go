@@ -30,8 +30,8 @@ import (
 	"vramscope/themes"
 )
 
-// root returns the live monitor, with the commands below it. Help is our own: fang would ask
-// the terminal for its colours first, and wait.
+// root returns the live monitor, with the commands below it. It does not use fang for help, which would
+// ask the terminal for its colours first, and wait.
 func root(p *command.Program) *cobra.Command {
 	version := false
 	root := &cobra.Command{
@@ -114,9 +114,8 @@ func helpBelow(cmd *cobra.Command) {
 	}
 }
 
-// commands returns the commands below root. If the command is one that starts other programs, or
-// one for a status bar, only that one is made, and none for the version alone: making all of them
-// takes a fifth of a millisecond.
+// commands returns the commands below root. Making all of them takes a fifth of a millisecond, so it
+// makes only the one for run and once, and none for --version alone.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
@@ -191,8 +190,8 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// usageOf returns how a command is used. cobra's templates would write it, too, but keep each
-// exported method in the program file: 3 MB.
+// usageOf returns the usage of a command. cobra's templates would keep each exported method in the
+// program file: 3 MB.
 func usageOf(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("Usage\n")

@@ -26,7 +26,7 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	return saveFile(directory, "snapshot", ".json", snap.Time, content)
 }
 
-// saveFile writes a file that is named for its moment, to the millisecond. It leaves no incomplete file.
+// saveFile writes a file that is named for its time, to the millisecond. It leaves no incomplete file.
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
 	path = filepath.Join(directory, kind+"-"+at.Format("20060102-150405.000")+suffix)
 	if directory == "" {
@@ -40,7 +40,7 @@ func saveFile(directory, kind, suffix string, at time.Time, content []byte) (pat
 	return path, nil
 }
 
-// saveSettings writes what the monitor's setup has set to the configuration file.
+// saveSettings writes the settings of the monitor's setup to the configuration file.
 func saveSettings(p *command.Program, set ui.Settings) (string, error) {
 	path := p.ConfigPath()
 	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
@@ -74,8 +74,8 @@ func readSeen(directory string) map[string]time.Time {
 	return seen
 }
 
-// keepSeen adds the seen incidents to the file, which another screen may have written. It drops
-// those that no screen shows any more.
+// keepSeen adds the seen incidents to those in the file. It drops the ones that are older than
+// snapshot.IncidentTime, which no screen shows.
 func keepSeen(directory string, seen map[string]time.Time, now time.Time) error {
 	if directory == "" {
 		return install.ErrNoHome

@@ -101,7 +101,7 @@ func runBacktest(p *command.Program, path string, f backtestFlags) error {
 	return p.PrintAs(f.format, doc, render.Backtest(&doc, render.SignsFor(p.ASCII(&s)), p.OutputWidth()))
 }
 
-// openTrace reads a recording, another file, or standard input for "-"; name is for messages.
+// openTrace reads a recording, a CSV file, or standard input for "-"; name is for messages.
 func openTrace(p *command.Program, path string) (trace *backtest.Trace, name string, err error) {
 	name = filepath.Base(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Ext(path) == ".db" {
@@ -154,10 +154,10 @@ func reportBadRows(p *command.Program, bad []backtest.BadRow) {
 		}
 		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, row.Reason)
 	}
-	_, _ = p.Stderr.Write(b.Bytes()) // standard error is where this would be reported
+	_, _ = p.Stderr.Write(b.Bytes()) // there is no other place to report a failure
 }
 
-// replay scores each series. The cost of a sample counts only the forecaster.
+// replay scores each series. The cost of a sample is that of the forecaster alone.
 func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if f.dump != "" {

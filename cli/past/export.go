@@ -83,7 +83,7 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 	if unwritten == nil && err == nil {
 		unwritten = out.Flush()
 	}
-	return cmp.Or(unwritten, err) // if it cannot be written, the recording is not at fault
+	return cmp.Or(unwritten, err) // a failed write comes before an error of the recording
 }
 
 // ids returns the metrics to write.
@@ -168,7 +168,7 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	for _, id := range ids {
 		fields = append(fields, metric.Table[id].Name)
 	}
-	fields = append(fields, "command") // last, so that a reader who goes by position finds the others in their places
+	fields = append(fields, "command") // last, so that all other columns keep their positions
 	_ = table.Write(fields)            // the writer keeps an error
 	table.Flush()
 	return func(r *recording.Reading) error {

@@ -55,7 +55,7 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
 	return cmd
 }
 
-// eventKinds are the kinds of --event, by the word for them.
+// eventKinds are the kinds of events that --event takes.
 var eventKinds = []struct {
 	word string
 	kind snapshot.EventKind
@@ -104,7 +104,7 @@ func runReplay(ctx context.Context, p *command.Program, args []string, f replayF
 	return ui.Run(ctx, o)
 }
 
-// openReplay opens what the arguments name, at the moment at which to start.
+// openReplay opens the recording or snapshot to replay, and returns the moment to begin with.
 func openReplay(p *command.Program, args []string, f replayFlags) (snapshot.History, *snapshot.Snapshot, error) {
 	if len(args) > 0 && strings.HasSuffix(args[0], ".json") {
 		if f.at != "" || f.event != "" {
@@ -121,10 +121,10 @@ func openReplay(p *command.Program, args []string, f replayFlags) (snapshot.Hist
 	return r, first, err
 }
 
-// largestSnapshot bounds a file: 10,000 rows are about 20 MB.
+// largestSnapshot limits a file, in bytes: 10,000 rows are about 20 MB.
 const largestSnapshot = 64 << 20
 
-// readSnapshot reads what monitor.saveSnapshot, or once --format json, has written.
+// readSnapshot reads a snapshot that the monitor or once --format json has written.
 func readSnapshot(path string) (*snapshot.Snapshot, error) {
 	refused := func(err error) error {
 		return command.Fail("%s: %w", text.Clean(path), command.WithoutPath(err)).Then("  w in the monitor and vramscope once --format json write snapshots")
@@ -168,8 +168,7 @@ func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 	return then, nil
 }
 
-// moment is a ui.Source of one snapshot: no newer one comes. It is also the history, which has only
-// that snapshot.
+// moment is a ui.Source and a snapshot.History of a single snapshot.
 type moment struct{ then *snapshot.Snapshot }
 
 func (m moment) At(time.Time) (*snapshot.Snapshot, bool) { return m.then, true }

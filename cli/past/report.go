@@ -113,7 +113,7 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 	return writeReport(p, &document, f.format, render.SignsFor(p.ASCII(&s)))
 }
 
-// periods returns the period to show and, with --compare, the one before.
+// periods returns the period to show and, with --compare, the period to compare it with.
 func (f *reportFlags) periods(r *sources.Recording, second string) (shown period, before *period, err error) {
 	oldest, last := r.Span()
 	if last.IsZero() {
@@ -140,8 +140,8 @@ func (f *reportFlags) periods(r *sources.Recording, second string) (shown period
 	return shown, before, nil
 }
 
-// period returns the period that --since, --from and --to name: without them the last day, or all
-// that is recorded if that is less.
+// period returns the period of --since, --from and --to: without them the last day, or the whole
+// recording if it is shorter.
 func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	if f.since != "" && f.from != "" {
 		return p, command.Usage("--since and --from both say where to begin: leave one out")
@@ -172,7 +172,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	return p, nil
 }
 
-// evaluate sums a period. It fails if nothing was recorded in it.
+// evaluate sums a period. A period without samples is an error.
 func evaluate(p *command.Program, r *sources.Recording, over period, by string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
@@ -205,10 +205,9 @@ func writeReport(p *command.Program, r *schema.Report, format string, signs rend
 	return p.PrintAs(format, r, render.Report(r, signs, p.OutputWidth()))
 }
 
-// period is a time from one moment to another.
 type period struct{ from, to time.Time }
 
-// parsePeriod reads "A..B", of at least a minute.
+// parsePeriod parses "A..B", of at least a minute.
 func parsePeriod(s string, newest time.Time) (p period, err error) {
 	if p, err = endsOf(s, newest); err != nil {
 		return p, err
@@ -216,7 +215,7 @@ func parsePeriod(s string, newest time.Time) (p period, err error) {
 	return p, p.check()
 }
 
-// endsOf reads both times of "A..B".
+// endsOf parses both times of "A..B".
 func endsOf(s string, newest time.Time) (p period, err error) {
 	a, b, ok := strings.Cut(s, "..")
 	if !ok {
@@ -230,7 +229,7 @@ func endsOf(s string, newest time.Time) (p period, err error) {
 	return p, err
 }
 
-// isPeriod reports whether an argument is "A..B", and not a path as "../recordings".
+// isPeriod reports whether an argument is "A..B", and not a path such as "../recordings".
 func isPeriod(s string) bool {
 	a, b, ok := strings.Cut(s, "..")
 	if !ok || a == "" || b == "" {

@@ -95,7 +95,7 @@ func runWhy(ctx context.Context, p *command.Program, f whyFlags, args []string) 
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
-// replayTrace replays the process's trace: the file that --trace names, or the file in the directory that it names.
+// replayTrace replays the trace of the process: the file --trace, or a file in the directory --trace.
 func replayTrace(ctx context.Context, f *whyFlags, e *why.Evidence) ([]advice.Replay, error) {
 	info, err := os.Stat(f.trace)
 	if err != nil {
@@ -136,7 +136,6 @@ func traceIn(directory string, pid int, failed time.Time) (string, error) {
 	return filepath.Join(directory, first.Name()), nil
 }
 
-// whichEvent returns the event to explain.
 func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
 	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
@@ -167,8 +166,8 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	return &nearest, nil
 }
 
-// withoutEvent returns an event for the end of a process that has no known out-of-memory event: the state of
-// the box may still help.
+// withoutEvent returns the end of a process without an out-of-memory event as an event, so that the state of the
+// box at that time is shown.
 func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, error) {
 	oldest, newest := r.Span()
 	processes, err := r.Processes(oldest, newest.Add(time.Second))

@@ -59,7 +59,7 @@ One sample shows little: the past comes from a recording (vramscope daemon
 	return cmd
 }
 
-// advisePast is how long a simulated box has run: enough for the rules of ten minutes.
+// advisePast is how long a simulated box has run, which suffices for rules about ten minutes.
 const advisePast = 15 * time.Minute
 
 func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []string) error {
@@ -103,7 +103,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		if pid == 0 || row.ID.Process.PID == pid {
 			in := advice.Input{Snapshot: snap, History: history, Held: held.On(snap.DeviceUUID(row.ID)).Classes, Replayed: replayed}
 			if src.Table != nil {
-				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, if it may not be read
+				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, for unknown, if it cannot be read
 			}
 			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, advice.Of(in, row.ID)))
 		}
@@ -114,8 +114,8 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, render.SignsFor(p.ASCII(src.Settings)), cmp.Or(p.OutputWidth(), 100)))
 }
 
-// observePast takes a snapshot, and returns it with the longest history available: from watching
-// now, from a recording or from a daemon.
+// observePast takes a snapshot, and returns it with a history: from watching now or, without watch,
+// from a recording or a daemon.
 func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {
@@ -193,7 +193,7 @@ func adviseText(doc *advice.Document, names map[int]string, named bool, signs re
 	return b.String()
 }
 
-// adviseLimits returns what the figures do not cover.
+// adviseLimits says which figures the advice lacks.
 func adviseLimits(doc *advice.Document, unprobed int) string {
 	var s string
 	if unprobed > 0 {

@@ -33,7 +33,7 @@ type HeadroomFlags struct {
 	Need   string
 	Length string
 	watch  string
-	wait   time.Duration // 0: it does not wait
+	wait   time.Duration // 0: do not wait
 	Count  int
 	Format string
 }
@@ -90,10 +90,10 @@ const (
 
 const leastNeed = quantity.MiB
 
-// longestWait is a week, because clusters usually limit a job to no more.
+// longestWait is a week, the usual limit of a cluster's jobs.
 const longestWait = 7 * 24 * time.Hour
 
-// Question returns what the flags ask.
+// Question returns the question that the flags ask.
 func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
 	if f.Need == "" {
 		return q, command.Usage("headroom needs --need: how much memory the job will use").Then("  vramscope headroom --need 20GiB")
@@ -105,7 +105,7 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 	case q.Need == 0:
 		return q, command.Usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
 	case q.Need < leastNeed:
-		// "20" most likely means 20 GiB, and a yes to 20 bytes would start the job.
+		// "20" probably means 20 GiB, and a yes to 20 bytes would start the job.
 		return q, command.Usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.Need))
 	case f.Count < 1:
 		return q, command.Usage("--count: %d is out of range: from 1", f.Count)
@@ -141,7 +141,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 	if err != nil {
 		return err
 	}
-	// A simulated box has its past at once, as after a watch.
+	// A simulated box has the past that a watch would observe.
 	src := sources.OpenWith(p, &s, q.Watched)
 	src.LookOnce()
 	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: f.wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
@@ -151,7 +151,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		return src.DriverFailure(snap) // whatever probes report, only the driver knows what is free
+		return src.DriverFailure(snap) // only the driver reports free memory
 	}
 	report := headroom.Judge(snap, w.sampling.History(), q)
 	return writeHeadroom(p, &report, w, f.Format)
@@ -184,17 +184,15 @@ func ExitOf(answer headroom.Verdict, unjudged string) error {
 }
 
 // waiting takes the snapshot to judge: at once, after watching, or as soon as the job fits.
-// Standard error shows what it waits for: in a terminal a line that changes, elsewhere a line when
-// the answer has changed, at most one a minute.
 type waiting struct {
 	program  *command.Program
 	question headroom.Question
 	sampling *sampler.Sampler
-	limit    time.Duration // 0: it does not wait
+	limit    time.Duration // 0: do not wait
 	began    time.Time
 	signs    render.Signs
 
-	answered bool // whether the driver has answered at least once
+	answered bool // the driver has answered at least once
 	status   command.Status
 }
 

@@ -28,7 +28,7 @@ type onceFlags struct {
 	watch  time.Duration
 	at     string // a moment of a recording
 
-	recording []string // a recording other than this user's
+	recording []string // FILE or DIR; empty: this user's recordings
 }
 
 func Once(p *command.Program) *cobra.Command {
@@ -104,8 +104,8 @@ func Table(ctx context.Context, p *command.Program) error {
 	return runOnce(ctx, p, onceFlags{format: "table"})
 }
 
-// runOnce writes a snapshot. As JSON it has the driver's state, and is written even if the driver
-// or its GPUs cannot be used.
+// runOnce writes a snapshot. JSON, which has the driver's state, is written even if the driver or its
+// GPUs cannot be used.
 func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 	s, err := p.Settings()
 	if err != nil {
@@ -122,7 +122,7 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 	src := sources.OpenWith(p, &s, 0)
 	src.LookOnce()
 	if src.Library != nil && (f.format == "json" || f.format == "csv") {
-		src.Library.Complete() // a table prints less, and is not worth the wait
+		src.Library.Complete() // waits for figures that a table does not print
 	}
 	src.Options.Single = f.watch == 0
 	if src.Library != nil && f.line && src.Options.Single {
@@ -171,8 +171,8 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes each snapshot as a line of JSON. If the driver's state ends the stream, that state
-// is a line, too. On a usage error it writes nothing.
+// runStream writes each snapshot as a line of JSON, also the one whose driver state ends the stream. On
+// a usage error it writes nothing.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)
@@ -209,7 +209,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 					return err
 				}
 			case <-ctx.Done():
-				return nil // a reader that no longer reads must not delay the end
+				return nil // a reader that no longer reads does not delay the end
 			}
 			if unusable != nil {
 				return unusable
@@ -217,7 +217,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 		case err := <-finished:
 			return err
 		case <-ctx.Done():
-			return nil // a signal has ended it; a call that hangs in the driver must not delay the end
+			return nil // after a signal, a driver call that hangs does not delay the end
 		}
 	}
 }

@@ -16,7 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest returns how the forecasts of a trace came true, over all series. Only JSON has the figures of each.
+// Backtest returns how the forecasts of a trace came true, over all series. Only JSON has the figures of each series.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled
@@ -36,7 +36,7 @@ func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
-// figure returns a figure in a format; the dash if it is unknown.
+// figure formats a figure; unknown is a dash.
 func (r *backtestReport) figure(format string, f backtest.Figure) string {
 	if !f.Known() {
 		return r.signs.Dash

@@ -17,8 +17,8 @@ import (
 // those of a GPU have a prefix (docs/json.md).
 type csvCell struct{ name, value string }
 
-// csvCells returns one record, of a GPU and perhaps a process on it. New metrics, from
-// metric.Fan on, go to the end.
+// csvCells returns one record, of a GPU and perhaps a process on it. Metrics from metric.Fan on, which
+// are newer, come after the command.
 func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
 	g, p := row.gpu, cmp.Or(row.process, &snapshot.Process{})
 	index, pid := strconv.Itoa(g.Index), strconv.Itoa(p.ID.Process.PID)
@@ -72,7 +72,7 @@ func CSV(snap *snapshot.Snapshot) string {
 		records = append(records, record)
 	}
 	var out strings.Builder
-	_ = csv.NewWriter(&out).WriteAll(records) // a Builder takes everything
+	_ = csv.NewWriter(&out).WriteAll(records) // a Builder returns no error
 	return out.String()
 }
 

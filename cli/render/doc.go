@@ -4,6 +4,5 @@
 //	snapshot ─────────────────────→ Table, StatusLine, CSV    once
 //	results of flush, headroom, … ─→ a document, and text     printed as --format says
 //
-// The package reads nothing and decides nothing. Text is laid out by a grid (grid.go), and is safe to
-// show in a terminal. Start at table.go.
+// Tables are laid out by a grid (grid.go). All text is safe to show in a terminal. Start with table.go.
 package render

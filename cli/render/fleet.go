@@ -75,7 +75,7 @@ func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	return g
 }
 
-// fleetSums sums the fleet up in a sentence.
+// fleetSums returns the sums of the fleet in a sentence.
 func fleetSums(t *fleet.Totals, signs Signs) string {
 	boxes, gpus := signs.Dash+" boxes", signs.Dash+" GPUs"
 	if n, ok := t.Boxes.Value(); ok {
@@ -136,7 +136,7 @@ func fleetLine(l *fleet.Line) schema.FleetLine {
 	return line
 }
 
-// RoomTable returns where in a fleet a job has room, as text.
+// RoomTable returns the boxes on which a job has room, as text.
 func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	if q.Length > 0 {
@@ -175,7 +175,7 @@ func missing(b *fleet.RoomyBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
-// RoomDocument returns where in a fleet a job has room, as a document.
+// RoomDocument returns the boxes on which a job has room, as a document.
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,

@@ -14,8 +14,8 @@ import (
 // column is one column of a block of text output.
 type column struct {
 	title string
-	right bool // figures
-	least int  // cells that it takes even if nothing in it is that wide
+	right bool // aligned to the right
+	least int  // the least width, in cells
 }
 
 // grid is a block of columns, two blanks apart, under one line of titles. Only cells of the last
@@ -25,12 +25,12 @@ type grid struct {
 	rows    [][]string
 }
 
-// place returns a column's place by its title, -1 if there is none.
+// place returns the index of a column by its title, -1 if there is none.
 func (g *grid) place(title string) int {
 	return slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
 }
 
-// drop takes columns out, by their titles.
+// drop removes columns by their titles.
 func (g *grid) drop(titles ...string) {
 	for _, title := range titles {
 		if i := g.place(title); i >= 0 {
@@ -58,7 +58,6 @@ func (g *grid) start() int {
 
 const gap = "  "
 
-// lines returns the titles and the rows.
 func (g *grid) lines() []string {
 	columns := make([]string, len(g.columns))
 	for i, c := range g.columns {
@@ -113,8 +112,8 @@ func cutLines(lines []string, width int, ellipsis string) string {
 // oneWord returns clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
-// Signs are the few signs in text output that are not ASCII.
+// Signs are the signs of text output that are not ASCII everywhere.
 type Signs = cell.Glyphs
 
-// SignsFor returns the signs for a terminal: only ASCII, or all.
+// SignsFor returns the signs, as ASCII or not.
 func SignsFor(ascii bool) Signs { return cell.GlyphsFor(ascii) }

@@ -8,7 +8,7 @@ import (
 	"vramscope/memoryviz"
 )
 
-// shownLines is how many lines a screen has room for. JSON has all lines.
+// shownLines limits the lines of a program that text shows. JSON has all of them.
 const shownLines = 20
 
 // Lines returns which lines allocated what, those with the most live memory first.

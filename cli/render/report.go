@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// reportRows is how many processes a table of the report has.
+// reportRows limits the rows of a table of groups.
 const reportRows = 10
 
 // Report returns a report for a terminal:
@@ -62,8 +62,8 @@ func heading(title, note string) string {
 	return strings.ToUpper(title) + "  " + note
 }
 
-// reportGrid draws a table as text. If it is too wide it leaves out wide columns, one by one, until the
-// last column fits.
+// reportGrid returns a table as text. It drops columns with Wide set, from the right, until the last
+// column fits.
 func reportGrid(t *evaluation.Table, width int) *grid {
 	const least = 18
 	g := &grid{}
@@ -108,7 +108,7 @@ func ReportCSV(r *schema.Report) string {
 		records = append(records, record)
 	}
 	var out strings.Builder
-	_ = csv.NewWriter(&out).WriteAll(records) // a Builder takes everything
+	_ = csv.NewWriter(&out).WriteAll(records) // a Builder returns no error
 	return out.String()
 }
 
@@ -161,7 +161,7 @@ func markdownRow(b *strings.Builder, cells []string) {
 	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// markdownText escapes what Markdown would read as its own.
+// markdownText escapes the characters that have a meaning in Markdown.
 func markdownText(s string) string {
 	var b strings.Builder
 	for _, r := range text.Clean(s) {

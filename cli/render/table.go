@@ -51,15 +51,14 @@ func Table(snap *snapshot.Snapshot, width int, ascii bool) string {
 	return cutLines(lines, width, t.signs.Ellipsis)
 }
 
-// commandLeast is how much of the command a terminal should show.
+// commandLeast is how many cells of the command a terminal should show.
 const commandLeast = 16
 
-// nameLeast is how many cells of a GPU's name are worth a column; with fewer, the first line has the names.
+// nameLeast is the least width of the column NAME, in cells. With less room, the first line has the names.
 const nameLeast = 12
 
-// fit leaves out columns on a terminal, where a person reads: first those that only a probe
-// fills, if there is none, then as many as it takes to show the command. A pipe gets all columns
-// except the jobs, and forecasts only if there are any.
+// fit leaves out columns on a terminal: first those that only a probe fills, if there is none, then as
+// many as it takes to show the command.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
@@ -80,8 +79,8 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box returns the line about the box, with as much as fits. The names of the GPUs, if their table
-// lacks them, come before versions.
+// box returns the line about the box, without the versions for which width has no room. names adds the
+// name that all GPUs share.
 func (t *table) box(width int, names bool) string {
 	s := t.snap
 	var driver []string
@@ -184,7 +183,7 @@ var processMetrics = []struct {
 	{"CACHE", metric.Cached}, {"OTHER", metric.Other}, {"FLUSH", metric.Returnable},
 }
 
-// processes returns a line for each row, the biggest first, unknown sizes last.
+// processes returns a line for each row, the largest first, unknown sizes last.
 func (t *table) processes() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},
@@ -223,7 +222,7 @@ func (t *table) processes() grid {
 	return g
 }
 
-// bySize orders by used memory downwards, then by GPU, pid and start time.
+// bySize orders by used memory, the largest first, then by GPU, PID and start time.
 func bySize(a, b *snapshot.Process) int {
 	return cmp.Or(
 		cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)),

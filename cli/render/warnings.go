@@ -10,11 +10,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// warnings returns the table's last lines: GPUs that are not ok, alerts, where a flush
-// would help, and memory of processes that the driver does not list.
+// warnings returns the last lines of the table: GPUs that are not ok, alerts, flushes that would
+// help, memory of processes that the driver does not list, and notes about probes.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
-		// The alerts of single GPUs only follow from the driver's state.
+		// The alerts of single GPUs follow from the driver's state.
 		return append([]string{"alert  driver  " + t.driverless()}, t.rejected()...)
 	}
 	var lines []string
@@ -62,8 +62,8 @@ func (t *table) byDaemon() []string {
 	return []string{"note   the parts of " + text.Plural(n, "process", "processes") + " are by root's daemon: you may not ask their probes"}
 }
 
-// rejected returns notes about the probes whose figures are not in the table, and about those that
-// may be missing because there was no time to ask them.
+// rejected returns notes about the probes whose figures are not in the table, because they were
+// rejected or could not be asked in time.
 func (t *table) rejected() (lines []string) {
 	if n := t.snap.ProbesUnasked; n > 0 {
 		lines = append(lines, "note   "+text.Plural(n, "process", "processes")+" could not be asked for a probe in time: the parts are unknown; --watch waits for them")
@@ -88,8 +88,8 @@ func (t *table) driverless() string {
 	return s + ": probe data only"
 }
 
-// short warns of a GPU with little free memory, where a flush of one process could at least double
-// it. Little free memory alone is no alert: servers preallocate.
+// short warns of a GPU with little free memory if a flush of one process would at least double that
+// memory. Little free memory alone is no alert: servers preallocate.
 func (t *table) short(g *snapshot.GPU) string {
 	free, known := g.Memory.Free.Value()
 	capacity, measured := g.Memory.Capacity().Value()

@@ -30,15 +30,15 @@ import (
 //	Open fails, and the library on disk is another ─→ ctx ends in ErrUpgraded
 //	  ─→ the screen ends, the terminal is as it was ─→ exec, same arguments ─→ handover
 //
-// A daemon also does this to read a new configuration. What its guard must not forget
-// (pause, back-offs, breakers, the last minute's actions) is handed over.
+// A daemon also does this to read a new configuration. It hands the state of its guard over: pause,
+// back-offs, breakers, the actions of the last minute.
 
-// ErrUpgraded ends a monitor or a daemon because only a new process can read the upgraded driver.
+// ErrUpgraded ends a monitor or a daemon: only a new process can read the upgraded driver.
 var ErrUpgraded = errors.New("the driver was upgraded")
 
 const (
-	// variable names what a restarted process continues from: the descriptor of what its
-	// guard keeps ("-" for none), the Unix time of the restart, and its reason.
+	// variable is set for a restarted process: to the descriptor of the guard's state ("-"
+	// for none), the Unix time of the restart, and the reason.
 	variable = "VRAMSCOPE_RESTART"
 
 	// pause is the shortest time from any restart to one for the driver.
@@ -50,10 +50,10 @@ type upgradeWatch struct {
 	library interface{ NeedsRestart(error) bool }
 	since   time.Time // when the last restart was; zero if there was none
 	now     func() time.Time
-	act     func() // does not wait
+	act     func() // must not block
 }
 
-// WatchUpgrades calls cancel with ErrUpgraded when the driver was upgraded.
+// WatchUpgrades makes src call cancel with ErrUpgraded after an upgrade of the driver.
 func WatchUpgrades(src *sources.Set, previous *Handover, cancel func(error)) {
 	if src.Library == nil {
 		return
@@ -78,7 +78,7 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 // fails. kept is the state of a daemon's guard; nil: there is none.
 func Now(p *command.Program, why error, kept *guard.Kept) error {
 	if errors.Is(why, ErrUpgraded) {
-		why = ErrUpgraded // and no other error
+		why = ErrUpgraded // without errors joined to it
 	}
 	number := "-"
 	if kept != nil {
@@ -89,33 +89,32 @@ func Now(p *command.Program, why error, kept *guard.Kept) error {
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
 	environ = append(environ, fmt.Sprintf("%s=%s %d %s", variable, number, p.Now().Unix(), why))
-	err := syscall.Exec("/proc/self/exe", os.Args, environ) // even if that file was removed or replaced
+	err := syscall.Exec("/proc/self/exe", os.Args, environ) // works even if the file was removed or replaced
 	return command.Fail("%v, but vramscope could not restart itself for it: %w", why, err).Then("  start it again")
 }
 
-// Handover is what a process passes on to its successor.
+// Handover is the state that a process passes on to its successor.
 type Handover struct {
 	At   time.Time
 	why  string
 	Kept *guard.Kept // nil: there was no guard, or it could not be kept
 }
 
-// Previous returns what this process continues from; nil if it was not restarted.
+// Previous returns the state that the previous process handed over; nil if there was none.
 func Previous(p *command.Program) *Handover {
 	value := p.Getenv(variable)
 	if value == "" {
 		return nil
 	}
-	// This process's children must not inherit it.
-	_ = os.Unsetenv(variable) // cannot fail: the name was looked up
+	_ = os.Unsetenv(variable) // children do not inherit it; fails only for an invalid name
 	number, rest, _ := strings.Cut(value, " ")
 	second, why, _ := strings.Cut(rest, " ")
 	restarted, err := strconv.ParseInt(second, 10, 64)
 	if err != nil {
 		return nil
 	}
-	// It was executed as /proc/self/exe, so its name would be "exe".
-	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // this is only the name that ps shows
+	// The name that ps shows would be "exe", from /proc/self/exe.
+	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only for ps
 	h := &Handover{At: time.Unix(restarted, 0), why: why}
 	if fd, err := strconv.Atoi(number); err == nil {
 		h.Kept = readKept(fd)
@@ -125,12 +124,12 @@ func Previous(p *command.Program) *Handover {
 
 // TakeOver notes in a sampler that the process was restarted for an upgraded driver. h may be nil.
 func (h *Handover) TakeOver(sampling *sampler.Sampler) {
-	if h != nil && h.why == ErrUpgraded.Error() { // the reason was not a new configuration
+	if h != nil && h.why == ErrUpgraded.Error() {
 		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
 	}
 }
 
-// writeKept writes the guard's kept state into a file in memory that the next process inherits.
+// writeKept writes the state of a guard into a file in memory that the next process inherits.
 func writeKept(kept *guard.Kept) (*os.File, error) {
 	content, err := json.Marshal(kept)
 	if err != nil {
@@ -147,10 +146,10 @@ func writeKept(kept *guard.Kept) (*os.File, error) {
 	return file, nil
 }
 
-// readKept reads what writeKept wrote; nil if it is something else.
+// readKept reads the file of writeKept; nil if that cannot be read.
 func readKept(fd int) *guard.Kept {
 	file := os.NewFile(uintptr(fd), "guard")
-	defer func() { _ = file.Close() }() // it was only read from
+	defer func() { _ = file.Close() }() // nothing was written
 	kept := new(guard.Kept)
 	if _, err := file.Seek(0, io.SeekStart); err != nil || json.NewDecoder(file).Decode(kept) != nil {
 		return nil // another version wrote it

@@ -109,7 +109,7 @@ func daemonSettings(p *command.Program, cmd *cobra.Command) (config.Settings, er
 	return s, nil
 }
 
-// daemonFlagOf is the daemon's flag of a key in the configuration.
+// daemonFlagOf maps a key of the configuration to the daemon's flag.
 var daemonFlagOf = map[string]string{
 	"daemon.record": "record", "recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard",
 	"exporter.address": "serve", "exporter.web_config_file": "web.config.file",
@@ -130,7 +130,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	src := sources.OpenWith(p, &s, 0)
 	src.Details(true) // for the recording and the exporter
 	if src.Probes != nil {
-		src.Options.Probes, src.Daemon = src.Probes, nil // the daemon is this one
+		src.Options.Probes, src.Daemon = src.Probes, nil // this process is the daemon
 	}
 	directory := cmp.Or(p.DaemonDirectory, socket.Directory(os.Geteuid(), p.Getenv("XDG_RUNTIME_DIR")))
 	if err := socket.MakeDirectory(directory); err != nil {
@@ -157,7 +157,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	waitForProbes := src.Listen(ctx, cancel)
 
 	o := daemonOptions(p, src, &s, sampling, directory)
-	src.Driver.Listed = func(devices []nvml.Device) { // a driver that comes later may have the GPU
+	src.Driver.Listed = func(devices []nvml.Device) { // only warns: a driver that is loaded later can have the GPU
 		if err := sources.Unmatched(s.GPUs, devices); err != nil {
 			o.Log.Warn("not all of --gpu can be sampled", "error", err)
 		}
@@ -210,7 +210,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		// A directory that cannot be written now may be writable later.
+		// A directory that cannot be written now can be writable later.
 		o.Recorder = recording.Start(recordings, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 		o.Recording = recordings
 		before := longPast(recordings, p.Now)
@@ -227,7 +227,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	return o
 }
 
-// keepLeases makes the ledger of leases for the daemon of a real box.
+// keepLeases makes the ledger of leases of a daemon, nil for a simulated box.
 func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) *leasing.Keeper {
 	if o.Processes = src.Table; src.Table == nil {
 		return nil
@@ -243,8 +243,8 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 	return keeper
 }
 
-// longPast returns what this daemon and the previous one have recorded, nil while there is nothing.
-// Clients that ask for it wait for the disk; the sampler does not.
+// longPast returns a function that returns the recordings of this daemon and of earlier ones, nil if
+// there are none yet. Clients that ask for the past wait for the disk; the sampler does not.
 func longPast(directory string, now func() time.Time) func() snapshot.History {
 	var mu sync.Mutex
 	var opened *recording.Recording // nil until there is something to read
@@ -253,7 +253,7 @@ func longPast(directory string, now func() time.Time) func() snapshot.History {
 		mu.Lock()
 		defer mu.Unlock()
 		if now := now(); opened == nil && !now.Before(retryAt) {
-			opened, _ = recording.Open(directory) // the recorder says what is wrong with it
+			opened, _ = recording.Open(directory) // the recorder reports an error
 			retryAt = now.Add(time.Minute)
 		}
 		if opened == nil {
@@ -263,7 +263,6 @@ func longPast(directory string, now func() time.Time) func() snapshot.History {
 	}
 }
 
-// servingOf returns how the settings let the exporter serve: its address, its logins.
 func servingOf(s *config.Settings) *exporter.Serving {
 	return &exporter.Serving{Address: s.Serve, WebConfig: s.WebConfig, Openly: s.ServeOpenly}
 }
@@ -279,8 +278,8 @@ func checkExporter(s *config.Settings) error {
 	return nil
 }
 
-// checkReload returns why a running daemon cannot take over new settings: it would end if
-// the address that they name is in use. served is its present address, "" for none.
+// checkReload returns why a running daemon cannot take over new settings: the exporter's new address
+// is in use, for example. served is its present address, "" for none.
 func checkReload(s *config.Settings, served string) error {
 	if err := checkExporter(s); err != nil || s.Serve == "" || s.Serve == served {
 		return err
@@ -291,7 +290,7 @@ func checkReload(s *config.Settings, served string) error {
 	return nil
 }
 
-// serveExporter adds the exporter to a daemon, if there is to be one.
+// serveExporter adds the exporter, if the settings have one, to a daemon.
 func serveExporter(p *command.Program, s *config.Settings, o *daemon.Options) error {
 	if s.Serve == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/simulator"
 )
 
-// replay is a simulated box's clock: in the past until the sampler has caught up, then real.
+// replay is the clock of a simulated box: in the past until the sampler has caught up, then real.
 type replay struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -33,7 +33,7 @@ func (r *replay) Now() time.Time {
 	return r.now()
 }
 
-// advance moves a past moment on, and reports whether it is still past.
+// advance moves the clock on while it is in the past, and reports whether it still is.
 func (r *replay) advance(step time.Duration) (time.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *replay) advance(step time.Duration) (time.Time, bool) {
 	return r.at, r.behind
 }
 
-// CatchUp samples a simulated box's past.
+// CatchUp samples the past of a simulated box.
 func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	if src.replay == nil {
 		return
@@ -54,8 +54,8 @@ func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// Simulate makes the sources those of a simulated box that has already run for past: first its
-// prelude and then, if that is shorter, its story.
+// Simulate makes the sources those of a simulated box that has already run for past: its prelude and,
+// if that is shorter, a part of its story.
 func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) *simulator.Box {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
 	o.Clock, o.Prelude = clock.Now, min(cmp.Or(o.Prelude, past), simulator.MaxPrelude)
@@ -70,14 +70,14 @@ func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() tim
 	return box
 }
 
-// How long a simulated flush takes: a driver needs about as long for each GiB.
+// A simulated flush takes about as long as a driver needs.
 const (
 	simulatedFlushTime = 4 * time.Millisecond
-	simulatedGiBTime   = 6 * time.Millisecond
+	simulatedGiBTime   = 6 * time.Millisecond // for each GiB
 )
 
-// simulatedProbes flush the processes of a simulated box. The simulated programs use
-// PyTorch, which frees its whole cache, and have registered nothing to evict.
+// simulatedProbes flush the processes of a simulated box. Their PyTorch frees its whole cache, and
+// they have registered nothing to evict.
 type simulatedProbes struct{ *simulator.Box }
 
 func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {
@@ -114,6 +114,6 @@ func simulatedSegments(box *simulator.Box) mapper {
 	}
 }
 
-// DemoPast is the past of the monitor's simulated box: enough to fill graph and sparklines, and
-// to recognise its leak.
+// DemoPast is the past of a simulated box, which fills the graph and the sparklines, and in which the
+// forecaster recognises the leak.
 const DemoPast = 12 * time.Minute

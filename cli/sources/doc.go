@@ -1,6 +1,5 @@
 // Package sources opens what commands read: the driver, /proc, probes and the
-// daemons of this box, a simulated box, or a recording. It also takes the first
-// samples, says why there is nothing to show, and gives a sampler its guard.
+// daemons of this box, a simulated box, or a recording.
 //
 //	settings ─→ Open ─→ Set ─┬→ sampler.New(Set.Options)
 //	                         ├→ Observe, ObserveUntil   a snapshot, for commands that end

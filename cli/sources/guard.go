@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// NewGuard makes the guard that a policy asks for, and makes the sampler pass it its snapshots; nil
-// if the policy asks for none.
+// NewGuard makes the guard of a policy, nil if the policy needs none. Samplers made from src.Options
+// pass their snapshots to the guard.
 func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
 	if !policy.Guards() {
 		return nil
@@ -30,7 +30,7 @@ func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
 	return r
 }
 
-// BindGuard connects a daemon's guard to what it acts through.
+// BindGuard connects a daemon's guard to the sampler, the probes and the logs.
 func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon.Options) {
 	if r == nil {
 		return
@@ -43,8 +43,8 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 	o.Guard = r
 }
 
-// WatchGuard returns the monitor's guard: the daemon's state if the daemon has a guard, else a dry
-// run of its own, even in mode act: only a daemon acts.
+// WatchGuard makes snapshots show the daemon's guard or, without one, a dry-run of this process's own
+// guard, which it returns. Only a daemon acts.
 func (src *Set) WatchGuard() *runner.Runner {
 	policy := src.Settings.Guard
 	if policy.Mode == guard.Act {
@@ -62,7 +62,7 @@ func (src *Set) WatchGuard() *runner.Runner {
 			return own.Observe(snap)
 		}
 		if last.IsZero() {
-			last = snap.Time // the daemon's past already has the earlier decisions
+			last = snap.Time // the daemon's past has the earlier decisions
 		}
 		if g != nil && src.Note != nil {
 			last = noteDecisions(g.Decisions, last, src.Note)
@@ -72,7 +72,7 @@ func (src *Set) WatchGuard() *runner.Runner {
 	return own
 }
 
-// noteDecisions notes the decisions after a time, and returns the newest one's time.
+// noteDecisions notes the decisions after a time, and returns the time of the newest.
 func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note func(snapshot.Event)) time.Time {
 	last := after
 	for _, d := range slices.Backward(newestFirst) {
@@ -84,7 +84,7 @@ func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note f
 	return last
 }
 
-// PauseGuard pauses the daemon's guard or the monitor's own; nil if there can be neither.
+// PauseGuard returns a function that pauses the daemon's guard or own; nil if there can be neither.
 func (src *Set) PauseGuard(own *runner.Runner) func(context.Context, bool, time.Duration) error {
 	if own == nil && src.Daemon == nil {
 		return nil

@@ -15,8 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Held lists what holds a process's memory, by its probe, and what the driver reports for the
-// process.
+// Held is a probe's answer about what holds the memory of a process, with the driver's figures.
 type Held struct {
 	probe.Holds
 	Runtime  probe.Runtime
@@ -24,7 +23,7 @@ type Held struct {
 	Used     map[string]snapshot.Bytes // by device
 }
 
-// holder asks a process's probe, real or simulated, what holds its memory.
+// holder asks a probe, real or simulated, what holds the memory of its process.
 type holder func(context.Context, process.Identity) (Held, error)
 
 func holdsFrom(finder *probe.Finder) holder {
@@ -50,8 +49,8 @@ func simulatedHolds(box *simulator.Box) holder {
 	}
 }
 
-// Holds asks a process's probe what holds its memory. It refuses an answer that exceeds the
-// driver's figure.
+// Holds asks the probe of a process what holds its memory, and compares the answer with the driver's
+// figures in the snapshot of look.
 func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapshot) (Held, error) {
 	id, err := src.identify(pid)
 	if err != nil {
@@ -89,7 +88,7 @@ func (src *Set) checkHolds(snap *snapshot.Snapshot, id process.Identity, devices
 	return nil
 }
 
-// HoldersAction binds the key V, for one of the process's devices.
+// HoldersAction returns the action of the key V, for one device of a process.
 func (src *Set) HoldersAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.Held, error) {
 	return func(ctx context.Context, id process.Identity, device string) (snapshot.Held, error) {
 		found, err := src.holds(ctx, id)

@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked
-// for. It is nil if there is anything to show, even if only a probe.
+// Unusable returns why there is nothing to show: no driver, no GPU, or none of --gpu. It is nil if
+// only a probe can be shown.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {
@@ -37,8 +37,7 @@ func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	return noGPU(driver, src.Program.Getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
-// Unmatched refuses a --gpu that names no GPU here: without the refusal it would look like a lost
-// GPU.
+// Unmatched refuses a --gpu that names no GPU here, which would otherwise look like a lost GPU.
 func Unmatched(wanted []string, devices []nvml.Device) error {
 	for _, want := range wanted {
 		found := false
@@ -57,8 +56,8 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-// noGPU returns the error of a driver without a GPU. Visible is NVIDIA_VISIBLE_DEVICES, which the
-// container toolkit sets to void or none if no GPU was asked for.
+// noGPU returns the error of a driver without a GPU. visible is NVIDIA_VISIBLE_DEVICES, which the
+// container toolkit sets to void or none if no GPU was requested.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &command.Failure{
 		Code:    command.ExitNoDriver,
@@ -112,7 +111,7 @@ func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
 	return f
 }
 
-// NoCgo returns the error of a program that was built without C; cause says what is missing.
+// NoCgo returns the error of a vramscope that was built without cgo; cause says what is missing.
 func NoCgo(cause error) error {
 	return &command.Failure{Code: command.ExitNoLibrary, Err: cause, Message: cause.Error(), Next: []string{
 		"",

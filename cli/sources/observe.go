@@ -41,8 +41,8 @@ func (src *Set) GPUs() *snapshot.Snapshot {
 	return sampler.New(src.Options).Tick(src.Options.Clock())
 }
 
-// ListenFor reads the probes for a command that samples once. end stops the reading and
-// waits for it. The context ends then, or when reading fails.
+// ListenFor reads the probes until end is called, which waits until the reading has stopped. The
+// context ends then, or when reading fails.
 func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	waitForProbes := src.Listen(ctx, cancel)
@@ -53,10 +53,10 @@ func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end f
 }
 
 // Look samples for a command that samples once. It samples again while a report is doubted or
-// skewed: the probe is asked for current figures, and the driver's next readings distinguish a
-// process that grew from a probe that lies.
+// skewed: the probe's new figures and the driver's next readings distinguish a process that grew from
+// a probe that lies.
 func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
-	const most, pause = 20, 100 * time.Millisecond // other reports may be doubted or skewed meanwhile
+	const most, pause = 20, 100 * time.Millisecond // limited, because in each sample other reports can be doubted
 	began := time.Now()
 	command.CollectLate()
 	snap := sampling.Tick(src.Options.Clock())
@@ -76,8 +76,8 @@ func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.S
 	return snap
 }
 
-// unsettled returns the processes whose reports are doubted, and those whose probes this user can
-// ask again: their readings are skewed, or a command acts on them and they have not answered.
+// unsettled returns the processes whose reports are doubted, and those whose reports are skewed. The
+// process on which a command acts counts as skewed until its probe answers.
 func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
 	for i := range snap.Rows {
 		switch p := &snap.Rows[i]; {
@@ -91,11 +91,10 @@ func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Id
 	return doubted, skewed
 }
 
-// OnceProbing is how long all probes together may take to answer. A probe that does not answer takes
-// a fraction of a second. Hundreds that answer, on a busy machine, may take a second.
+// OnceProbing is the timeout for all probes together. On a busy machine, hundreds take a second.
 const OnceProbing = OnceReading
 
-// settled is a reader that waits first until all probes have been asked.
+// settled is a reader that first waits until all probes have been asked.
 type settled struct {
 	sampler.ProbeReader
 	wait func()
@@ -111,7 +110,7 @@ func (s *settled) Answers() []probe.Answer {
 	return s.ProbeReader.Answers()
 }
 
-// Observe takes a snapshot after watching. It leaves the driver open: the program ends.
+// Observe takes a snapshot after watching. It leaves the driver open, because the program ends.
 func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
 	if watch == 0 {
 		ctx, end := src.ListenFor(ctx)

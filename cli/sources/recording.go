@@ -69,7 +69,7 @@ func (r *Recording) Close() {
 	_ = r.Recording.Close() // nothing was written
 }
 
-// Moment reads the value of a flag as a moment of a recording.
+// Moment parses the value of a flag as a time within the recording.
 func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	oldest, newest := r.Span()
 	if newest.IsZero() {
@@ -79,7 +79,7 @@ func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	if err != nil {
 		return t, command.Usage("--%s: %v", flag, err)
 	}
-	// Times are typed in whole seconds or minutes.
+	// Users type whole minutes, and the recording can begin within one.
 	if t.Before(oldest.Truncate(time.Minute)) || t.After(newest) {
 		return t, command.Fail("--%s %s: nothing is recorded of that time", flag, text.Clean(value)).
 			Then(fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime)))
@@ -87,7 +87,7 @@ func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	return quantity.Later(t, oldest), nil
 }
 
-// MomentOr returns Moment, or fallback without a value.
+// MomentOr returns Moment, or fallback if value is "".
 func (r *Recording) MomentOr(flag, value string, fallback time.Time) (time.Time, error) {
 	if value == "" {
 		return fallback, nil

@@ -17,11 +17,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mapper asks a process's probe, real or simulated, where its memory lies.
+// mapper asks a probe, real or simulated, for the memory map of its process on some devices, or on all.
 type mapper func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error)
 
-// segmentsFrom asks real probes, each on a connection of its own: a map takes long, and stats are
-// read meanwhile.
+// segmentsFrom asks real probes. Each map, which takes long, has a connection of its own, so that stats
+// are read meanwhile.
 func segmentsFrom(finder *probe.Finder) mapper {
 	return func(ctx context.Context, id process.Identity, devices ...string) (probe.Segments, error) {
 		client, err := finder.OpenProcess(id)
@@ -33,7 +33,7 @@ func segmentsFrom(finder *probe.Finder) mapper {
 	}
 }
 
-// identify finds a process with this PID; in a demo, a simulated one with a probe.
+// identify finds the process with a PID; in a demo, a simulated process with a probe.
 func (src *Set) identify(pid int) (process.Identity, error) {
 	if src.Table == nil {
 		for _, a := range src.Options.Probes.Answers() {
@@ -50,7 +50,7 @@ func (src *Set) identify(pid int) (process.Identity, error) {
 	return id, err
 }
 
-// Connect connects to a process's probe, and greets it.
+// Connect connects to the probe of a process, and returns its Hello.
 func (src *Set) Connect(ctx context.Context, pid int) (*probe.Client, probe.Hello, error) {
 	id, err := src.identify(pid)
 	if err != nil {
@@ -65,21 +65,21 @@ func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*p
 		return nil, probe.Hello{}, err
 	}
 	hello, err := client.Hello(ctx)
-	for i := 1; i < 5 && errors.Is(err, probe.ErrLate); i++ { // a busy machine may need up to a second in all
+	for i := 1; i < 5 && errors.Is(err, probe.ErrLate); i++ { // a busy machine can take a second
 		hello, err = client.Hello(ctx)
 	}
 	if errors.Is(err, probe.ErrLate) {
 		err = &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", id.PID)}
 	}
 	if err != nil {
-		_ = client.Close() // nothing was asked of it
+		_ = client.Close() // err says more
 		return nil, probe.Hello{}, err
 	}
 	return client, hello, nil
 }
 
-// SegmentsAction binds the key v. uuid is that of the GPU, as in
-// a row; a probe on a MIG instance knows the UUID of the instance.
+// SegmentsAction returns the action of the key v, for one GPU of a process. It also asks for the
+// process's MIG instances there, because a probe on an instance knows only that UUID.
 func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
 	return func(ctx context.Context, id process.Identity, uuid string) (snapshot.SegmentMap, error) {
 		snap := latest()
@@ -130,7 +130,7 @@ func usedOf(snap *snapshot.Snapshot, id process.Identity, uuid string) quantity.
 	return used
 }
 
-// mapOf converts a probe's map; MIG instances of one GPU lie in one address space.
+// mapOf merges a probe's maps: MIG instances of one GPU share an address space.
 func mapOf(found *probe.Segments) snapshot.SegmentMap {
 	out := snapshot.SegmentMap{Time: time.Unix(0, found.TimeNS)}
 	for i := range found.Devices {

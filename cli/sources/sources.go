@@ -36,19 +36,18 @@ type Set struct {
 	Library *nvml.Library  // nil in a demo
 	Table   *process.Table // nil in a demo, whose PIDs are not this machine's
 	Probes  *probe.Monitor // nil in a demo; read only while Listen runs
-	Daemon  *socket.Reader // what a daemon reports about others' probes; nil in a demo
+	Daemon  *socket.Reader // reads this user's probes and what a daemon reports; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
 	Signal  func(context.Context, process.Identity, syscall.Signal) error
-	// flushes asks a probe to free memory. It is a real one or a simulated one.
-	flushes flush.Prober
-	Log     *action.Log          // nil in a demo: simulated actions are not logged
-	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
-	// Segments asks a probe for its memory map on some devices, or on all.
+	// flushes is a monitor of real probes, or simulated ones.
+	flushes  flush.Prober
+	Log      *action.Log          // nil in a demo: simulated actions are not logged
+	Note     func(snapshot.Event) // adds to the monitor's event log; nil in other commands
 	Segments mapper
-	holds    holder          // what holds a process's memory
+	holds    holder
 	Servers  *server.Finder  // nil in a demo
-	Watcher  *server.Watcher // asks the servers that are watched; nil: there are none
-	Asked    int             // the PID whose probe a command acts on, which may answer late
+	Watcher  *server.Watcher // nil if the configuration has no server to watch
+	Asked    int             // the PID on which a command acts; Look waits for its probe
 }
 
 // Open wires the sources of this run's settings. past is how long a simulated box has already run.
@@ -60,7 +59,7 @@ func Open(p *command.Program, past time.Duration) (*Set, error) {
 	return OpenWith(p, &s, past), nil
 }
 
-// OpenWith does what Open does, with settings that a command has made.
+// OpenWith is Open with settings that a command has made.
 func OpenWith(p *command.Program, s *config.Settings, past time.Duration) *Set {
 	out := &Set{Program: p, Settings: s, Options: sampler.Options{
 		Interval:  s.Interval,
@@ -96,29 +95,29 @@ const (
 	MonitorTimeout = 400 * time.Millisecond
 	OnceOpening    = 15 * time.Second
 	OnceReading    = 2 * time.Second
-	onceNaming     = 500 * time.Millisecond // how long a single sample waits for a directory service to name users, or for servers
+	onceNaming     = 500 * time.Millisecond // for a directory service that names users, and for servers
 )
 
-// Details asks the driver also for what only a page about a GPU, a recording and an exporter show.
+// Details makes the library also read the figures that only the GPU page, recordings and the exporter need.
 func (src *Set) Details(wanted bool) {
 	if src.Library != nil {
 		src.Library.Details(wanted)
 	}
 }
 
-// probeAsker is what a driverSource needs from the monitor of probes.
+// probeAsker is the part of the monitor of probes that a driverSource uses.
 type probeAsker interface {
 	Ask()
 	Listed(gpu string, pids []int)
 }
 
-// driverSource is the driver. It remembers the last Open, even a failed one: the library that was
-// found, and every GPU before the filter.
+// driverSource is the driver. It keeps the result of the last Open, even a failed one: the library that
+// was found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil if there are none to ask
 
-	Listed  func([]nvml.Device) // takes what the driver lists each time that it is opened; may be nil
+	Listed  func([]nvml.Device) // called by Open with the devices that the driver lists; can be nil
 	mu      sync.Mutex
 	driver  nvml.Driver
 	devices []nvml.Device
@@ -163,15 +162,15 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	return reading, err
 }
 
-// Opened returns what the last Open gave.
+// Opened returns the driver and the devices of the last Open.
 func (d *driverSource) Opened() (nvml.Driver, []nvml.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.driver, d.devices
 }
 
-// Listen reads a real box's probes until the context ends; wait returns then. A
-// panic becomes an error: the screen must be restored first.
+// Listen reads the probes, servers and daemons of a real box until the context ends; wait returns
+// then. A panic is passed to failed, so that the screen is restored.
 func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	if src.Probes == nil {
 		return func() {}
@@ -193,7 +192,7 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	return running.Wait
 }
 
-// Refresher returns a function that takes a fresh sample. A GPU that hangs delays it by two seconds at most.
+// Refresher returns a function that takes a fresh sample, for which it waits two seconds at most.
 func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapshot {
 	return func(ctx context.Context) *snapshot.Snapshot {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -207,7 +206,7 @@ func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.
 	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find, Hold: src.holdRoom}
 }
 
-// Attacher returns an attach.Attacher, which attaches probes and logs that.
+// Attacher returns an attach.Attacher.
 func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
 	return &attach.Attacher{Way: way.New(table, probe.NewFinder(table)), Log: log, Clock: time.Now}
 }

@@ -21,7 +21,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// MemoryHistory makes a process's probe write its allocations and their recorded history, as
+// MemoryHistory makes the probe of a process write its allocations and their recorded history, as
 // PyTorch's pickle.
 func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
 	client, _, err := src.Connect(ctx, pid)
@@ -45,9 +45,8 @@ func rowsOf(snap *snapshot.Snapshot, pid int) []snapshot.Process {
 	return slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.Process.PID != pid })
 }
 
-// RoomOf returns how much of its GPU a process has for PyTorch, and how much the process uses there otherwise; 0:
-// unknown, for example if the process uses several GPUs, because it is unknown which of them PyTorch counts
-// first.
+// RoomOf returns the memory that PyTorch can have on the GPU of a process, and the memory that the process uses there
+// outside of PyTorch. 0 is unknown, as with several GPUs, where it is unknown which of them PyTorch counts first.
 func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
 	rows := rowsOf(snap, pid)
 	if len(rows) != 1 || rows[0].Other.Or(0) <= 0 {
@@ -63,8 +62,8 @@ func RoomOf(snap *snapshot.Snapshot, pid int) (room, outside quantity.Bytes) {
 	return room, outside
 }
 
-// Replayed replays the requests of a process under other settings of its allocator, if it has recorded them from the
-// first on (vramscope run --record-memory). The size of the GPU is no limit. The program pauses while it writes them.
+// Replayed replays the requests of a process under other settings of its allocator, if the process runs under
+// vramscope run --record-memory. The size of the GPU is no limit. The program pauses while it writes its history.
 func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) ([]advice.Replay, error) {
 	rows := rowsOf(snap, pid)
 	switch {
@@ -102,15 +101,14 @@ func (src *Set) Replayed(ctx context.Context, snap *snapshot.Snapshot, pid int) 
 	return replays(&doc.Devices[0]), nil
 }
 
-// ReadTrace reads a trace of allocations. The file must be regular and no link, because root may read it for
-// another user. If root asks, it must belong to root or to a user whom allowed accepts; nil accepts
-// all.
+// ReadTrace reads a trace of allocations. The file must be regular and no link, because root can read it for
+// another user. For root, it must belong to root or to a user whom allowed accepts; nil accepts all.
 func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // nothing was written
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
 		return nil, err
@@ -126,8 +124,8 @@ func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 	return bounded.First(file, memoryviz.MaxFile)
 }
 
-// ReplayedError replays a trace that ends in an out-of-memory error: PyTorch reported the bytes
-// requested and reserved.
+// ReplayedError replays a trace that ends in the out-of-memory error in which PyTorch reported the bytes
+// requested and reserved. Any other trace is an error.
 func ReplayedError(ctx context.Context, trace []byte, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
 	python, err := whatif.Named(ctx, interpreter)
 	if err != nil {
@@ -137,7 +135,7 @@ func ReplayedError(ctx context.Context, trace []byte, interpreter string, reques
 	if err != nil {
 		return nil, err
 	}
-	const rounded = 20 * quantity.MiB // what PyTorch asks the driver for at most beyond what the program asked for
+	const rounded = 20 * quantity.MiB // PyTorch asks the driver for at most this much more than the program asked for
 	for i := range doc.Devices {
 		d := &doc.Devices[i]
 		if d.Asked != nil && requested >= *d.Asked && requested <= *d.Asked+rounded {

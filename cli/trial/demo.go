@@ -104,7 +104,7 @@ func (s *shortage) uses(names ...string) string {
 	return strings.Join(names, ", ")
 }
 
-// scenes are the moments of the story that are shown, and the words for each box.
+// scenes are the moments of the story that are shown, with the words for each box.
 var scenes = []struct {
 	title   string
 	reached func(*shortage) bool
@@ -132,7 +132,6 @@ var scenes = []struct {
 	func(s *shortage) string { return s.uses(theTraining, theNotebook) },
 }}
 
-// demoRescue prints the story as it happens.
 func demoRescue(ctx context.Context, p *command.Program) error {
 	t, err := newTeller(p)
 	if err != nil {
@@ -162,7 +161,7 @@ func demoRescue(ctx context.Context, p *command.Program) error {
 		t.words(t.look.Styles.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py") + "\n"))
 }
 
-// pane returns what happened on the box, and its memory at that moment.
+// pane returns a bar of the box's memory, and says.
 func (s *shortage) pane(t *teller, says func(*shortage) string) string {
 	style := t.look.Styles.Text
 	if e := s.outcome(); e != nil && e.Kind == snapshot.EventOutOfMemory {
@@ -233,7 +232,7 @@ func (t *teller) legend(words [6]string) string {
 	return legend + "\n"
 }
 
-// Demo returns --demo as a command, with subcommands for what else can be seen without a GPU.
+// Demo returns --demo as a command, with subcommands for other simulations.
 func Demo(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [rescue|lease|fleet]",

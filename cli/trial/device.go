@@ -17,10 +17,10 @@ import (
 	"vramscope/probe/cuda"
 )
 
-// box holds what NVML reports of the GPUs, to choose one; it is empty without NVML. CUDA numbers
-// them differently, and would need a context on each for its free memory.
+// box holds NVML's GPUs and their free memory, to choose one; it is empty without NVML. CUDA numbers
+// GPUs differently, and reports free memory only with a context on the GPU.
 type box struct {
-	wanted  string // the one GPU asked for, "" for any
+	wanted  string // the GPU of --gpu, "" for any
 	visible string // CUDA_VISIBLE_DEVICES
 	devices []nvml.Device
 	free    map[string]quantity.Bytes // by UUID, of GPUs and MIG instances
@@ -48,7 +48,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	return b, nil
 }
 
-// choose finds the device asked for, or the one with the most free memory.
+// choose returns the device of --gpu, or the one with the most free memory.
 func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	if b.wanted == "" {
 		return slices.MaxFunc(devices, func(x, y cuda.Device) int { return cmp.Compare(b.free[x.UUID], b.free[y.UUID]) }), nil
@@ -75,8 +75,8 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	return cuda.Device{}, f
 }
 
-// wantedUUID returns the UUID, or its beginning, of the GPU asked for. An index is
-// NVML's, and CUDA's own only if there is no NVML.
+// wantedUUID returns the UUID, or its beginning, of the GPU of --gpu. An index is NVML's, or CUDA's if
+// there is no NVML.
 func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 	index, err := strconv.Atoi(b.wanted)
 	if err != nil {
@@ -110,7 +110,7 @@ func probeFailure(err error, b *box) error {
 	f := command.Failed(err)
 	var size *cuda.SizeError
 	switch worded, ok := errors.AsType[*command.Failure](err); {
-	case ok: // a GPU was chosen
+	case ok: // from choose
 		return worded
 	case errors.As(err, &size):
 		return tooLarge(size, b)
@@ -139,7 +139,7 @@ func probeFailure(err error, b *box) error {
 	return f
 }
 
-// tooLarge refuses a size: a usage error only if the GPU could never hold it.
+// tooLarge refuses a size. That is a usage error only if the GPU could never hold so much.
 func tooLarge(e *cuda.SizeError, b *box) error {
 	f := command.Fail("--size: %s does not fit on %s: %s is free, and 512M of it is left alone", e.Size, b.describe(e.Device), e.Free)
 	if e.Size > e.Device.Total {

@@ -18,15 +18,15 @@ import (
 	"vramscope/ui/cell"
 )
 
-// sharing is the GPU of demo lease, with a server and a training, which are simulated, and its ledger.
+// sharing is the GPU of demo lease with a ledger, and with a simulated server and training.
 type sharing struct {
 	server       *server.Server
 	ledger       lease.Ledger
-	room, trains *lease.Lease // the server's room while it sleeps; the training's
+	room, trains *lease.Lease // of the sleeping server's room; of the training
 
 	mu     sync.Mutex
 	asleep bool
-	turned time.Time // when it was asked to sleep or to wake
+	turned time.Time // when the server was asked to sleep or to wake
 }
 
 const (
@@ -52,8 +52,8 @@ func (s *sharing) answer(path string) ([]byte, error) {
 	return []byte("vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"), nil // of /metrics
 }
 
-// uses returns what the server and the training use. The server's memory changes a moment after it
-// was asked.
+// uses returns the memory that the server and the training use. The server's changes turnTime after
+// the request.
 func (s *sharing) uses() (server, trains quantity.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *sharing) uses() (server, trains quantity.Bytes) {
 	return server, trains
 }
 
-// sample returns what the driver reports. It also passes it to the ledger.
+// sample returns a snapshot of the GPU, and passes its figures to the ledger.
 func (s *sharing) sample(context.Context) *snapshot.Snapshot {
 	server, trains := s.uses()
 	reading := lease.Reading{At: time.Now(), Devices: []lease.Device{{UUID: gpuID, Label: "0", Capacity: gpuSize, Free: gpuSize - server - trains, Known: true, Exact: true}}}
@@ -98,7 +98,6 @@ func (s *sharing) run(ctx context.Context, level flush.Level) (string, error) {
 	return result.Sentence(""), err
 }
 
-// demoLease plays the story, and prints the result of each command.
 func demoLease(ctx context.Context, p *command.Program) error {
 	t, err := newTeller(p)
 	if err != nil {

@@ -25,7 +25,7 @@ type probeFlags struct {
 	pattern string
 	size    string
 	seed    uint64
-	length  time.Duration // 0: it ends on a signal
+	length  time.Duration // 0: until a signal
 }
 
 func Probe(p *command.Program) *cobra.Command {
@@ -69,7 +69,6 @@ top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 // usualGrowth is how long leak and staircase grow without --for.
 const usualGrowth = 5 * time.Minute
 
-// options reads the flags.
 func (f *probeFlags) options() (o cuda.Options, err error) {
 	if o.Pattern, err = cuda.ParsePattern(f.pattern); err != nil {
 		return o, command.Usage("--pattern: %v", err)
@@ -102,9 +101,8 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	o.Choose = box.choose
 
-	// The first signal asks to clean up; the second is not caught: the driver may hang. A monitor
-	// that closes its connection must not end this process.
-	signal.Ignore(syscall.SIGPIPE)
+	// The first signal starts the cleanup. The driver can hang, so the second one is not caught.
+	signal.Ignore(syscall.SIGPIPE) // of a monitor that closes its connection
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM,
 		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
@@ -141,7 +139,7 @@ func becomePreloaded(p *command.Program) error {
 	if err != nil || environ == nil {
 		return err
 	}
-	if p.Getenv(again) != "" { // the loader drops LD_PRELOAD each time
+	if p.Getenv(again) != "" { // the loader has dropped LD_PRELOAD
 		return command.Fail("the loader preloads no probe: vramscope is setuid here, or has capabilities")
 	}
 	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, append(environ, again+"=1")))
@@ -164,7 +162,7 @@ func socketOf(ctx context.Context) (string, error) {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return path, nil // it ends
+			return path, nil // play ends at once
 		case <-limit:
 			return "", fmt.Errorf("the native probe does not serve at %s", path)
 		}
@@ -181,7 +179,7 @@ func play(ctx context.Context, process *cuda.Process, length time.Duration) erro
 	return process.Run(ctx)
 }
 
-// say writes a line to standard output, which may be closed meanwhile.
+// say writes a line to standard output, and ignores a failure: it can be closed by now.
 func say(p *command.Program, format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Stdout, format, args...)
 }
