@@ -16,12 +16,12 @@ import (
 	"vramscope/internal/text"
 )
 
-// Limits on an engine.
+// Limits on the queries to an engine.
 const (
 	queryTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
 	maxObjects   = 200_000  // JSON objects in an answer: a series has two in 300 bytes, and an empty object takes 250 bytes of memory
-	maxQueries   = 4        // at a time: an engine runs 20, for all its clients
+	maxQueries   = 4        // at the same time: an engine runs 20 for all its clients
 )
 
 // api is the part of Prometheus' HTTP API that a fleet needs. Its errors say what to do next.
@@ -30,7 +30,7 @@ type api struct {
 	client *http.Client
 	config *httpConfig
 	base   *url.URL
-	slots  chan struct{} // one slot for each query at a time
+	slots  chan struct{} // limits the queries at the same time
 }
 
 // connect makes the client of an engine, and returns the engine's name. It contacts no server.
@@ -62,7 +62,7 @@ type answer[T any] struct {
 // refusal is an answer without data, from an engine or from a proxy before it.
 type refusal struct {
 	code       int    // the HTTP status
-	kind, text string // the engine's own words; if kind is "", what answered is no Prometheus
+	kind, text string // the engine's own words; kind is "" if the answer is not from a Prometheus
 }
 
 func (r *refusal) Error() string {

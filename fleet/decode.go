@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Limits on a box from outside, like those on a document of schema "vramscope/1".
+// Limits on a box, as for a document of schema "vramscope/1".
 const (
 	mostGPUs = 256
 	mostRows = 4096
@@ -43,8 +43,8 @@ type instanceFigure struct {
 
 type rowKey struct{ uuid, pid, instance string }
 
-// ofGPU, ofProcess and ofInstance find the metrics of Table by their exported names. Each is made on
-// first use: every command loads this package.
+// ofGPU, ofProcess and ofInstance return the metrics of metric.Table by their exported names. Each map
+// is made on first use, because every command loads this package.
 var ofGPU, ofProcess, ofInstance = exportedNames(metric.GPU), exportedNames(metric.Process), exportedNames(metric.Instance)
 
 func exportedNames(subject metric.Subject) func() map[string]metric.ID {
@@ -59,7 +59,7 @@ func exportedNames(subject metric.Subject) func() map[string]metric.ID {
 	})
 }
 
-// figures maps the metrics that a line shows, too, to the line's fields.
+// figures maps metrics to the fields that Line.fill takes.
 var figures = map[metric.ID]field{
 	metric.Used: used, metric.Total: total, metric.Free: free, metric.Reserved: reserved,
 	metric.Allocated: allocated, metric.Cached: cached, metric.Fragmented: fragmented, metric.Returnable: returnable,
@@ -130,7 +130,7 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	return g
 }
 
-// described reads the exporter's series about a GPU that are no metrics of Table.
+// described has a reader for each series about a GPU that is not in metric.Table.
 var described = map[string]func(*gpuFigures, *series){
 	exported(metric.GPUInfo): func(g *gpuFigures, s *series) { g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id") },
 	exported(metric.GPUState): func(g *gpuFigures, s *series) {
@@ -151,7 +151,7 @@ var described = map[string]func(*gpuFigures, *series){
 	exported(metric.FullInLatest):   func(g *gpuFigures, s *series) { g.values[latest] = s.value },
 }
 
-// ofGPU reads a series of vramscope's exporter about a GPU. It returns false if the name is not one of these.
+// ofGPU reads a series of vramscope's exporter about a GPU. It returns false for other series.
 func (d *decoder) ofGPU(s *series, name string) bool {
 	id, measured := ofGPU()[name]
 	take := described[name]
@@ -203,7 +203,7 @@ func (d *decoder) foreign(s *series, name string) {
 				scale = 1
 			}
 			at := instanceFigure{f, s.label("GPU_I_ID")}
-			if before, known := g.foreign[at]; !known || s.value*scale > before { // a pod's share is smaller
+			if before, known := g.foreign[at]; !known || s.value*scale > before { // the GPU's own value is larger than a pod's share
 				g.foreign[at] = s.value * scale
 			}
 			return
@@ -211,7 +211,7 @@ func (d *decoder) foreign(s *series, name string) {
 	}
 }
 
-// finish computes the values that follow from the figures.
+// finish computes derived values, and orders the GPUs and alerts.
 func (d *decoder) finish() {
 	for _, k := range d.order {
 		p := d.rows[k]

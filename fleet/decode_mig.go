@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mostInstances is more than the number of instances into which a GPU can be divided.
+// mostInstances is more than a GPU can have.
 const mostInstances = 64
 
 // instanceOf reads the label mig, "GPU instance/compute instance". Without that label it returns the zero value, the whole GPU.
@@ -21,13 +21,12 @@ func instanceOf(label string) (id snapshot.InstanceID) {
 	return id
 }
 
-// instanceFigures are the figures of a MIG instance.
 type instanceFigures struct {
 	instance snapshot.Instance
 	values   map[field]float64
 }
 
-// ofMIG reads a series of a MIG instance. It returns false if the name is not one of these.
+// ofMIG reads a series of a MIG instance. It returns false for other series.
 func (d *decoder) ofMIG(s *series, name string) bool {
 	id, known := ofInstance()[name]
 	if !known && name != exported(metric.MIGInfo) && name != exported(metric.MIGFullIn) {

@@ -19,7 +19,7 @@ func (d *decoder) row(s *series) *snapshot.Process {
 	if len(d.rows) >= mostRows {
 		return nil
 	}
-	pid, _ := strconv.Atoi(k.pid) // "other" has none
+	pid, _ := strconv.Atoi(k.pid) // the label "other" is no number
 	// No action uses the start time of a fleet's row, but zero would mean a process of another
 	// container.
 	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid, Instance: instanceOf(k.instance)}, Type: "C"}

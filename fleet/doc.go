@@ -5,10 +5,10 @@
 //	ssh BOX vramscope stream ─────→ SSH ────────┴─ Source ── Poller ── one slot ──→ Picture ──→ screen, once
 //	                                                  └─ Box, Past ──→ OpenBox ──→ the monitor's screen, of one box
 //
-// A Picture has as many lines as were asked for, the first in the chosen order, and for Prometheus as
-// many of each kind of problem. Prometheus sums itself; for ssh this package does. A figure that no source
-// reports is unknown. All input from outside is hostile: texts are cleaned where they are shown, hosts are
-// validated before they reach a command line (host.go), answers are bounded.
+// A Picture has the requested number of lines, the first in the chosen order, and for Prometheus as many of
+// each kind of problem. Prometheus sums itself; for ssh this package does. All input from outside is hostile:
+// texts are cleaned where they are shown, hosts are validated before they reach a command line (host.go),
+// answers are bounded.
 //
 // Start reading at source.go and picture.go; prometheus.go and ssh.go are the sources.
 package fleet

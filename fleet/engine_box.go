@@ -36,8 +36,8 @@ func (p *Prometheus) Box(ctx context.Context, box string, at time.Time) (*snapsh
 	return snap, nil
 }
 
-// standsStill returns the age of a box's figures if its exporter answers but no longer samples; 0 if
-// it samples, or if that is unknown.
+// standsStill returns the age of a box's figures if its exporter answers but no longer samples, 0 if it
+// samples or if that is unknown.
 func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) time.Duration {
 	i := slices.IndexFunc(all, func(s series) bool { return s.label("__name__") == exported(metric.LastSample) })
 	if i < 0 {
@@ -99,7 +99,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		}
 	}
 	for key, samples := range foreign {
-		if past[key] == nil { // if there is one, the box's own daemon reported it
+		if past[key] == nil { // the figures of the box's own daemon are preferred
 			past[key] = samples
 		}
 	}

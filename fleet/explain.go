@@ -57,7 +57,6 @@ func explain(err error) error {
 	return err
 }
 
-// explain turns a refusal into words that say what to do next.
 func (r *refusal) explain() error {
 	switch r.code {
 	case http.StatusUnauthorized:

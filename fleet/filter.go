@@ -34,8 +34,8 @@ const (
 const (
 	stateDown  = "down"  // the box does not answer
 	stateLost  = "lost"  // the GPU does not answer
-	stateAlert = "alert" // an alert stands
-	stateFull  = "full"  // memory runs out
+	stateAlert = "alert" // an alert is active
+	stateFull  = "full"  // out of memory, low on memory, or full soon
 	stateIdle  = "idle"  // more than a GiB is used and nothing has run for a while
 )
 
@@ -93,7 +93,7 @@ func (f Filter) terms(fields ...Field) (found Filter) {
 	return found
 }
 
-// ByState reports whether the filter names a state.
+// ByState reports whether the filter has a term for a state.
 func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
 // ofPeople reports whether the filter has a term for a user or a job.
@@ -102,7 +102,7 @@ func (f Filter) ofPeople() bool { return len(f.terms(InUser, InJob)) > 0 }
 // named returns the terms that name hosts, users or jobs.
 func (f Filter) named() Filter { return f.terms(Anywhere, InHost, InUser, InJob) }
 
-// state reports whether a line is in every state that the filter names.
+// state reports whether a line matches all terms of the filter for states.
 func (f Filter) state(l *Line) bool {
 	for _, t := range f.terms(InState) {
 		in := false
@@ -125,7 +125,7 @@ func (f Filter) state(l *Line) bool {
 	return true
 }
 
-// matches reports whether a box with these rows matches the terms that name no state.
+// matches reports whether a box with these rows matches the filter's other terms.
 func (f Filter) matches(name string, rows []snapshot.Process) bool {
 	for _, t := range f.named() {
 		has := func(field Field, s string) bool {

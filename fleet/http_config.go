@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/promconfig"
 )
 
-// httpConfig is a file for --http-config, in Prometheus' own form. The files that it names are
-// read again for each query or connection, except the authority's.
+// httpConfig is a file for --http-config, in Prometheus' own form. The files that it names, except
+// for ca_file, are read again for each query or connection.
 // https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config
 type httpConfig struct {
 	BasicAuth            *basicAuth            `yaml:"basic_auth"`
@@ -95,7 +95,7 @@ func readHTTPConfig(path string) (*httpConfig, error) {
 	return c, c.check()
 }
 
-// check returns why keys contradict each other.
+// check returns an error if keys contradict each other.
 func (c *httpConfig) check() error {
 	basic, bearer := cmp.Or(c.BasicAuth, &basicAuth{}), cmp.Or(c.Authorization, &authorization{})
 	for _, both := range [][3]string{
@@ -120,7 +120,7 @@ func (c *httpConfig) check() error {
 	return nil
 }
 
-// client makes a client; it contacts no server.
+// client returns an HTTP client. It contacts no server.
 func (c *httpConfig) client() (*http.Client, error) {
 	settings, err := c.TLS.settings()
 	if err != nil {
@@ -140,8 +140,8 @@ func (c *httpConfig) client() (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: c.redirect}, nil
 }
 
-// redirect follows a redirect. To another host it sends none of the file's headers: net/http
-// itself drops only Authorization.
+// redirect follows a redirect. It drops the file's headers if the redirect is to another host; net/http
+// drops only Authorization.
 func (c *httpConfig) redirect(next *http.Request, before []*http.Request) error {
 	switch {
 	case !c.FollowRedirects:
@@ -183,7 +183,7 @@ func (c *tlsConfig) certificate() (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// request makes a request with the headers and the credentials of the file.
+// request returns a request with the headers and the credentials of the file.
 func (c *httpConfig) request(ctx context.Context, method, url, form string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(form))
 	if err != nil {

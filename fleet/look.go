@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source. It first chooses the lines, those that the engine ranks highest and those
-// that have a problem, and then asks for their figures.
+// Look implements Source. It first chooses the lines that the engine ranks highest and those with a
+// problem, and then asks for their figures.
 func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -55,7 +55,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		pic.Down = quantity.From(n, quantity.Computed)
 	}
 	for _, l := range c.lines {
-		// For a box without figures the engine can match only the name.
+		// Only the name of a box without figures can match.
 		if q.Filter.state(l) && (l.State == OK || q.Filter.matches(l.Name(), nil)) {
 			pic.Lines = append(pic.Lines, *l)
 		}
@@ -90,7 +90,7 @@ type choice struct {
 	unit     Unit
 	lines    map[string]*Line
 	problems []string
-	allIdle  bool     // the engine named every line that has idle GPUs: any other has none
+	allIdle  bool     // the engine named every line that has idle GPUs, so the others have none
 	old      []series // boxes whose last sample is old, with the sample's age
 }
 
@@ -137,8 +137,8 @@ func (c *choice) take(answers map[field][]series) {
 	c.old = answers["old"]
 }
 
-// judge decides for boxes with an old time whether their figures stand still, their clock
-// differs, or they sample rarely.
+// judge decides for boxes with an old last sample whether they have stopped, their clock differs, or
+// they sample rarely.
 func (c *choice) judge(goOn, intervals []series) {
 	differ := 0
 	for i := range c.old {
@@ -226,7 +226,7 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	return nil
 }
 
-// name takes the labels of an info series.
+// name sets the names of a line from the labels of an info series.
 func (l *Line) name(s *series) {
 	l.GPU.Name, l.Host = s.label("name"), s.label("host")
 	if i, err := strconv.Atoi(s.label("gpu")); err == nil && i >= 0 {
@@ -234,7 +234,7 @@ func (l *Line) name(s *series) {
 	}
 }
 
-// fill sets the figures of a line, by their names.
+// fill sets the figures of a line.
 func (l *Line) fill(values map[field]float64) {
 	g := &l.GPU
 	g.Memory = memoryOf(values)

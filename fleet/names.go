@@ -14,13 +14,12 @@ import (
 // https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 // https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
 type exporter struct {
-	used string // the metric by which the exporter is known
+	used string // the metric that shows that the exporter is scraped
 	uuid string // the label that has the GPU's UUID
-	// vector returns the query for a figure of GPUs. Its result has the labels in by:
-	// the uuid, and perhaps the instance.
+	// vector returns the query for a figure of GPUs. Its result has the labels in by.
 	vector  func(f field, name, matchers, by string) string
 	metrics map[field]string // the exporter's names of the figures
-	scale   map[field]string // a value is multiplied by this
+	scale   map[field]string // factors for the values
 	info    func(matchers string) string
 	hosts   func(pattern string) string // the instances of the hosts that match
 	people  bool                        // the exporter names users and jobs
@@ -54,7 +53,7 @@ const (
 	jobs        field = "jobs"
 )
 
-// aggregation is how the figures of a box's GPUs are combined; the default is the sum.
+// aggregation is how the figures of GPUs are combined for a box, a user or a job; the default is the sum.
 var aggregation = map[field]string{idle: "count", utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
 
 // summed are the figures that a GPU's MIG instances add up to. For all others, such as the
@@ -65,7 +64,7 @@ func exportedName(id metric.ID) string { return metric.Table[id].ExportedAs(metr
 
 func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name }
 
-// mebibytes is the unit of dcgm-exporter.
+// mebibytes is the unit of memory in dcgm-exporter.
 const mebibytes = "1048576"
 
 // exporters are the supported exporters. The first that reports a GPU is used.
@@ -105,7 +104,7 @@ var exporters = []*exporter{
 			powerLimit: "DCGM_FI_DEV_POWER_MGMT_LIMIT", slowdown: "DCGM_FI_DEV_SLOWDOWN_TEMP",
 		},
 		scale: map[field]string{used: mebibytes, free: mebibytes, reserved: mebibytes, utilization: "0.01"},
-		// The host's label is Hostname, in newer versions hostname.
+		// The label of the host is Hostname, or hostname in newer versions.
 		info: func(matchers string) string {
 			s := "DCGM_FI_DEV_FB_USED{" + matchers + "}"
 			for _, r := range [][2]string{{"UUID", "uuid"}, {"modelName", "name"}, {"Hostname", "host"}, {"hostname", "host"}} {
@@ -118,7 +117,7 @@ var exporters = []*exporter{
 		},
 	},
 	{
-		// Its UUIDs lack "GPU-".
+		// The UUIDs of nvidia_gpu_exporter lack "GPU-".
 		used: "nvidia_smi_memory_used_bytes", uuid: "uuid",
 		vector: func(_ field, name, matchers, by string) string {
 			return fmt.Sprintf(`max by (%s) (label_replace(%s{%s},"uuid","GPU-$1","uuid","([0-9a-fA-F]{8}-.*)"))`, by, name, matchers)

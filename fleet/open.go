@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Opened is one box of a fleet for the monitor's screen: its newest snapshot and its past. Run asks
-// its source. All other methods except At answer from memory.
+// Opened is one box of a fleet for the monitor's screen: its newest snapshot and its past. Only Run and
+// At ask the source.
 type Opened struct {
 	source Source
 	box    string
@@ -31,20 +31,20 @@ type Opened struct {
 // openedPast is how much of the past is fetched when a box is opened.
 const openedPast = time.Hour
 
-// Open fetches the present of a box; Run continues from there.
+// Open fetches the present of a box. Run then fetches the past and newer snapshots.
 func Open(ctx context.Context, source Source, box string, every time.Duration, now func() time.Time) (*Opened, error) {
 	first, err := source.Box(ctx, box, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	// Ages are measured by the source's clock.
+	// The screen measures ages by the source's clock.
 	ahead := first.Time.Sub(now())
 	o := &Opened{source: source, box: box, every: every, now: func() time.Time { return now().Add(ahead) }, past: Past{}, oldest: first.Time, changed: make(chan struct{}, 1)}
 	o.take(first)
 	return o, nil
 }
 
-// Run fetches the past once and then the present again and again, until the context ends.
+// Run fetches the past once, and then the present at each interval, until the context ends.
 func (o *Opened) Run(ctx context.Context) {
 	first := o.Latest()
 	if past, err := o.source.Past(ctx, o.box, first.Time.Add(-openedPast), first.Time.Add(-time.Second)); err == nil {
@@ -105,7 +105,7 @@ func silent(since time.Time, why string) snapshot.Alert {
 	return snapshot.Alert{Kind: alertSilent, Severity: snapshot.Urgent, Since: since, Note: "no newer figures", Message: "no newer figures: " + why}
 }
 
-// alertSilent reports that the source has nothing newer. It is about the box, not a GPU.
+// alertSilent reports that the source has no newer figures of the box.
 const alertSilent snapshot.AlertKind = "silent"
 
 // Now returns the source's clock.
@@ -171,8 +171,8 @@ func (o *Opened) Span() (oldest, newest time.Time) {
 // Events implements snapshot.History: no source has events.
 func (o *Opened) Events(int) []snapshot.Event { return nil }
 
-// Series implements snapshot.History, from memory. An engine has a sample for each scrape: an empty
-// bucket between two samples shows the earlier one, if that is less than a minute old.
+// Series implements snapshot.History. An engine has a sample for each scrape, so an empty bucket between
+// two samples shows the earlier one, if that is younger than lookback.
 func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	o.mu.Lock()
 	samples := o.past[key]
@@ -191,5 +191,5 @@ func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	return points
 }
 
-// lookback bridges the time between two scrapes, at most a minute.
+// lookback is the longest usual time between two scrapes.
 const lookback = time.Minute

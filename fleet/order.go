@@ -14,7 +14,7 @@ import (
 // its place until its figure has moved by a step.
 
 // class ranks a line by its problem, from 0: out of memory, full soon, lost, idle with memory held,
-// other alerts; then boxes still asked, and the rest. That a GPU is full is no problem in itself.
+// other alerts; then boxes that have not answered yet, and the rest. A full GPU alone is no problem.
 func (l *Line) class() int {
 	switch {
 	case l.Alert == snapshot.AlertOutOfMemory:
@@ -36,7 +36,7 @@ func (l *Line) class() int {
 // lost are the alerts about a GPU or box that does not answer, or has ECC errors.
 var lost = []snapshot.AlertKind{snapshot.AlertLost, snapshot.AlertDriver, snapshot.AlertHanging, snapshot.AlertECC}
 
-// alertOrder lists the worst first.
+// alertOrder lists the kinds of alerts, worst first.
 var alertOrder = slices.Concat([]snapshot.AlertKind{snapshot.AlertOutOfMemory, snapshot.AlertFullIn}, lost,
 	[]snapshot.AlertKind{snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertThrottled, snapshot.AlertLowMemory})
 
@@ -47,7 +47,7 @@ func alertRank(kind snapshot.AlertKind) int {
 	return len(alertOrder)
 }
 
-// figure returns the sort key of a line in an order, the greatest first; NaN if unknown.
+// figure returns the sort key of a line, NaN if unknown. The greatest comes first.
 func (l *Line) figure(by Sort) float64 {
 	switch by {
 	case ByFree:
@@ -77,7 +77,7 @@ func orNaN[T ~int | ~int64](o quantity.Optional[T]) float64 {
 	return math.NaN()
 }
 
-// step returns how far a figure moves before its line does.
+// step returns how far a figure must change before its line moves.
 func (l *Line) step(by Sort) float64 {
 	if l.Box == "" && by != ByUtilization {
 		return .05 * float64(l.GPU.Memory.Used.Or(0))
@@ -95,7 +95,7 @@ func (l *Line) step(by Sort) float64 {
 	return .05
 }
 
-// Order sorts lines once, and remembers no places.
+// Order sorts lines without regard to their earlier places.
 func Order(lines []Line, by Sort) { (&order{}).sort(lines, by) }
 
 // order sorts lines, and remembers their places.

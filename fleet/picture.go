@@ -16,9 +16,9 @@ type Picture struct {
 	Unit      Unit      // never Fitting
 	Lines     []Line
 	Queries   string       // Recorded or Raw; "": no engine is asked
-	Down      snapshot.Int // boxes that do not answer, if all of them are known
+	Down      snapshot.Int // the number of boxes that do not answer, unknown if there may be more
 	Simulated bool
-	Problems  []string // what could not be had, and what to do about it
+	Problems  []string // what could not be read, and what to do about it
 }
 
 // The two ways to ask an engine: for the series of recording rules, or for the rules' expressions.
@@ -52,7 +52,7 @@ type Line struct {
 	Why      string // why the state is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
-	// User, Program and Job are those of the process with the most memory on the GPU, or what the line is about.
+	// User, Program and Job are those of the process with the most memory on the GPU, or name the user or job of the line.
 	User, Program, Job string
 }
 
@@ -89,7 +89,7 @@ func (l *Line) StateWord() string {
 	return [...]string{OK: "ok", Asking: "asking", Down: "down", Stopped: "stopped"}[l.State]
 }
 
-// Key returns what identifies a line: the box and the GPU, or the user and the job.
+// Key identifies a line by the box and the GPU, or by the user and the job.
 func (l *Line) Key() string {
 	if l.Box == "" {
 		return l.User + "\x00" + l.Job
@@ -107,8 +107,8 @@ func (l *Line) Used() (float64, bool) {
 	return float64(used) / float64(capacity), true
 }
 
-// partsOf returns the parts of a GPU by its exported sums: cached memory that no flush frees counts
-// as fragmented, and used memory that no probe explains is unknown.
+// partsOf returns the parts of a GPU by its exported sums. Cached memory that no flush frees counts as
+// fragmented, and used memory that no probe explains as unknown.
 func partsOf(used, allocated, cached, fragmented, returnable snapshot.Bytes) snapshot.Parts {
 	p := snapshot.Parts{Allocated: allocated, Fragmented: fragmented, Returnable: returnable}
 	if kept := cached.Or(0) - returnable.Or(cached.Or(0)); kept > 0 {

@@ -11,8 +11,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Poller asks a Source again and again, on goroutines of its own, and keeps the newest answer in
-// one slot, so that the screen never waits for a network.
+// Poller asks a Source again and again, and keeps the newest answer in one slot, so that the screen
+// never waits for a network.
 type Poller struct {
 	source Source
 	every  time.Duration
@@ -24,10 +24,10 @@ type Poller struct {
 	order   order
 	summed  time.Time     // when the totals were asked for
 	changed chan struct{} // holds one token
-	wake    chan struct{} // the query has changed, or is to be asked again at once
+	wake    chan struct{} // holds one token: ask at once
 }
 
-// looksASum is the number of looks between two questions for totals, which cost an engine more.
+// looksASum is the number of looks for each query for totals, which cost an engine more.
 const looksASum = 3
 
 // View is the newest answer with its problems.
@@ -36,17 +36,17 @@ type View struct {
 	Picture  *Picture  // nil before the first
 	Totals   *Totals   // nil before the first
 	Answered time.Time // when Picture came
-	Asked    time.Time // when the query was sent whose answer is awaited; zero: none is
-	Err      error     // why the last attempt failed; Picture is older
+	Asked    time.Time // when the pending query was sent; zero if none is pending
+	Err      error     // why the last attempt failed; Picture is from an earlier one
 }
 
-// NewPoller makes a Poller that asks nothing before Ask. The argument every is the time from an answer to the
-// next question.
+// NewPoller returns a Poller that asks nothing before Ask. The argument every is the time from an answer to the
+// next query.
 func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller {
 	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
-// Every returns the time from an answer to the next question.
+// Every returns the time from an answer to the next query.
 func (p *Poller) Every() time.Duration { return p.every }
 
 // View returns the newest view.
@@ -56,7 +56,7 @@ func (p *Poller) View() View {
 	return p.view
 }
 
-// Updates returns a channel that receives when there is a newer view. It holds one token.
+// Updates returns a channel that holds one token when there is a newer view.
 func (p *Poller) Updates() <-chan struct{} { return p.changed }
 
 // Ask changes the query, without waiting for the answer to the last one.
@@ -70,7 +70,7 @@ func (p *Poller) Ask(q Query) {
 	}
 }
 
-// Again asks at once.
+// Again makes Run ask at once.
 func (p *Poller) Again() { token(p.wake) }
 
 func token(to chan struct{}) {
@@ -80,7 +80,7 @@ func token(to chan struct{}) {
 	}
 }
 
-// set changes the view and reports it.
+// set changes the view, and puts a token into changed.
 func (p *Poller) set(change func(v *View)) {
 	p.mu.Lock()
 	change(&p.view)
@@ -153,7 +153,7 @@ func (p *Poller) once(ctx context.Context, q Query) {
 	}
 	p.summed = p.now()
 	if err != nil {
-		t, p.summed = Totals{Problems: []string{"sums: " + text.Clean(err.Error())}}, time.Time{} // again with the next lines
+		t, p.summed = Totals{Problems: []string{"sums: " + text.Clean(err.Error())}}, time.Time{} // the next look asks for totals again
 	}
 	p.set(func(v *View) { v.Totals = &t })
 }

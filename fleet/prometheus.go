@@ -14,17 +14,16 @@ import (
 	"vramscope/metric"
 )
 
-// Prometheus is a Source: an engine with Prometheus' HTTP API. Times are the engine's: each query
-// asks for the engine's own now.
+// Prometheus is a Source: an engine with Prometheus' HTTP API. Times are by the engine's clock.
 type Prometheus struct {
 	api *api
 	now func() time.Time
 
 	mu     sync.Mutex
 	found  asking    // exporters and jobs
-	looked time.Time // when these were found
-	clock  time.Time // the engine's, at its last answer
-	warned []string  // by the engine since the last look: parts that did not answer
+	looked time.Time // when found was set
+	clock  time.Time // the engine's clock at its last answer
+	warned []string  // the engine's warnings since the last look
 }
 
 // NewPrometheus makes a source without contacting the engine. The name is its URL without a
@@ -35,8 +34,8 @@ func NewPrometheus(url, httpConfig string) (source *Prometheus, name string, err
 	return p, name, err
 }
 
-// discoverEvery is how often exporters and jobs are searched for, and discoverSince how far back:
-// a box that has been down for longer is forgotten.
+// discoverEvery is how often exporters and jobs are searched for, and discoverSince how far back: an
+// exporter that has been down for longer is not found.
 const (
 	discoverEvery = time.Minute
 	discoverSince = 6 * time.Hour
@@ -64,8 +63,8 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 	return &found, err
 }
 
-// fewest is the number of boxes up to which queries name the boxes that a filter leaves, so that
-// the engine reads no others. Prometheus finds up to 256 alternatives by its index.
+// fewest is the most boxes or GPUs that queries name, so that the engine reads no others. Prometheus finds
+// up to 256 alternatives by its index.
 const fewest = 250
 
 // ErrNoGPUs reports that an engine has no series of GPUs.
@@ -81,7 +80,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	match := "{" + oneOf("__name__", append(names, exported(metric.HostInfo))) + "}"
 	since := p.now().Add(-discoverSince)
 	have, err := p.api.labelValues(ctx, "__name__", match, since)
-	if err == nil && len(have) == 0 { // its clock may differ from ours by more
+	if err == nil && len(have) == 0 { // the engine's clock may be behind ours by more than discoverSince
 		since = time.Time{}
 		have, err = p.api.labelValues(ctx, "__name__", match, since)
 	}
@@ -104,16 +103,16 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		return found, err
 	}
 	found.recorded = len(answers[Recorded]) > 0
-	// An engine that asks other engines adds labels to these series: the sums may count a GPU twice.
+	// An engine that asks other engines adds labels to these series, which may then count a GPU twice.
 	found.summed = found.recorded && len(answers[used]) == 1 && len(answers[used][0].labels) == 0
 	simulated, err := p.api.labelValues(ctx, "simulated", match, since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err
 }
 
-// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box. One
-// of several engines may lack them: then a box that has answered for two minutes has no recorded
-// share. The names of series do not show that: they remain for hours after the series ended.
+// hasRules returns a query that has a result if the rules of contrib/prometheus/rules.yml are evaluated
+// for every box: each box that has answered for two minutes has a recorded share. The names of series
+// do not show that, because they remain for hours after the series ended.
 func hasRules() string {
 	used := exportedName(metric.Used) + `{gpu="0"}`
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)
@@ -160,7 +159,7 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 // mostWarnings limits the different warnings of a look.
 const mostWarnings = 5
 
-// warn keeps an engine's warnings: an engine that asks others may lack a part.
+// warn keeps an engine's warnings, for example about other engines that do not answer.
 func (p *Prometheus) warn(warnings []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +170,7 @@ func (p *Prometheus) warn(warnings []string) {
 	}
 }
 
-// warnings returns the warnings since the last call.
+// warnings returns and clears the warnings.
 func (p *Prometheus) warnings() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,14 +179,13 @@ func (p *Prometheus) warnings() []string {
 	return all
 }
 
-// engineTime returns the engine's clock at its last answer.
 func (p *Prometheus) engineTime() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.clock
 }
 
-// askAll runs queries side by side. A failed query has an error under its name and no result.
+// askAll runs queries concurrently. A failed query has an error under its name, and no result.
 func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[field][]series, map[field]error) {
 	var (
 		mu      sync.Mutex
@@ -218,7 +216,7 @@ func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[
 	return answers, failed
 }
 
-// problemsOf returns errors in a stable order, each once.
+// problemsOf returns each different error once, with the names of its queries.
 func problemsOf(failed map[field]error) []string {
 	by := map[string][]string{}
 	for name, err := range failed {

@@ -19,7 +19,7 @@ type asking struct {
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
 	summed    bool        // the rules' series cover all processes of a user or job
 	query     Query
-	within    string // matchers of the few boxes or GPUs that the filter leaves; "": of all
+	within    string // matchers for the boxes or GPUs that the filter leaves, "" for all
 }
 
 // named joins expressions, each with its name in the label m.
@@ -33,10 +33,10 @@ func named(expressions map[field]string) string {
 	return strings.Join(parts, " or ")
 }
 
-// The labels that name a GPU to an engine.
+// The labels that identify a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// each returns a figure of all GPUs by some labels, each GPU from one exporter only.
+// each returns a figure of all GPUs by some labels, from one exporter for each GPU.
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
@@ -54,8 +54,7 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 // wanted returns a figure of the GPUs that the filter lets through.
 func (a *asking) wanted(f field) string { return a.filtered(a.each(f, nil, byGPU), byGPU) }
 
-// filtered restricts an expression to what the filter lets through. labels are the labels that the
-// expression has.
+// filtered restricts an expression, which has these labels, to what the filter lets through.
 func (a *asking) filtered(s, labels string) string {
 	if s == "" {
 		return ""
@@ -68,8 +67,8 @@ func (a *asking) filtered(s, labels string) string {
 		case host == "":
 			on = labels
 		case person != "" && labels == byGPU:
-			// All GPUs of a matching host, its figures without a GPU, and the GPUs with matching
-			// processes.
+			// All GPUs of a matching host, the host's figures without a GPU, and the GPUs with
+			// matching processes.
 			within := func(*exporter) string { return a.within }
 			on, set = labels, fmt.Sprintf("(%[1]s) and on (instance) (%[2]s) or group by (instance) (%[2]s) or %[3]s", a.infos(within), host, person)
 		}
@@ -86,7 +85,7 @@ func (a *asking) infos(matchers func(*exporter) string) string {
 	return strings.Join(infos, " or on (uuid) ")
 }
 
-// matching returns selectors for the series that a term of the filter names: of hosts, and of processes.
+// matching returns selectors for the series of the hosts and of the processes that a term matches.
 func (a *asking) matching(t Term) (hosts, people []string) {
 	if t.Field == Anywhere || t.Field == InHost {
 		for _, e := range a.exporters {
@@ -101,7 +100,7 @@ func (a *asking) matching(t Term) (hosts, people []string) {
 	return hosts, people
 }
 
-// instances returns the boxes that match the filter, "" if it names nothing.
+// instances selects the boxes that match the filter. It returns "" if no term is for hosts or people.
 func (a *asking) instances() string {
 	var terms []string
 	for _, t := range a.query.Filter.named() {
@@ -182,12 +181,12 @@ func (a *asking) top(s string) string {
 	return fmt.Sprintf("topk(%d, %s)", a.query.Lines, s)
 }
 
-// oldest is the age in seconds from which a box's figures are old, whatever the scrape interval.
-// A box that samples rarely must also have missed this many samples.
+// The figures of a box are old if its last sample is more than oldest seconds old, and as old as missed
+// sample intervals of the box.
 const oldest, missed = 60, 3
 
-// problems selects alerts, states of GPUs, idle GPUs, boxes that are down or stopped, and clocks
-// that differ; each at most as many as there are lines.
+// problems selects alerts, states of GPUs, idle GPUs, boxes that are down, and old samples; at most
+// Query.Lines of each.
 func (a *asking) problems() map[field]string {
 	by := byGPU
 	if a.query.Unit == Boxes {
@@ -206,7 +205,7 @@ func (a *asking) problems() map[field]string {
 	return all
 }
 
-// idleBy selects the GPUs that hold memory and run nothing: 1 each, or the count of a box.
+// idleBy selects the GPUs that hold memory and run nothing, with the value 1, or their count by box.
 func (a *asking) idleBy(by string) string {
 	switch {
 	case by == byGPU:
@@ -217,12 +216,12 @@ func (a *asking) idleBy(by string) string {
 	return "count by (instance) (" + a.idle() + ")"
 }
 
-// moving selects the boxes whose figures change: if their samples look old, their clock is wrong.
+// moving selects the boxes whose figures change. If their samples look old, their clock is wrong.
 func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
 
-// intervals returns the times between the samples of some boxes.
+// intervals selects the sample intervals of boxes.
 func intervals(instances []string) string {
 	return fmt.Sprintf("max by (instance) (%s{%s})", exported(metric.SampleInterval), oneOf("instance", instances))
 }
@@ -266,7 +265,7 @@ func (a *asking) owners(instances, uuids []string) string {
 		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
 }
 
-// predicted returns the highest median forecast of each GPU at these horizons.
+// predicted selects the highest median forecast of each GPU at these horizons.
 func (a *asking) predicted(horizons []time.Duration) string {
 	labels := make([]string, len(horizons))
 	for i, h := range horizons {
@@ -275,8 +274,8 @@ func (a *asking) predicted(horizons []time.Duration) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", byGPU, exported(metric.Predicted), oneOf("horizon", labels)+more(a.within))
 }
 
-// totals returns the sums over all GPUs that the filter lets through, each counted once: two engines
-// or two exporters report a GPU with the same UUID.
+// totals returns queries for the sums over all GPUs that the filter lets through. It counts a UUID once
+// that two engines or exporters report.
 func (a *asking) totals() map[field]string {
 	each := func(f field) string { return a.each(f, nil, "uuid") }
 	if len(a.query.Filter.named()) > 0 {
@@ -302,17 +301,16 @@ func (a *asking) totals() map[field]string {
 	boxes := a.filtered(a.up(), "instance")
 	if s := a.down(); s != "" {
 		all["down"] = "count(" + s + ")"
-		boxes += " or " + s // by its name alone
+		boxes += " or " + s // only the name of a box that is down can match
 	}
 	all["boxes"] = "count(" + boxes + ")"
 	return all
 }
 
-// own reports whether the sums of memory are those of the processes that pass the filter, not of whole
-// GPUs: the filter names a user or a job, and the first exporter reports these.
+// own reports whether the sums of memory are of the processes that pass the filter, not of whole GPUs:
+// the filter names a user or a job, and the first exporter reports users and jobs.
 func (a *asking) own() bool { return a.query.Filter.ofPeople() && a.exporters[0].people }
 
-// more continues a list of matchers.
 func more(matchers string) string {
 	if matchers == "" {
 		return ""

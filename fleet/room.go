@@ -21,8 +21,8 @@ type RoomQuery struct {
 	Count  int
 	Filter Filter
 	Boxes  int // the most boxes to name
-	// Length is how long the memory is needed; 0 means only now. Horizons are the horizons up to Length:
-	// the forecast at each must leave Need free.
+	// Length is how long the memory is needed; 0 means only now. The forecasts at all Horizons, which are
+	// those up to Length, must leave Need free.
 	Length   time.Duration
 	Horizons []time.Duration
 }
@@ -32,25 +32,25 @@ type Room struct {
 	Time      time.Time
 	Simulated bool
 	Matched   int // GPUs that the filter lets through
-	Judged    int // those of them whose free memory is known
-	// Now lists the boxes with room; AfterFlush those that have it when all their processes'
-	// caches are flushed. Both are sorted by GPUs, most first.
+	Judged    int // the part of Matched with known free memory
+	// Now lists the boxes with room; AfterFlush those with room only if all their caches are flushed. Both
+	// are sorted by GPUs, most first.
 	Now, AfterFlush []RoomyBox
-	// Nearest lists the boxes that lack the least, if no box has room. Largest is the highest
-	// number of judged GPUs in a box: if it is below Count, no box is near.
+	// Nearest lists the boxes that lack the least memory, if no box has room. Largest is the highest
+	// number of judged GPUs in a box; below Count, no box is near.
 	Nearest  []RoomyBox
 	Largest  int
 	Problems []string
 }
 
-// maxNearest is how many boxes are named if none has room.
+// maxNearest is the most boxes in Room.Nearest.
 const maxNearest = 5
 
-// RoomyBox is a box with room, or near to it.
+// RoomyBox is a box with room, or with nearly enough.
 type RoomyBox struct {
 	Box, Name string
 	GPUs      int            // GPUs that have room; in Nearest perhaps only after a flush
-	Short     quantity.Bytes // what is missing on the fullest of the GPUs that the job would have, after a flush
+	Short     quantity.Bytes // the memory that is missing on the fullest of the job's GPUs after a flush
 }
 
 // Unjudged returns why no GPU could be judged.
@@ -68,8 +68,7 @@ func (q *RoomQuery) Unjudged(r *Room) string {
 	}
 }
 
-// Room implements Source. The engine counts the GPUs. A GPU under MIG has no room as a whole: its
-// instances have its memory.
+// Room implements Source. It leaves out GPUs under MIG, whose instances have the memory.
 func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -130,7 +129,8 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	return r, nil
 }
 
-// nearest asks which boxes come closest, by the memory that would be free on each GPU.
+// nearest returns queries for the boxes that lack the least. free is an expression for the memory that
+// would be free on each GPU.
 func (q *RoomQuery) nearest(free string) map[field]string {
 	last := fmt.Sprintf("min by (instance) (topk by (instance) (%d, %s)) and on (instance) count by (instance) (%[2]s) >= %[1]d", q.Count, free)
 	return map[field]string{
@@ -213,8 +213,8 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 	return r, nil
 }
 
-// growth returns the highest predicted growth of a GPU's used memory, by the medians of its forecasts;
-// false if one is needed and there is none.
+// growth returns the highest predicted growth of a GPU's used memory, by the medians of its forecasts.
+// known is false if the query needs a forecast and the GPU has none.
 func (q *RoomQuery) growth(g *snapshot.GPU) (growth quantity.Bytes, known bool) {
 	known = q.Length == 0
 	for _, p := range g.Predicted {

@@ -31,13 +31,13 @@ var parts = map[field]metric.ID{
 	used: metric.Used, allocated: metric.Allocated, cached: metric.Cached, fragmented: metric.Fragmented, returnable: metric.Returnable,
 }
 
-// held returns a figure of the processes that pass the filter and more matchers. A GPU that is
+// held returns a figure of the processes that pass the filter and these matchers. A GPU that is
 // scraped twice counts once.
 func (a *asking) held(f field, matchers string) string {
 	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.heldByBox(f, matchers))
 }
 
-// heldByBox returns the same figure as held, for each box.
+// heldByBox returns the figure of held by box.
 func (a *asking) heldByBox(f field, matchers string) string {
 	matchers = a.people() + more(a.within) + more(matchers)
 	s := a.processes(f, matchers)
@@ -56,7 +56,7 @@ func (a *asking) heldByBox(f field, matchers string) string {
 
 var personLabels = map[Field]string{InUser: "user", InJob: "hpc_job"}
 
-// people returns matchers of the users and jobs that the filter names.
+// people returns matchers for the users and jobs that the filter names.
 func (a *asking) people() (matchers string) {
 	for _, t := range a.query.Filter.terms(InUser, InJob) {
 		matchers += "," + personLabels[t.Field] + "=~" + containing(t.Word)
@@ -75,8 +75,8 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle returns the used memory of the GPUs that have run nothing for five minutes. With other
-// exporters, it is that of the GPUs that run nothing now.
+// idle returns the used memory of the GPUs that have run nothing for five minutes or, with other
+// exporters, that run nothing now.
 func (a *asking) idle() string {
 	var each []string
 	for i, e := range a.exporters {
@@ -89,7 +89,7 @@ func (a *asking) idle() string {
 			busy = fmt.Sprintf("max by (%s) (max_over_time(%s{%s}[5m]))", byGPU, exportedName(metric.Utilization), a.within)
 		}
 		s := fmt.Sprintf("(%s > 2 ^ 30 and %s == 0", held, busy)
-		for _, before := range a.exporters[:i] { // an earlier exporter's figure of a GPU wins
+		for _, before := range a.exporters[:i] { // a GPU's figure comes from its first exporter
 			s += " unless on (uuid) " + before.expression(used, a.within, "uuid")
 		}
 		each = append(each, s+")")
@@ -97,7 +97,7 @@ func (a *asking) idle() string {
 	return "(" + strings.Join(each, " or on (uuid) ") + ")"
 }
 
-// The series of users and jobs that contrib/prometheus/rules.yml has.
+// The series of users and jobs in contrib/prometheus/rules.yml.
 var (
 	recordedOfUsers = map[field]string{
 		used: "vramscope_process_memory_used_bytes:sum", allocated: "vramscope_process_memory_allocated_bytes:sum", cached: "vramscope_process_memory_cached_bytes:sum",
@@ -108,9 +108,9 @@ var (
 	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
 )
 
-// shared returns the query for a figure of users or jobs: the recorded series, if there is one and
-// the filter leaves out no part of a user or job. Otherwise it sums over their processes, counts, or
-// aggregates the figures of the GPUs that they use.
+// shared returns the query for a figure of users or jobs. It uses the recorded series if there is one
+// and the filter leaves out no part of a user or job. Otherwise it sums over the processes, counts, or
+// aggregates the figures of the GPUs in use.
 func (a *asking) shared(f field, matchers string) string {
 	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
 	if a.query.Unit == Jobs {
@@ -287,7 +287,7 @@ func (s *SSH) shares(q Query) []Line {
 	return all
 }
 
-// idleGPU returns 1 if a GPU holds more than a GiB and runs nothing, else 0; unknown if either is.
+// idleGPU returns 1 if a GPU holds more than a GiB and runs nothing, else 0; unknown without used memory or utilization.
 func idleGPU(g *snapshot.GPU) snapshot.Int {
 	busy, known := g.Utilization.Value()
 	held, knownToo := g.Memory.Used.Value()

@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Source reports a fleet. Its methods may take as long as their context. Each returns the data
-// that it could get, or an error without any.
+// Source reports a fleet. Its methods may take as long as their context. Each returns the data that it
+// could get, or an error without any data.
 type Source interface {
 	// Look returns the first lines in the query's order.
 	Look(ctx context.Context, q Query) (*Picture, error)
@@ -34,7 +34,7 @@ type Sample struct {
 // Query selects a part of a fleet.
 type Query struct {
 	Lines  int // the limit, for each kind of problem and for the rest
-	Fit    int // how many lines fit in view: see Fitting
+	Fit    int // how many lines fit in view, for Fitting
 	Unit   Unit
 	Sort   Sort
 	Filter Filter
@@ -84,5 +84,5 @@ func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }
 
-// Next returns the order that is by places after this one; before it if by is negative.
+// Next returns the order at a distance of by places, which may be negative.
 func (s Sort) Next(by int) Sort { return Sort((int(s) + by + int(sortCount)) % int(sortCount)) }

@@ -21,20 +21,18 @@ import (
 	"vramscope/schema"
 )
 
-// SSH is a Source of a handful of boxes: it runs "vramscope stream" on each through the
-// user's own ssh.
+// SSH is a Source of a few boxes. It runs "vramscope stream" on each through the user's own ssh.
 //
 //	ssh BOX vramscope stream ── a line a sample ──→ newest snapshot of the box ──→ Look
-//	        └ ends ── the reason becomes the box's line; again after 1, 2, 4 … 60 s
+//	        └ ends ── the box's line shows the reason; again after 1, 2, 4 … 60 s
 type SSH struct {
 	boxes []*sshBox
 	now   func() time.Time
 	ssh   []string      // the program and its options, before "--"
-	other Stream        // used in place of ssh; nil: ssh is used
+	other Stream        // used in place of ssh; nil for ssh
 	quiet time.Duration // a connection without a line for this long is closed
 }
 
-// sshBox is the state of one box.
 type sshBox struct {
 	host string
 
@@ -42,7 +40,7 @@ type sshBox struct {
 	latest *snapshot.Snapshot
 	came   time.Time     // when latest came, by our clock
 	skew   time.Duration // by how much the box's clock is ahead of ours
-	why    string        // why the last connection ended; "" after a sample, or before the first end
+	why    string        // why the last connection ended; "" once a new one has sent a sample
 	tried  bool
 }
 
@@ -59,7 +57,7 @@ const (
 	mostPause  = time.Minute
 	quiet      = 15 * time.Second // a stream samples once a second
 	mostSkew   = time.Minute
-	mostQuiet  = time.Minute // the longest silence of a connection: a driver may take a while to open
+	mostQuiet  = time.Minute // the longest silence of a connection, because a driver may take a while to open
 )
 
 // NewSSH makes a source that contacts no box before Run. The hosts must be valid destinations.
@@ -71,10 +69,10 @@ func NewSSH(hosts []string, now func() time.Time) *SSH {
 	return s
 }
 
-// Stream hands out the snapshots of a box until the context ends or the stream fails.
+// Stream passes the snapshots of a box to take until the context ends or the stream fails.
 type Stream func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error
 
-// NewStreams makes the same source as NewSSH, but over another transport.
+// NewStreams returns the same source as NewSSH over another transport.
 func NewStreams(hosts []string, stream Stream, now func() time.Time) *SSH {
 	s := NewSSH(hosts, now)
 	s.other = stream
@@ -91,7 +89,7 @@ func (s *SSH) Run(ctx context.Context) {
 				err := s.follow(ctx, b)
 				b.fail(err)
 				if s.now().Sub(began) > mostPause {
-					pause = firstPause // it held for a while
+					pause = firstPause // the connection lasted
 				}
 				bounded.Sleep(ctx, pause)
 			}
@@ -100,8 +98,7 @@ func (s *SSH) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// follow reads one connection until it ends. A panic over a box's output ends only the connection
-// to that box.
+// follow reads one connection until it ends. A panic over a box's output ends only that connection.
 func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	defer func() {
 		if caught := panics.Catch(recover()); caught != nil {
@@ -165,7 +162,6 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 
 var errSilent = errors.New("it has sent no whole line for")
 
-// take takes a line of the stream.
 func (b *sshBox) take(line []byte, now time.Time) error {
 	var d schema.Document
 	if err := json.Unmarshal(line, &d); err != nil {
@@ -193,14 +189,14 @@ func (b *sshBox) fail(err error) {
 	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
 }
 
-// LastLine keeps the last line written or, if vramscope says in an earlier line why it ends, that
-// line without the hints after it; bounded and clean.
+// LastLine keeps the last line written to it or, if there is one, the first line that begins with
+// "vramscope: " and says why vramscope ended.
 type LastLine struct {
 	mu   sync.Mutex
 	line []byte
 }
 
-// The prefixes that the programs write. The fleet itself says that a message comes from ssh.
+// Prefixes of messages, which String removes.
 var byVramscope, bySSH = []byte("vramscope: "), []byte("ssh: ")
 
 func (l *LastLine) Write(p []byte) (int, error) {
@@ -221,7 +217,7 @@ func (l *LastLine) String() string {
 	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(bytes.TrimPrefix(l.line, byVramscope), bySSH))))
 }
 
-// line returns the box as a line, and its newest snapshot, nil if that is old or none.
+// line returns the box as a line and, if the line's state is OK, its newest snapshot.
 func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -104,7 +104,7 @@ func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 	return all
 }
 
-// worse takes over an alert if it is worse than the line's present one.
+// worse sets the line's alert if the given one is worse.
 func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
 	if l.Alert == "" || alertRank(kind) < alertRank(l.Alert) || kind == l.Alert && severity > l.Severity {
 		l.Alert, l.Severity = kind, severity
@@ -176,7 +176,6 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	return Totals{Own: q.Filter.ofPeople(), GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
 }
 
-// errNoPast is the error for a moment in the past.
 var errNoPast = errors.New("over ssh there is no past")
 
 func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapshot, error) {

@@ -27,7 +27,7 @@ func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 	return t, nil
 }
 
-// counted returns a count; an empty vector counts 0.
+// counted returns a count: 0 for an empty vector, unknown for a failed query.
 func counted(values map[field]float64, f field, failed error) snapshot.Int {
 	if n := whole(values, f, 1); n.Known() || failed != nil {
 		return n

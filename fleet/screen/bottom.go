@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// words writes the line above the keys: a question, the box that is awaited, a message, why there is
-// nothing newer, a problem, or the legend if the titles have none.
+// words writes the line above the keys: a question, the box that is being opened, a message, why there
+// are no newer figures, a problem, or the legend if it is not among the titles.
 func (m *model) words(l *cell.Line, legend bool) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
@@ -57,7 +57,6 @@ func (m *model) problems() []string {
 
 func (m *model) age() string { return quantity.Duration(m.Now().Sub(m.view.Answered)) }
 
-// keys writes the last line.
 func (m *model) keys(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)
@@ -83,7 +82,7 @@ func (m *model) keys(l *cell.Line) {
 	l.Put(s.Dim, status)
 }
 
-// status returns the place in the lines, the order, and the age of the figures.
+// status returns the range of visible lines, the order, and the age of the figures.
 func (m *model) status() string {
 	var words []string
 	if n := len(m.lines()); n > 0 {

@@ -3,8 +3,8 @@
 //	Poller ── View, one slot ──→ Update ─→ model ── frame ──→ lines ─→ terminal
 //	keys ──────────────────────────┘        └── Ask: other lines, order, filter
 //
-// It draws with the cells, glyphs and themes of the monitor. Opening a box or a shell on it ends
-// Run with an Outcome: the caller opens that, and then calls Run again.
+// It draws with the cells, glyphs and themes of the monitor. Opening a box or a shell on a box ends
+// Run with an Outcome. The caller shows the box or shell, and then calls Run again.
 //
 // Start reading at Run and model.go.
 package screen

@@ -21,10 +21,10 @@ import (
 //	? help  q quit  Enter open  Tab GPUs  o ssh …              1-19 of 62  worst  4s old
 const around = 5
 
-// rows returns the number of the fleet's lines that fit.
+// rows returns how many lines of the fleet fit.
 func (m *model) rows() int { return max(m.height-around, 0) }
 
-// A smaller screen shows only which size it needs.
+// A smaller screen shows only the least size.
 const leastWidth, leastHeight = 40, 6
 
 func (m *model) frame() []string {
@@ -116,7 +116,7 @@ func (m *model) header(l *cell.Line) {
 	l.Put(s.Text, clock)
 }
 
-// down counts the boxes that do not answer: the lines show them earlier than the sums.
+// down returns how many boxes do not answer. The picture shows this earlier than the totals.
 func (m *model) down(t *fleet.Totals) int {
 	if p := m.view.Picture; p != nil && p.Down.Known() {
 		return p.Down.Or(0)

@@ -11,16 +11,16 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// binding is a key, for the help and the keys line.
+// binding is an action, with its keys and its words in the help.
 type binding struct {
 	names []string // tea.KeyPressMsg.String
 	shown string
 	does  string
-	hint  string // on the keys line, "" if it is not there
+	hint  string // on the bottom line, "" if left out there
 	act   func(*model) tea.Cmd
 }
 
-// bindings lists every key, in the order of the help. Most keys that the monitor has, too, do the same here.
+// bindings lists every key, in the order of the help. Most keys do the same as in the monitor.
 var bindings []binding
 
 func init() { // help draws bindings and is one of them
@@ -104,7 +104,7 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// chosen returns the line under the cursor, or else the first.
+// chosen returns the line under the cursor or, without a cursor, the first visible line.
 func (m *model) chosen() *fleet.Line {
 	lines := m.lines()
 	if at := m.cursor(); at >= 0 {
@@ -116,8 +116,7 @@ func (m *model) chosen() *fleet.Line {
 	return nil
 }
 
-// askShell asks the user before it runs ssh. The name comes from a label, which anyone may have
-// set.
+// askShell asks the user before it runs ssh, because the name comes from a label that anyone may set.
 func (m *model) askShell() tea.Cmd {
 	l := m.chosen()
 	if l == nil || l.Box == "" {

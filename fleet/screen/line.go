@@ -15,10 +15,10 @@ import (
 	"vramscope/internal/text"
 )
 
-// columns holds the width of each figure, without the blank before it; 0 omits the column.
+// columns holds the width of each column, without the blank before it; 0 omits the column.
 type columns struct{ name, gpu, bar, used, free, cached, util, temp, power, note int }
 
-// The column of names takes up to a fifth of the screen.
+// The least widths of columns.
 const leastName, leastBar, leastNote = 8, 10, 10
 
 func (m *model) columns() columns {
@@ -52,7 +52,7 @@ func (m *model) columns() columns {
 	return c
 }
 
-// titles writes the column titles. It reports whether there was room for the legend.
+// titles writes the column titles, and reports whether there was room for the legend.
 func (m *model) titles(l *cell.Line, c columns) (legend bool) {
 	s := &m.look.Styles
 	l.Skip(1)
@@ -157,7 +157,7 @@ var alertWords = map[snapshot.AlertKind]string{
 	snapshot.AlertThrottled: "throttled", snapshot.AlertDriver: "no driver", snapshot.AlertFullIn: "fills up",
 }
 
-// note writes the worst problem of a line or, without one, the users of its GPUs.
+// note writes the worst problem of a line or, without a problem, the owner of most of its memory.
 func (m *model) note(l *cell.Line, line *fleet.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)

@@ -16,12 +16,12 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// Place is the user's settings, and the cursor's line.
+// Place is the user's settings and the position in the lines.
 type Place struct {
 	Unit   fleet.Unit
 	Sort   fleet.Sort
 	Filter fleet.Filter
-	Cursor string // the key of the cursor's line; "": none, the top is shown
+	Cursor string // the key of the cursor's line, "" without a cursor
 	top    int
 	lines  int // how many lines to ask for beyond those in view
 }
@@ -50,7 +50,6 @@ type model struct {
 	shown []string // the newest frame that was drawn
 }
 
-// question is a question before an action.
 type question struct {
 	text string
 	yes  func() tea.Cmd
@@ -148,7 +147,7 @@ func (m *model) take(v fleet.View) {
 	m.scroll()
 }
 
-// unit returns the unit of the lines that are shown, or else of those that are asked for.
+// unit returns the requested unit; for Fitting, the unit of the picture.
 func (m *model) unit() fleet.Unit {
 	if m.Place.Unit == fleet.Fitting && m.view.Picture != nil {
 		return m.view.Picture.Unit
@@ -169,7 +168,7 @@ func (m *model) lines() []fleet.Line {
 	return m.view.Picture.Lines
 }
 
-// cursor returns the index of the cursor's line, -1 if there is none.
+// cursor returns the index of the cursor's line, -1 if it is not among the lines.
 func (m *model) cursor() int {
 	if m.Place.Cursor == "" {
 		return -1
@@ -186,7 +185,7 @@ func (m *model) scroll() {
 	m.Place.top = max(min(m.Place.top, len(m.lines())-rows), 0)
 }
 
-// move moves the cursor; without a cursor it begins at the top.
+// move moves the cursor. Without a cursor, it begins at the top.
 func (m *model) move(by int) {
 	lines := m.lines()
 	if len(lines) == 0 {
@@ -206,8 +205,8 @@ func (m *model) move(by int) {
 	}
 }
 
-// How many lines beyond the visible ones are asked for, so that scrolling a little asks for
-// nothing; and the limit, beyond which users filter.
+// spareLines are asked for beyond the visible lines, so that scrolling a little needs no new answer.
+// mostLines is the most lines that are asked for.
 const (
 	spareLines = 20
 	mostLines  = 500

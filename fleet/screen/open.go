@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// opening is a box whose figures are awaited, while the screen continues.
+// opening is a box that is being fetched, while the screen continues.
 type opening struct {
 	name   string
 	began  time.Time
@@ -26,8 +26,8 @@ type openedMsg struct {
 	err     error
 }
 
-// open starts to fetch the chosen box, whose screen opens when it has come (see opened). For a user or
-// a job it shows their GPUs instead.
+// open starts to fetch the chosen box, with which opened ends Run. For a user or a job, open shows
+// their GPUs instead.
 func (m *model) open() tea.Cmd {
 	l := m.chosen()
 	switch {
@@ -62,7 +62,7 @@ func (m *model) narrow(l *fleet.Line) tea.Cmd {
 	return m.change(func(p *Place) { p.Unit, p.Filter = fleet.GPUs, append(slices.Clone(p.Filter), filter...) })
 }
 
-// opened takes the answer to the newest question.
+// opened takes a fetched box, unless the user has given up on it.
 func (m *model) opened(msg openedMsg) tea.Cmd {
 	if msg.opening != m.opening {
 		return nil // given up
@@ -75,7 +75,7 @@ func (m *model) opened(msg openedMsg) tea.Cmd {
 	return m.quit()
 }
 
-// giveUp stops waiting for a box: the user's next keys are not meant for its screen.
+// giveUp stops waiting for a box. Keys call it, because keys after it are not meant for the box's screen.
 func (m *model) giveUp() {
 	if m.opening != nil {
 		m.opening.cancel()

@@ -19,7 +19,7 @@ type Options struct {
 	// Open fetches a box to open. It may take as long as its context.
 	Open  func(ctx context.Context, box string) (*fleet.Opened, error)
 	Place Place // where the screen was left; zero: the top
-	// Message is shown first: how a shell ended.
+	// Message is shown first, for example how a shell ended.
 	Message string
 	Theme   string
 	ASCII   bool
@@ -29,7 +29,7 @@ type Options struct {
 	Now           func() time.Time
 }
 
-// Outcome is why Run has returned without an error.
+// Outcome is what the user chose when Run ended.
 type Outcome struct {
 	Open  *fleet.Opened // this box is to be shown
 	Shell string        // a valid destination, to which ssh connects
@@ -58,8 +58,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return m.outcome, err
 }
 
-// feed sends the newest view and, once a second, the time, because the screen shows ages. The poller
-// runs only while the screen does.
+// feed runs the poller. It sends each newer view and, because the screen shows ages, a clockMsg each second.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	polled := make(chan *panics.Caught, 1)
 	go func() {
