@@ -23,8 +23,7 @@ func NewLog(file *os.File, getenv func(string) string) *slog.Logger {
 	return slog.New(newHandler(file, toJournal(file, getenv("JOURNAL_STREAM"))))
 }
 
-// toJournal reports whether a file is the stream that systemd has connected to the
-// journal, by device and inode.
+// toJournal reports, by device and inode, whether a file is systemd's stream to the journal.
 // Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, $JOURNAL_STREAM
 func toJournal(file *os.File, stream string) bool {
 	var st unix.Stat_t

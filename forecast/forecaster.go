@@ -52,9 +52,9 @@ func New() *Forecaster { return new(Forecaster) }
 // farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.
 const farAway = math.MaxInt64 / 2
 
-// Observe takes the next sample, in bytes; below zero counts as zero. Samples may come at any
-// interval. A sample that is not later than the last one is ignored, unless it is earlier by a
-// minute or more. Then the clock was set back, and the sample follows the last one after a gap.
+// Observe takes the next sample, in bytes; below zero counts as zero. It ignores a sample that is not
+// later than the last one. But if a sample is a minute or more earlier, the clock was set back, and
+// the sample follows the last one after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	if s.Count == 0 {

@@ -191,9 +191,8 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
 
-// crest returns the change to the highest peak within the given seconds. It is 0 unless each of
-// the last peaks was above the one before: an equal peak does not fill the GPU. It expects as
-// many further rises as there have been.
+// crest returns the change to the highest peak within the given seconds, 0 unless each of the last
+// peaks was above the one before. It expects as many further rises as there have been.
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	if _, peaks := r.ahead(seconds); peaks > 0 && r.seasons.Rising >= peakCap {
 		return r.seasons.Peaks[0].Height + min(peaks, float64(r.seasons.Rising))*r.growth - last

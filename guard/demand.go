@@ -189,9 +189,8 @@ type vain struct {
 // goalRests is how long, after a flush in vain, a rule makes no flush that serves only its goal.
 const goalRests = time.Hour
 
-// rests reports whether a rule waits before it flushes again only for its goal. It waits for a
-// minute, to see what the flush has freed, and longer if that memory is gone by then or an
-// allocation has failed all the same.
+// rests reports whether a rule waits before it flushes again only for its goal: for a minute, and for
+// goalRests if the freed memory is gone by then or an allocation has failed.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]
 	if f == nil {

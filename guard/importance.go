@@ -104,9 +104,8 @@ func (of *patterns) match(p *snapshot.Process) (matches bool, unread string) {
 	return matches, unread
 }
 
-// Pattern makes a regular expression of a pattern: "*" is any text, "?" any character, and
-// the rest is literal. It returns nil for an empty pattern, which matches everything. A
-// command line may be hostile: matching takes time in proportion to its length.
+// Pattern makes a regular expression of a pattern: "*" is any text, "?" any character, and the rest is
+// literal. It returns nil for an empty pattern, which matches everything.
 func Pattern(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil

@@ -49,9 +49,8 @@ func (e *Engine) stateOf(s slot) *slotState {
 // isFailing reports whether others do not wait for a user's flushes.
 func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[owner]) }
 
-// waiting returns the users whose processes cannot be flushed on a device at present, because a
-// process of theirs is being flushed or the figures settle after that. all is true while every user
-// waits, because the flush may free enough.
+// waiting returns the users who have a flush under way on a device, or whose figures settle after one.
+// all is true while every user waits, because the flush may free enough.
 func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool) {
 	owners = make(map[uint32]bool)
 	for id, t := range e.traces {

@@ -52,12 +52,11 @@ func (e *RescueError) Error() string { return e.Reason }
 // rescueRule is the rule's name in decisions of a rescue.
 const rescueRule = "rescue"
 
-// Rescue decides which processes free memory for an allocation that has failed. It takes the least
-// important first, those of failing users last, and only as much as is needed. It takes only
-// processes that are less important than the one that asks or, if they are the same user's, equally
-// important. If they cannot free enough, it takes none: its only decision is of kind GuardNothing,
-// with the reason. The caller carries out each decision to act and hands its outcome to Finished, or
-// withdraws it. tried are the rows that were asked before: they are not asked again.
+// Rescue decides which processes free memory for an allocation that has failed: the least important
+// first, those of failing users last, and only as many as are needed. They must be less important than
+// the one that asks or, if they are the same user's, equally important, and not among tried. If they
+// cannot free enough, the only decision is of kind GuardNothing, with the reason. The caller carries
+// out each decision to act and passes its outcome to Finished, or withdraws it.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {
@@ -136,9 +135,8 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	return e.finish(out)
 }
 
-// given returns how much a flush of a row at a level leaves for others. Memory that its
-// program will need within ten seconds does not count: the program takes it again at once, or
-// its next allocation fails. A row that is too new to know this counts in full.
+// given returns how much a flush of a row at a level leaves for others, without memory that its
+// program will need within ten seconds. A row that is too new to know this counts in full.
 func given(p *snapshot.Process, at Level) quantity.Bytes {
 	amount := spare(p, p.Demand.Within[0].Upper).Or(p.Frees())
 	if at != Gradual {
@@ -164,9 +162,8 @@ func (e *Engine) Late(d Decision) {
 	}
 }
 
-// rescues reports whether a row frees memory for a user's process. A rescue
-// ignores the needs of the next minutes and the rules' back-offs: the allocation fails now,
-// and that costs more than a flush in vain.
+// rescues reports whether a row frees memory for a user's process. It ignores the needs of the next
+// minutes and back-offs, because a failed allocation costs more than a flush in vain.
 func (e *Engine) rescues(snap *snapshot.Snapshot, p, asker *snapshot.Process, user uint32) bool {
 	i, t, importance := e.importanceOf(p), e.traces[p.ID], e.importanceOf(asker).value
 	// Containers of different people may all be root's.

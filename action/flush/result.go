@@ -96,9 +96,8 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 // Failed reports whether nothing was freed of what was expected, or nothing has changed so far.
 func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
-// Differs reports whether a driver's figure fell by less than the probe says that it freed, not
-// counting what the allocators have reserved since. If it fell by more, that is no contradiction:
-// the program frees memory too.
+// Differs reports whether a driver's figure fell by less than the probe freed, apart from what was
+// reserved since. A larger fall is no contradiction: the program frees memory too.
 func (r *Result) Differs() bool { return !r.DryRun && slices.ContainsFunc(r.Devices, Device.differs) }
 
 func (d Device) differs() bool {

@@ -11,8 +11,7 @@ import (
 )
 
 // Sentence returns the result in words: "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 84 ms;
-// driver says -11.7G ok". The subject is left out if it is "". A probe's reason is copied as it
-// came: the caller cleans the sentence to show it.
+// driver says -11.7G ok". The caller cleans the sentence to show it: it has the probe's own words.
 func (r *Result) Sentence(subject string) string {
 	if subject != "" {
 		subject = " " + subject

@@ -10,10 +10,8 @@ import (
 	"vramscope/schema"
 )
 
-// Past is the history of a daemon as a snapshot.History. When the daemon goes away, its history
-// becomes unknown.
-//
-// A call may take answerTime: a screen reads in the background, and keeps the answers (recording.Joined).
+// Past is the history of a daemon, which is unknown while the daemon is away. A call may take
+// answerTime: a screen reads in the background, and keeps the answers (recording.Joined).
 type Past struct {
 	client func() (*Client, error)
 

@@ -65,9 +65,8 @@ const maxTime = 4e9
 const longestLine = 64 << 10
 
 // Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes, compressed with gzip
-// or not. The first line may be a header. Then the columns may be in any order, with others among
-// them, and total_bytes may be missing. Rows may be in any order. Bad lists invalid rows, and rows
-// that repeat a time of a series.
+// or not, in any order. With a header, the columns may be in any order, with others among them, and
+// total_bytes may be missing. Bad lists invalid rows, and rows that repeat a time of a series.
 func Read(r io.Reader) (*Trace, error) {
 	in := bufio.NewReaderSize(r, longestLine)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // a file that is too short fails below

@@ -15,9 +15,8 @@ import (
 // or of the capacity, if it is only cached or preallocated.
 const fragmentedShare = 0.1
 
-// expandablePage is the size of a page of an expandable segment: a page that is partly allocated
-// cannot be freed. Replays of real programs with such segments still run out of memory if less than
-// this is free beyond what is missing.
+// expandablePage is the size of a page of an expandable segment. A page that is partly allocated
+// cannot be freed.
 const expandablePage = 20 * quantity.MiB
 
 // Fragmented advises a process whose allocator has much free memory between its blocks, or as much as it lacks.

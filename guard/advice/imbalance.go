@@ -23,10 +23,9 @@ func imbalance(f *facts) []Advice {
 }
 
 // Unequal describes a process that uses much more than the other ranks of its job on this box, or
-// much more of one of its GPUs than of the others, by the driver's figures at one moment: "rank 0
-// uses 31.2G, the other 7 ranks 18.0G to 18.4G". If a rank has several GPUs its largest figure
-// counts, and only that row gets the words. MIG instances are not compared. It also returns how
-// much equal shares would save.
+// much more of one of its GPUs than of the others: "rank 0 uses 31.2G, the other 7 ranks 18.0G to
+// 18.4G". If a rank has several GPUs, only the row with its largest figure gets the words. MIG
+// instances are not compared. brings is how much equal shares would save.
 func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings quantity.Bytes) {
 	ranks, gpus := map[process.Identity]quantity.Bytes{}, map[snapshot.RowID]quantity.Bytes{}
 	numbers, largest := map[int]process.Identity{}, p.ID

@@ -24,8 +24,7 @@ func Wait(running *sync.WaitGroup, timeout time.Duration) bool {
 	return Ended(ended, timeout)
 }
 
-// Ended waits until a channel is closed or has a value, and reports whether that was within the
-// timeout.
+// Ended waits until a channel is closed or has a value. After the timeout it returns false.
 func Ended[T any](ended <-chan T, timeout time.Duration) bool {
 	select {
 	case <-ended:

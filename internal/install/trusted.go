@@ -11,10 +11,9 @@ import (
 )
 
 // Trusted resolves the symbolic links in a directory's path, whose last parts need not exist yet.
-// It refuses a path if another user can replace any part of it, because programs run files in it.
-// Every directory and link on the way must belong to root or this user, and others must not be able
-// to write in the directories, unless they are sticky. The path itself is then as safe as the
-// resolved one.
+// It refuses a path if another user can replace any part of it: every directory and link on the way
+// must belong to root or this user, and others must not be able to write in the directories, unless
+// they are sticky.
 func Trusted(path string) (string, error) { return TrustedBelow("", path) }
 
 // TrustedBelow does what Trusted does for a path in another root directory: a process's

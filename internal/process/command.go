@@ -92,7 +92,6 @@ func interpreterFlags(name string) (withValue string, ok bool) {
 }
 
 // withoutDirectory removes the directory of an absolute path, also after "--flag=".
-// Relative paths stay: "t5x/train.py".
 func withoutDirectory(arg string) string {
 	flag, value, isFlag := strings.Cut(arg, "=")
 	if !isFlag || !strings.HasPrefix(flag, "-") {

@@ -31,8 +31,7 @@ type facts struct {
 // commandSize is how much of a command line is kept: some have hundreds of KiB.
 const commandSize = 4 << 10
 
-// cgroupSize limits what is read of /proc/PID/cgroup: a line for each of a dozen hierarchies, with
-// a path of up to 4 KiB.
+// cgroupSize limits what is read of /proc/PID/cgroup: a dozen lines, with paths of up to 4 KiB.
 const cgroupSize = 64 << 10
 
 // readFacts reads the facts of a process. It may hang, so every caller has a deadline: for cmdline

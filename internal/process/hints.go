@@ -12,9 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Hints are what a process's environment says about its importance, about a
-// distributed job and about limits. All are unknown if the environment may not be read; Distributed
-// is also unknown if the environment is incomplete.
+// Hints are what a process's environment says about its importance, a distributed job and limits. All
+// are unknown if the environment may not be read, and Distributed if it is incomplete.
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also if it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
@@ -128,8 +127,7 @@ func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantit
 	return limit
 }
 
-// maxThreads limits how many threads of a process are read: a PyTorch program has one or
-// two hundred.
+// maxThreads limits how many threads of a process are read: PyTorch programs have 100 to 200.
 const maxThreads = 512
 
 // ncclThread names a thread of NCCL in the process, "" if it has none. A loaded library proves

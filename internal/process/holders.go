@@ -41,8 +41,7 @@ func (t *Table) Holders() []Holder {
 	return found
 }
 
-// NumbersIn returns the names in a directory that are numbers, in order: the processes in
-// /proc, the threads in a task directory.
+// NumbersIn returns the names in a directory that are numbers, ascending, such as the PIDs in /proc.
 func NumbersIn(directory string) ([]int, error) {
 	dir, err := os.Open(directory)
 	if err != nil {

@@ -24,8 +24,7 @@ func (t *Table) Host(now time.Time) Host {
 	return host
 }
 
-// hostWindow is how long a reading of the machine is used. Parsing meminfo takes longer than
-// reading the stat of thirty processes, and the kernel updates the load about as often.
+// hostWindow is how long a reading of the machine is used: meminfo takes long to parse.
 const hostWindow = 4900 * time.Millisecond
 
 func (t *Table) readHost(host *Host) {
@@ -53,8 +52,7 @@ func (t *Table) UserName(uid uint32) string {
 	return name
 }
 
-// memoryOf counts memory as used that is not available to programs: page cache that can be
-// dropped is not used.
+// memoryOf counts memory as used unless it is available to programs, as droppable page cache is.
 func memoryOf(memory procfs.Meminfo) (total, used quantity.Optional[quantity.Bytes]) {
 	if memory.MemTotalBytes == nil || *memory.MemTotalBytes > math.MaxInt64 {
 		return total, used

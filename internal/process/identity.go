@@ -29,9 +29,8 @@ func (id Identity) Key() Key { return Key{id.PID, id.StartTime} }
 // container's, or Hidden. No action on it is possible.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
 
-// Hidden reports whether the process is in this pid namespace and not in this /proc:
-// another user's, where /proc is mounted with hidepid.
-// Source: https://docs.kernel.org/filesystems/proc.html, section 4.
+// Hidden reports whether the process is in this pid namespace and not in this /proc, because /proc is
+// mounted with hidepid. Source: https://docs.kernel.org/filesystems/proc.html, section 4.
 func (id Identity) Hidden() bool { return id.Foreign() && id.Namespace != 0 }
 
 // Whose returns in words to whom a foreign process belongs.

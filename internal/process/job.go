@@ -25,8 +25,6 @@ import "strings"
 // A login session, which is a scope, and systemd for a user (user@1000.service) are not jobs: they
 // only say whose the process is. Users make cgroups of any name below user@1000.service; no
 // scheduler does. The ID of a pod is its uid here; readFacts replaces it by the pod's name.
-//
-// procfs would be too slow: it makes three times as many system calls.
 func jobOf(cgroups string) Job {
 	var best Job
 	for line := range strings.Lines(cgroups) {
@@ -234,8 +232,7 @@ func taskID(id string) string {
 	return id
 }
 
-// isSLUID reports whether name is a job's unique ID as Slurm writes it: "s" and 13
-// digits of Crockford's base 32.
+// isSLUID reports whether name is Slurm's unique ID of a job: "s" and 13 digits of Crockford's base 32.
 // Source: print_sluid in https://github.com/SchedMD/slurm/blob/master/src/common/sluid.c
 func isSLUID(name string) bool {
 	return len(name) == 14 && name[0] == 's' && strings.Trim(name[1:], "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ""

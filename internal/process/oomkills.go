@@ -8,9 +8,8 @@ import (
 )
 
 // oomKills counts the processes of a cgroup that the kernel has killed because the cgroup ran out
-// of host memory. Every user may read the count.
-//
-// Source: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files, and
+// of host memory. Every user may read the count. Source:
+// https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files, and
 // https://docs.kernel.org/admin-guide/cgroup-v1/memory.html for memory.oom_control
 type oomKills struct {
 	file  string // "": unknown

@@ -8,8 +8,7 @@ import (
 )
 
 // Peer returns the process at the other end of a socket: for a server, the one that connected; for
-// a client, the one that called listen. Its pid is that in this process's pid namespace, or 0 if
-// the process is outside of the namespace.
+// a client, the one that called listen. Its pid is 0 if it is outside of this pid namespace.
 func Peer(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// SeccompFilters reads from a status file how many seccomp filters a process runs under, including
-// those of its container or service.
+// SeccompFilters reads from a status file how many seccomp filters a process runs under.
 func SeccompFilters(statusPath string) (int, error) {
 	content, err := ReadLimited(statusPath, 64<<10)
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 	"vramscope/internal/panics"
 )
 
-// slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID, as Slurm 26.05
-// names them. The number comes from root's side: the title of the job's slurmstepd or,
-// if that cannot be read (hidepid), Slurm's own scontrol, which also knows the accounts
-// of jobs. A process's environment is its user's and is not trusted.
+// slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID (Slurm 26.05): in the
+// title of root's slurmstepd or, if that cannot be read (hidepid), by scontrol, which also knows the
+// accounts of jobs. A process's environment is its user's and is not trusted.
 //
 //	<job>/step_<id>/slurm/cgroup.procs ── slurmstepd ── "slurmstepd: [88123.0]"
 //

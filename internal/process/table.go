@@ -17,14 +17,12 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Table looks processes up in /proc and caches what rarely changes. It is safe for concurrent use.
-//
-// A process costs one read of /proc/PID/stat in each window (windowFor). The facts are
-// read when a process is new, when its name changes (an exec), and every refreshEvery.
+// Table looks processes up in /proc. It is safe for concurrent use. It reads the stat of a process
+// once in each window (windowFor), and the facts when the process is new, when its name changes (an
+// exec), and every refreshEvery.
 type Table struct {
-	// Timeout is how long a call waits for the facts of new processes: 20 ms, so that the first
-	// screen of a box with a thousand of them appears soon. Facts that take longer come with a
-	// later call. Set it before the first call.
+	// Timeout is how long a call waits for the facts of new processes. Facts that take longer come
+	// with a later call. Set it before the first call.
 	Timeout time.Duration
 	// Hints includes importance and Distributed in the facts. Only a guard needs them, and they cost a
 	// read of each thread's name. Set it before the first call.
@@ -224,8 +222,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	return e, nil
 }
 
-// noDescriptor reports whether a file could not be opened because too many files are open. That
-// says nothing about the file itself.
+// noDescriptor reports whether a file could not be opened because too many files are open.
 func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

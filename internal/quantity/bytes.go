@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// Bytes is an amount of memory. It is signed, because differences are amounts too: other memory is
-// negative if a probe reports more than the driver.
+// Bytes is an amount of memory, or a difference of amounts, which may be negative.
 type Bytes int64
 
 // The units are binary: G on the screen is GiB.

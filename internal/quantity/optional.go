@@ -76,8 +76,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 
 var null = []byte("null") // json copies it
 
-// UnmarshalJSON reads what MarshalJSON has written. The JSON has no source: a known value counts as
-// computed.
+// UnmarshalJSON reads what MarshalJSON has written. A known value gets the source Computed.
 func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
 	var value *T
 	if err := json.Unmarshal(encoded, &value); err != nil || value == nil {

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeJSON writes the runes that Clean would replace as \u escapes in an encoded JSON document.
-// encoding/json escapes control characters below 0x20, but neither C1 controls nor characters that
-// have no width or change the direction of a line. Line ends stay: in a document they occur only
-// between values.
+// EscapeJSON writes the runes that are not Printable as \u escapes in an encoded JSON document:
+// encoding/json escapes neither C1 controls nor characters that have no width or change the direction
+// of a line. Line ends stay: they occur only between values.
 func EscapeJSON(encoded []byte) []byte {
 	if !slices.ContainsFunc(encoded, func(b byte) bool { return b < ' ' && b != '\n' || b > '~' }) || !bytes.ContainsFunc(encoded, escapedInJSON) {
 		return encoded

@@ -22,8 +22,7 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// editDistance counts insertions, deletions, substitutions and swaps of
-// neighbours, each 1: the "optimal string alignment" distance, by three rows.
+// editDistance counts insertions, deletions, substitutions and swaps of neighbours, each as 1.
 // Source: https://en.wikipedia.org/wiki/Damerau–Levenshtein_distance
 func editDistance(a, b string) int {
 	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
