@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Attach asks before a probe is attached to a running process. It opens while the process is
-// examined. Then it says how the probe would be attached, or every reason why it cannot be.
+// Attach asks before a probe is attached to a running process. It opens while the process is examined, and then says how
+// the probe would be attached, or every reason against it.
 type Attach struct {
 	subject
 	home   string // the home directory of the viewer
@@ -79,7 +79,6 @@ func (d Attach) refusals() []string {
 	return reasons
 }
 
-// form lays out the question or the refusal.
 func (d Attach) form(width int) form {
 	out := form{look: d.look, title: "Attach a probe", apart: 26}
 	inner := max(min(width, dialogWidth)-3, 1)
@@ -122,8 +121,7 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait draws the question while the process is examined, as high as the question will be with the
-// plan.
+// wait draws the question while the process is examined, as high as it will be with the plan.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)
@@ -204,7 +202,6 @@ const (
 	checkColumn = 33
 )
 
-// checks lists what was checked.
 func (d Attach) checks(inner int) [][]cell.Span {
 	s := &d.look.Styles
 	columns := 2

@@ -18,8 +18,7 @@ type box struct {
 	snug         bool // as large as its lines, at most dialogWidth wide, and centred; else it fills the rectangle
 }
 
-// Render returns exactly height lines of exactly width cells. It draws no frame if a frame would
-// leave no line.
+// Render returns exactly height lines of exactly width cells, without a frame if a frame would leave no line.
 func (b box) Render(width, height int) []string {
 	if width < 4 {
 		return cell.Blank(max(width, 0), height)
@@ -88,8 +87,7 @@ func (b box) top(width int) string {
 	return l.String()
 }
 
-// titleFits reports whether title and right fit into the edge of a box, with some rule
-// between them.
+// titleFits reports whether title and right fit into the edge of a box, with some rule between them.
 func titleFits(title, right string, width int) bool {
 	return right == "" || 3+text.Width(title)+1+text.Width(right)+3 <= width
 }

@@ -11,14 +11,13 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Events is the event log, newest first, up to the moment that the screen shows,
-// without those in which the guard did nothing.
+// Events is the event log up to the moment that the screen shows, without the guard's decisions to do nothing.
 type Events struct {
 	look  *cell.Appearance
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
-	shown []int     // by line of the list: an event, or dayLine
+	shown []int     // by line of the list: the index of an event, or dayLine
 	at    int       // the event under the cursor
 	top   int       // the first line in view
 	left  int       // cells by which the messages are scrolled
@@ -36,7 +35,7 @@ type longLog interface {
 	EventsUntil(t time.Time, limit int) []snapshot.Event
 }
 
-// maxEvents is how many events of a longLog are listed: as many as the live log keeps.
+// maxEvents is how many events of a longLog are listed.
 const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
@@ -158,8 +157,7 @@ func (e Events) room(width int) int {
 	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 }
 
-// startsDay reports whether event i is on another day than the event above it or, for the first
-// event, than today.
+// startsDay reports whether event i is on another day than the event above or, for the first event, than today.
 func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)
 	if i > 0 {

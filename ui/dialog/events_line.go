@@ -63,8 +63,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	}
 }
 
-// message returns the last column. The GPU and the process, which an alert names, have columns of
-// their own.
+// message returns the last column, without the GPU and the process that an alert names: these have columns.
 func (e Events) message(event *snapshot.Event) string {
 	marker := "  "
 	if event.Severity == snapshot.Urgent {
@@ -91,8 +90,8 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// noteTaken finds out for which of the newest flushes a program has taken the memory again. It
-// looks at each flush as long as that may still change.
+// noteTaken notes for the newest flushes whether the program has taken the memory again, which is decided after
+// snapshot.TakenWithin.
 func (e *Events) noteTaken(history snapshot.History) {
 	const newest = 20
 	before := e.taken
@@ -112,7 +111,7 @@ func (e *Events) noteTaken(history snapshot.History) {
 
 // taken says how much of the freed memory the flushed process has taken again, "" if none.
 func taken(history snapshot.History, event *snapshot.Event) string {
-	const before = 15 * time.Second // a sample is there every second, or at the monitor's interval
+	const before = 15 * time.Second // the last sample before the flush may be so old
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: event.GPUUUID, Instance: event.Row.Instance, Row: event.Row}
 	used, freed := history.Series(key, event.Time.Add(-before), event.Time, 1), event.Bytes.Or(0)
 	if len(used) == 0 || !used[0].Known {
@@ -126,7 +125,7 @@ func taken(history snapshot.History, event *snapshot.Event) string {
 	return ""
 }
 
-// style returns the style of an event, which is never reversed.
+// style returns the style of an event.
 func (e Events) style(event *snapshot.Event) themes.Style {
 	s := &e.look.Styles
 	if event.Severity == snapshot.Urgent {

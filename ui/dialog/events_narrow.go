@@ -10,14 +10,11 @@ import (
 	"vramscope/ui/cell"
 )
 
-// If the lines have no room for the events, the event under the cursor is shown in full.
-
-// minFramed is the minimum height for a frame and a list. Below it only the event under the
-// cursor is shown, in full.
+// minFramed is the minimum height for a frame and a list. A lower screen shows only the event under the cursor, in full.
 const minFramed = 5
 
-// foot returns the event under the cursor in full if a narrow list cuts messages off. In a frame it
-// takes at most a third of the height.
+// foot returns the event under the cursor in full if a narrow list cuts messages off. In a frame the foot takes at most
+// a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
 	case len(e.log) == 0:
@@ -42,7 +39,7 @@ func (e Events) lines(width, height int) int {
 	return max(rows, 0)
 }
 
-// sentence returns an event in words, with what is otherwise in columns.
+// sentence returns an event in words, including its GPU, process and user.
 func (e Events) sentence(event *snapshot.Event) string {
 	words := ""
 	if event.GPUUUID != "" {
@@ -57,7 +54,7 @@ func (e Events) sentence(event *snapshot.Event) string {
 	return words + strings.TrimLeft(e.message(event), " ")
 }
 
-// clock returns the time of an event's day.
+// clock returns the time of day of an event.
 func (e Events) clock(event *snapshot.Event) string {
 	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 }

@@ -14,8 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Flush asks before cached memory is freed. It shows each process now and after the flush, and
-// what the flush costs. It follows the processes while it is open.
+// Flush asks before cached memory is freed. It shows each process now and after the flush, and the cost of the flush.
 type Flush struct {
 	look    *cell.Appearance
 	history snapshot.History
@@ -54,7 +53,6 @@ func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	return d
 }
 
-// following returns the question with the newest figures of the processes.
 func (d Flush) following(now *Screen) Flush {
 	d.history = now.History
 	if now.Live == nil {
@@ -190,8 +188,7 @@ func (d Flush) DryRunDone() Flush {
 	return d
 }
 
-// Requests returns what y asks for. An urgent flush frees memory of the whole process, whatever
-// rows are tagged: there is one request for each process.
+// Requests returns the requests of y. An urgent flush frees memory of the whole process, so each process has one request.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	if flush.OfServer(d.Level()) {

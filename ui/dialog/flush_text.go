@@ -110,7 +110,7 @@ func (d Flush) amount(t *flushTarget) string {
 	return text
 }
 
-// cost returns what the flush costs the program. A narrow screen cuts its end off.
+// cost returns what the flush costs the program, the main thing first: a narrow screen cuts the end off.
 func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:

@@ -12,8 +12,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// form lays out a question before an action: the process, what will happen, the choices and the
-// keys. It covers only the table, so that the bars above it can be seen while the action runs.
+// form lays out a question before an action:
 //
 //	┌ title ──────────┐
 //	│ lines           │
@@ -51,7 +50,7 @@ func nameOf(lk *cell.Appearance, p *snapshot.Process) []cell.Span {
 	}
 }
 
-// startAndJob say when a process was started, and its job.
+// startAndJob returns when a process was started, how long ago, and its job.
 func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 	var facts []string
 	if !p.Started.IsZero() {
@@ -74,10 +73,10 @@ func (f *form) refuse(title string, inner int, reasons ...string) {
 	f.buttons = []button{{"Esc", "close"}}
 }
 
-// dialogWidth is the greatest width of a question and of the help.
+// dialogWidth is the maximum width of a box that is snug.
 const dialogWidth = 80
 
-// height returns the height of the form where there is room.
+// height returns the height of the whole form.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
 	if f.aside == nil {
@@ -92,14 +91,13 @@ func (f *form) add(text string, inner int) {
 	f.lines = append(f.lines, f.look.Paragraph(cell.Span{}, f.look.Styles.Text, text, inner, maxLines)...)
 }
 
-// Render draws the form. If the height is too small it drops the blank lines, then those in drop,
-// then choices, then lines from the end. The chosen line and the keys always stay.
+// Render draws the form. Without enough room it leaves out the blank lines, then those in drop, then choices, then lines
+// from the end. The chosen line and the keys always stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
 }
 
-// fit lays the parts out in a number of rows and cells.
 func (f form) fit(rows, cells int) [][]cell.Span {
 	choices, keys := f.choiceLines(), f.buttonLine(cells)
 	needed := len(choices) + 1
@@ -120,7 +118,6 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 	return append(inner, keys)
 }
 
-// shortened drops blank lines from the end, then the lines in drop, until the rest has room.
 func (f form) shortened(room int) [][]cell.Span {
 	var order []int
 	for i, line := range slices.Backward(f.lines) {
@@ -205,7 +202,6 @@ func (f form) buttonSpans(apart int) []cell.Span {
 	return line
 }
 
-// hints returns the keys of the question for the bottom line.
 func (f form) hints() []keys.Hint {
 	hints := make([]keys.Hint, 0, len(f.buttons)+1)
 	for _, b := range f.buttons {
@@ -242,8 +238,8 @@ func (f form) choose(name string) int {
 	}
 }
 
-// refuses reports whether a key closes a question without an action. Enter neither refuses
-// nor confirms, so that it does no harm to hold it down.
+// refuses reports whether a key closes a question without an action. Enter neither refuses nor confirms: to hold Enter
+// down does no harm.
 func refuses(name string) bool {
 	return slices.Contains([]string{"esc", "n", "N", "q", "f10"}, name)
 }

@@ -17,7 +17,6 @@ type Help struct {
 	at      int // the page, from 0
 }
 
-// helpTitles are the titles of the pages.
 var helpTitles = [...]string{"keys and signs", "all keys and signs", "columns and marks"}
 
 // Section is a part of the third page.
@@ -173,7 +172,7 @@ func (h Help) entries(of keys.Group) []entry {
 	return list
 }
 
-// note says which keys that act are disabled, if any.
+// note says when the keys that act are disabled; none if no such key is bound.
 func (h Help) note() []entry {
 	letters := h.look.Keys.Letter
 	if letters == "" {

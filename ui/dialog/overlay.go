@@ -7,22 +7,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Overlay is a panel that lies over the screen and receives the keys: a question, a menu or a
-// panel that scrolls. It is a value: Press returns its successor.
+// Overlay is a panel that lies over the screen and receives the keys. It is a value: Press returns its successor.
 type Overlay interface {
 	// Render returns exactly height lines of exactly width cells.
 	Render(width, height int) []string
-	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
-	// lines of width cells.
+	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// Size returns how many lines the overlay needs at this width. If the screen has fewer, the
-	// overlay is drawn with those.
+	// Size returns how many lines the overlay needs at this width. The screen may give it fewer.
 	Size(width int) int
 }
 
 // Follower is an overlay that shows the newest figures.
 type Follower interface {
-	// Follow returns the overlay with the figures of now.
 	Follow(now *Screen) Overlay
 }
 
@@ -30,9 +26,9 @@ type Follower interface {
 type Screen struct {
 	Live    *snapshot.Snapshot // the newest; nil until the first arrives
 	Shown   *snapshot.Snapshot // what the screen shows: now, frozen, or of the past
-	History snapshot.History   // nil while there is none
+	History snapshot.History   // nil: there is none
 	Now     time.Time
-	Past    time.Time // not zero: the moment that the screen shows
+	Past    time.Time // the moment of the past that the screen shows; zero: the present
 }
 
 // Outcome is the effect of a key.

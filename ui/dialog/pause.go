@@ -61,7 +61,6 @@ func (d Pause) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
-// form explains what a pause does.
 func (d Pause) form(width int) form {
 	f := form{look: d.look, title: "Pause the guard"}
 	inner := min(width, dialogWidth) - 4

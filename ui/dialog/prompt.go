@@ -11,9 +11,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Prompt is a line of input that replaces the keys line: what to find, or what to filter by. It does
-// not use the textinput of bubbles, which measures text with go-runewidth and so disagrees with terminals
-// about widths, and imports a clipboard package that searches PATH at the start of every command.
+// Prompt is a line of input in place of the keys line. The textinput of bubbles measures text with go-runewidth, which
+// disagrees with terminals about widths, and imports a clipboard package that searches PATH at the start of every command.
 type Prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"

@@ -8,7 +8,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Report shows what doctor found on a box without a driver.
+// Report shows the report of vramscope doctor on a box without a driver.
 type Report struct {
 	page
 	lines []string // as doctor writes them, with their indentation
@@ -64,7 +64,7 @@ func (r Report) content(width int) [][]cell.Span {
 	return lines
 }
 
-// style returns the style of titles and of problems.
+// style returns the style of a line: a title, a problem, or text.
 func (r Report) style(text string, indent int) themes.Style {
 	switch {
 	case indent == 0:

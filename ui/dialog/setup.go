@@ -10,7 +10,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Settings are what the setup changes.
+// Settings are the values that the setup changes.
 type Settings struct {
 	Theme    string
 	Interval time.Duration // 0: nothing is sampled
@@ -38,7 +38,7 @@ type Choices struct {
 //	COLUMNS ...
 //	  [x] USER      its owner
 //
-// w saves them: ui writes the configuration file.
+// w writes them to the configuration file.
 type Setup struct {
 	list
 	settings Settings
@@ -60,8 +60,8 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	return d
 }
 
-// columnsOf returns all columns, the shown ones first: the fixed ones that names lacks, then
-// names. Without names it returns the usual columns in their usual places.
+// columnsOf returns all columns, the shown ones first: the fixed ones that names lacks, then names. Without names it
+// returns the usual order.
 func (d Setup) columnsOf(names []string) []Column {
 	var first, named, others []Column
 	for _, c := range d.choices.Columns {
@@ -80,7 +80,7 @@ func (d Setup) columnsOf(names []string) []Column {
 	return slices.Concat(first, named, others)
 }
 
-// Settings returns the settings as they are now.
+// Settings returns the changed settings.
 func (d Setup) Settings() Settings {
 	s := d.settings
 	s.Columns = nil
@@ -99,7 +99,7 @@ func (d Setup) Settings() Settings {
 
 func (d Setup) Size(int) int { return len(d.lines()) + 2 }
 
-// Press implements Overlay. It drops most other keys, because the setup would not show what they change.
+// Press implements Overlay. It takes nearly all keys, because the setup would hide what others change.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	switch d.look.Keys.Match(name, keys.InOverlay, false) {
 	case keys.Back, keys.Quit, keys.Setup:
@@ -197,7 +197,7 @@ func (d Setup) shown(height int) Setup {
 	return d
 }
 
-// lineOf returns the line of a place of the cursor, counting the heading between settings and columns.
+// lineOf returns the line of a place of the cursor: two lines stand between settings and columns.
 func (d Setup) lineOf(at int) int {
 	if at >= len(d.rows()) {
 		return at + 2

@@ -102,7 +102,7 @@ func (d Signal) form() form {
 	return out
 }
 
-// where lists the GPUs of the process, and what it uses on all of them.
+// where returns the GPUs of the process, and the memory that it uses on all of them.
 func (d Signal) where() []string {
 	gpus, used := "", snapshot.Bytes{}
 	for i := range d.all {

@@ -13,7 +13,7 @@ type Item struct{ Name, Help string }
 
 // SortBy is the menu of the columns that the table can be sorted by.
 //
-//	> v USED     its memory on the GPU, as the driver reports it
+//	> v USED     its memory on the GPU, by the driver
 //	    ALLOC    allocated: memory in live blocks
 type SortBy struct {
 	list

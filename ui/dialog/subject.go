@@ -39,5 +39,4 @@ func (s subject) following(now *Screen) subject {
 
 func (s subject) ended() bool { return len(s.all) == 0 }
 
-// Process returns the process.
 func (s subject) Process() process.Identity { return s.target.ID.Process }

@@ -9,8 +9,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The picture above the page: the verdict and one remedy, the memory of the last minutes up to the
-// error, and what the device's memory was then.
+// picture returns the lines above the page: the verdict and one remedy, used memory in the last minutes before the
+// error, and the memory of the device at the error.
 //
 //	A LEAK  at train.py:118 in forward, called by train.py:204 in train
 //	remedy  18.8G  free what the variable outputs in train keeps, as far as it is no longer needed
@@ -40,14 +40,14 @@ func (w Why) picture(width int) [][]cell.Span {
 	return append(lines, nil)
 }
 
-// areaRows is how high the picture of the last minutes is, and areaAxis how wide its axis. A pause between two
-// samples that is longer than longestPause is a gap.
+// areaRows is the height of the area in rows, areaAxis the width of its axis in cells. A pause between two samples that
+// is longer than longestPause is a gap.
 const (
 	areaRows, areaAxis = 5, 7
 	longestPause       = 20 * time.Second
 )
 
-// area draws used memory: the process's on top, all others' below. The error is at its right end.
+// area draws used memory up to the error: the process's on top, all others' below.
 func (w Why) area(width int) [][]cell.Span {
 	s, e, inks := &w.look.Styles, w.evidence, w.look.Inks()
 	columns, from, to := width-areaAxis-1, e.Recent[0].Time, e.Event.Time

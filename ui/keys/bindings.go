@@ -123,7 +123,7 @@ const (
 	// Without a driver the table lists the processes of the probes.
 	inTable    = InMain | InNoDriver
 	everywhere = InMain | InDetail | InOverlay | InNoDriver | InPage
-	// The parts that show a moment, which may be in the past.
+	// In these scopes the screen may show the past.
 	moments = InMain | InDetail | InPage
 )
 
@@ -144,15 +144,14 @@ type binding struct {
 	ID        ID
 	scope     Scope
 	Group     Group
-	First     string  // what it does, if it is among the ten keys that help shows first
-	ASCIIKeys string  // replaces Help().Key in ASCII
-	needs     Ability // the abilities that it needs
-	acts      bool    // disabled by --read-only and in the past
+	First     string // what it does, if it is among the ten keys that help shows first
+	ASCIIKeys string // replaces Help().Key in ASCII
+	needs     Ability
+	acts      bool // disabled by --read-only and in the past
 	hints     []Hint
 }
 
-// Hint is a binding on the bottom line. The hints of the lowest ranks that fit are shown, in
-// the order of their positions.
+// Hint is a binding on the bottom line. The hints of the lowest ranks that fit are shown, in the order of Position.
 type Hint struct {
 	scope    Scope
 	Position int
@@ -189,8 +188,7 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match returns what a key (tea.KeyPressMsg.String) does in a scope. While the past is shown it
-// leaves out keys that act on processes.
+// Match returns what a key (tea.KeyPressMsg.String) does in a scope. In the past, keys that act on processes do nothing.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]

@@ -1,5 +1,4 @@
-// Package keys is the one table of keys. Update asks it what a key means, and
-// the help screen and the bottom line are written from it, so that they agree.
+// Package keys is the one table of keys, for Update, the help screen and the bottom line, so that they agree.
 //
 //	New(abilities, readOnly) ─┬─ Match(key, scope, past) ─→ Update
 //	                          ├─ Hints(scope, past) ──────→ bottom line

@@ -62,14 +62,13 @@ func (s *styles) turn(from, to styleID) string {
 	return sequence
 }
 
-// onBlanks reports whether a style can be seen on a blank, because of a background, reverse or a line.
+// onBlanks reports whether a style is visible on a blank: a background, reverse video or a line.
 func (s *styles) onBlanks(id styleID) bool {
 	style := &s.all[id]
 	return style.Bg != nil || style.Underline != ansi.UnderlineNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
 }
 
-// read turns a line of a frame into cells. A line is text that text.Clean has cleaned, with SGR
-// sequences in it. Anything else is left out.
+// read turns a line of a frame into cells. The line is cleaned text with SGR sequences; anything else is left out.
 func (s *styles) read(line string, row []cell) {
 	at, style, sequence := 0, styleID(0), ""
 	for len(line) > 0 && at < len(row) {

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// RunChild runs a command on the terminal, while no Program is on it. Ctrl+C reaches only the
-// command. Ctrl+Z stops the command and this program, as in suspension: this program catches the
-// signal, so the kernel would stop only the command.
+// RunChild runs a command on the terminal, while no Program is on it. Only the command obeys Ctrl+C. Ctrl+Z stops the
+// command and this program: this program catches the signal, so the kernel would stop only the command.
 func RunChild(cmd *exec.Cmd) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)

@@ -8,8 +8,7 @@ import (
 
 // Messages that a Program sends to its Model, beside keys and answers.
 type (
-	// DrainedMsg comes when the terminal takes output again; Lost says whether any output was lost
-	// meanwhile.
+	// DrainedMsg comes when the terminal takes output again; Lost says whether output was lost meanwhile.
 	DrainedMsg struct{ Lost bool }
 	// ResumedMsg comes at the end of a suspension, or instead of one.
 	ResumedMsg struct{ Err error }

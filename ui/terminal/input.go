@@ -10,16 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input is the keyboard.
-//
-// It is a term.File, which is how Bubble Tea recognises a terminal, but on
-// purpose not a cancelreader.File: Bubble Tea would then wait for keys in an
-// epoll of its own and close that while it is still being waited on. Here a
+// input is the keyboard. It is a term.File, because Bubble Tea recognises nothing else as a terminal, and on purpose no
+// cancelreader.File: Bubble Tea would wait for keys in an epoll of its own, and close the epoll during the wait. Here a
 // deadline ends a read, so that no goroutine is left behind.
 //
-// It reports the end of the terminal, because Bubble Tea takes an end of file for silence and would
-// run on, and each lone Ctrl-C, so that it can be answered even when the event loop hangs. Bubble Tea
-// does not read the next key before the loop has taken the last, so a goroutine reads ahead of it.
+// It reports the end of the terminal, because Bubble Tea would run on after an end of file. It reports each lone Ctrl-C,
+// so that Ctrl-C works even when the event loop hangs. For that a goroutine reads ahead of Bubble Tea, which reads no
+// key before the loop has taken the last.
 type input struct {
 	file        *os.File // asked for modes
 	device      *os.File // the same terminal, opened again so that a read can be ended
@@ -43,8 +40,7 @@ func newInput(file *os.File, ended func(error), interrupted func()) *input {
 	return i
 }
 
-// Ctrl-C as terminals send it: the control character, and the kitty keyboard
-// protocol's report of the key.
+// Ctrl-C as terminals send it: the control character, and the report of the kitty keyboard protocol.
 const (
 	ctrlC      = "\x03"
 	ctrlCKitty = "\x1b[99;5u"
@@ -96,9 +92,8 @@ func (i *input) readAhead() {
 	}
 }
 
-// pause ends the read that is waiting, and every one until resume. Keys that
-// are typed meanwhile are not lost. A terminal that could not be opened again
-// cannot be paused: its read ends with the next key.
+// pause ends the waiting read, and each read until resume. Keys that are typed meanwhile are not lost. A terminal that
+// could not be opened again cannot be paused: its read ends with the next key.
 func (i *input) pause() { i.deadline(true, time.Now()) }
 
 func (i *input) resume() { i.deadline(false, time.Time{}) }

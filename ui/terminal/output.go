@@ -12,22 +12,21 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// output writes to the terminal and hardly waits for it, so that one that is not being read (a
-// stopped SSH client, a full pipe of a multiplexer) does not block the event loop.
+// output writes to the terminal without long waits, so that a terminal that nothing reads (a stopped SSH client, a full
+// pipe of a multiplexer) does not block the event loop.
 //
 //	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //
-// A Write waits up to outputTimeout until all is taken, so that output is usually as ordered as if
-// it had been written directly. After that the terminal counts as stalled: the model stops drawing
-// (Stalled) until drained reports that everything has been taken. What is written in between is
-// limited by pendingLimit; beyond it bytes are dropped, and the screen has to be drawn again.
+// A Write waits up to outputTimeout until all is taken. After that the terminal counts as stalled: the model stops
+// drawing (Stalled) until drained reports that everything has been taken. Beyond pendingLimit bytes are dropped, and
+// the screen has to be drawn again.
 //
 // output is a term.File, because Bubble Tea recognises nothing else as a terminal.
 type output struct {
 	file    *os.File        // asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
 	drained func(lost bool) // called without the lock, from the writing goroutine
-	failed  func(error)     // as drained; once
+	failed  func(error)     // called as drained is, with the first error
 
 	mu      sync.Mutex
 	pending []byte
@@ -100,7 +99,7 @@ func (o *output) Stalled() bool {
 	return o.stalled
 }
 
-// Flush waits until all is written, and reports false after the timeout.
+// Flush waits until all is written, and returns false after the timeout.
 func (o *output) Flush(timeout time.Duration) bool {
 	o.mu.Lock()
 	taken := o.taken

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// What a terminal is asked, once, before the first frame. Nothing waits for the answers: they come
-// through the ordinary input, however slow the line, and change the screen when they are there.
+// The terminal is asked these questions once, before the first frame. Nothing waits for the answers, which come through
+// the ordinary input.
 //
 //	question                        answer                        what for
 //	OSC 11 ?                        background colour             dark or light theme
@@ -36,8 +36,7 @@ func (t Traits) questions() string {
 // answerTimeout is how long after the questions answers are expected.
 const answerTimeout = time.Second
 
-// Expect notes that the questions have been written. For a while answers may come that the shell
-// would take for keys.
+// Expect notes that the questions have been written: Quit then waits for the answers, which a shell would take for keys.
 func (h *Hold) Expect(now time.Time, ascii bool) {
 	if !h.Traits.Console {
 		h.Asked, h.width = now, !ascii
@@ -48,8 +47,7 @@ func (h *Hold) expects(now time.Time) bool {
 	return !h.Asked.IsZero() && now.Sub(h.Asked) < answerTimeout
 }
 
-// TakeAnswer reports whether a message is an answer of the terminal, and whether █ is
-// two cells wide there.
+// TakeAnswer reports whether a message is an answer of the terminal, and whether the answer says that █ is two cells wide.
 func (h *Hold) TakeAnswer(msg tea.Msg, now time.Time) (wide, taken bool) {
 	switch msg := msg.(type) {
 	case tea.CursorPositionMsg:

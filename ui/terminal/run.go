@@ -19,8 +19,7 @@ import (
 // endTimeout is how long an orderly end may take before the watchdog exits.
 const endTimeout = 800 * time.Millisecond
 
-// Model is what a Program shows. Its Update draws, and Frame returns what it drew last. Its
-// View has the modes, but no content.
+// Model is shown by a Program. Update draws, Frame returns the last frame, and View has the modes, but no content.
 type Model interface {
 	tea.Model
 	// Begin draws the first frame, before any message comes.
@@ -34,11 +33,11 @@ type Program struct {
 	Driver        Driver // closed while the program is stopped; may be nil
 	// Model makes the model for the terminal.
 	Model func(Hold) (Model, error)
-	// Feed sends the model its messages until the context ends. Send blocks until the
-	// event loop takes a message, so that a slow loop gets the newest and no queue.
+	// Feed sends the model its messages until the context ends. Send blocks until the event loop takes a message,
+	// so that no queue builds up.
 	Feed func(ctx context.Context, send func(tea.Msg))
-	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second. If the
-	// process does other work at these moments, that needs no wake-up of its own. May be nil.
+	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second: other work at these moments
+	// needs no wake-up of its own. May be nil.
 	Aligned func(at time.Time)
 
 	model    Model
@@ -54,9 +53,8 @@ type Program struct {
 // errQuit ends a run for Hold.End, a signal or a closed terminal.
 var errQuit = errors.New("asked to end")
 
-// Run shows the model until it ends itself, a signal ends it, the terminal closes,
-// or the context is done; it then returns the cause of the context if that is not a
-// plain cancellation. It always restores the terminal.
+// Run shows the model until Hold.End, a signal, the end of the terminal or of the context. It returns the cause of the
+// context if that is not a plain cancellation, and a *Crash after a panic. It always restores the terminal.
 //
 //	Feed ── Send (blocks) ──────────────────────────────────┐
 //	keys ── Bubble Tea's reader ────────────────────────────┼→ event loop: Update → View → terminal
@@ -93,8 +91,7 @@ func (p *Program) Run(parent context.Context) error {
 		tea.WithInput(p.terminal.Input),
 		tea.WithOutput(p.terminal.Output),
 		tea.WithEnvironment(p.Environ),
-		// painted draws frames at once. Only the renderer's clock still runs, because it cannot be
-		// switched off: see Aligned.
+		// painted draws the frames. The renderer's clock still runs, because it cannot be switched off: see Aligned.
 		tea.WithoutRenderer(),
 		tea.WithFPS(1),
 		tea.WithFilter(p.filter),
@@ -199,8 +196,7 @@ func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 	os.Exit(code)
 }
 
-// filter handles the messages for the terminal: Bubble Tea would leave them to its renderer,
-// which is off.
+// filter handles the messages for the terminal: Bubble Tea would leave them to its renderer, which is off.
 func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -224,8 +220,8 @@ func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// measured replaces a size that was found in the input by the kernel's: typed, pasted or
-// garbled input can look like a terminal's report of its size.
+// measured returns the kernel's size in place of one from the input: typed, pasted or garbled input can look like a
+// terminal's report of its size.
 func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
 	if width, height, ok := p.terminal.KernelSize(); ok {
 		return tea.WindowSizeMsg{Width: width, Height: height}
@@ -282,7 +278,7 @@ func (p painted) take(msg tea.Msg) tea.Cmd {
 	return p.crashes.guarded(cmd)
 }
 
-// View implements tea.Model: Bubble Tea calls it when there may be something to draw.
+// View implements tea.Model. Bubble Tea calls it after Update.
 func (p painted) View() tea.View {
 	defer p.crashes.caught()
 	view := p.model.View()

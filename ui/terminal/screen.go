@@ -17,11 +17,8 @@ import (
 //
 //	frame ── lines that differ ──→ cells that differ ──→ one write
 //
-// Bubble Tea's renderer would wake up ten times a second to see whether there is something to
-// draw, and would compare all cells of the screen. Here lines are compared as text, and a
-// frame is drawn as soon as it is there.
-//
-// Only one goroutine at a time may use it.
+// Bubble Tea's renderer would wake up at a fixed rate and compare all cells. Here lines are compared as text, and a frame
+// is drawn at once. Only one goroutine at a time may use a screen.
 type screen struct {
 	output io.Writer
 	styles styles
@@ -60,8 +57,7 @@ func (s *screen) Paint(view tea.View, frame Frame) {
 	}
 }
 
-// differences returns the output that turns the shown frame into another one; it is empty if they
-// are equal.
+// differences returns the output that turns the shown frame into another one; empty if they are equal.
 func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = s.out[:0]
 	s.setModes(view)
@@ -147,8 +143,8 @@ func (s *screen) put(c cell) {
 	}
 	s.out = utf8.AppendRune(s.out, c.glyph)
 	s.x++
-	// The place of the cursor is unknown after a glyph about whose width terminals may
-	// disagree, and at the end of a line, where the cursor waits before it wraps.
+	// The place of the cursor is unknown after a glyph about whose width terminals may disagree, and at the end of
+	// a line, where the cursor waits before it wraps.
 	switch {
 	case !text.OneCell(c.glyph):
 		s.x, s.y = -1, -1

@@ -15,16 +15,14 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
-// is closed, and the process group stops until the shell continues it.
+// suspension is Ctrl+Z: the terminal is restored, the driver is closed, and the process group stops until the shell
+// continues it. Bubble Tea runs Run after it has released the terminal.
 //
-// Bubble Tea runs it with its own hold on the terminal released. Its built-in suspension waits for
-// SIGCONT without end, but if no shell could continue the program (it leads its session, as under
-// `docker run` or `tmux new`) the kernel ignores the stop, and the program would wait for ever.
+// The suspension of Bubble Tea itself waits for SIGCONT without end. If no shell could continue the program (it leads its
+// session, as under `docker run` or `tmux new`), the kernel ignores the stop, and the program would wait for ever.
 type suspension struct{ *Program }
 
-// Driver is the part of a sampler that is closed while the program is stopped. Its methods may
-// block.
+// Driver is the part of a sampler that is closed while the program is stopped. Its methods may block.
 type Driver interface {
 	Suspend()
 	Resume()
@@ -61,7 +59,7 @@ func (s suspension) Run() error {
 	err := stopGroup()
 
 	if s.Driver != nil {
-		go s.Driver.Resume() // opening the driver takes its time; the screen does not wait
+		go s.Driver.Resume() // opening the driver takes time; the screen does not wait
 	}
 	if rawErr := s.terminal.raw(); rawErr != nil {
 		return rawErr
@@ -76,11 +74,9 @@ func (s suspension) SetStdin(io.Reader)  {}
 func (s suspension) SetStdout(io.Writer) {}
 func (s suspension) SetStderr(io.Writer) {}
 
-// stopGroup stops the whole process group, so that a wrapper script stops with
-// the program, and returns when it has been continued.
-//
-// It sends SIGSTOP: once a Go program has caught SIGTSTP, as this one has, the
-// runtime keeps its handler, and the signal no longer stops the process.
+// stopGroup stops the whole process group, so that a wrapper script stops with the program, and returns when the group
+// has been continued. It sends SIGSTOP: a Go program that has once caught SIGTSTP, as this one has, keeps the runtime's
+// handler, and SIGTSTP no longer stops the process.
 func stopGroup() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -93,13 +89,12 @@ func stopGroup() error {
 	return nil
 }
 
-// stopTimeout is how long a stop may take to arrive. The time for which the process is
-// stopped counts too.
+// stopTimeout is how long a stop may take to arrive. The time for which the process is stopped counts too.
 const stopTimeout = time.Second
 
-// orphaned reports whether no shell waits for the program: no process among the program and its ancestors in the
-// same process group has a parent in the same session but in another group. The kernel then ignores
-// SIGTSTP (POSIX.1, "orphaned process group"). It would obey SIGSTOP, and nothing would continue the program.
+// orphaned reports whether no shell waits for the program: neither the program nor an ancestor in its process group has a
+// parent in another group of the same session. The kernel then ignores SIGTSTP (POSIX.1, "orphaned process group"). It
+// would obey SIGSTOP, and nothing would continue the program.
 func orphaned() bool {
 	group, err := unix.Getpgid(0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // errNoTerminal is returned by open for a device that no screen can be drawn on.
 var errNoTerminal = errors.New("not a terminal")
 
-// errHungUp is the end of a terminal: its window was closed, its line dropped.
+// errHungUp says that the window of the terminal was closed, or its line dropped.
 var errHungUp = errors.New("the terminal was closed")
 
 type terminal struct {
@@ -40,8 +40,8 @@ type terminal struct {
 
 // listeners are called on any goroutine and must not block.
 type listeners struct {
-	Drained     func(lost bool) // it takes output again
-	Ended       func(error)     // it was closed
+	Drained     func(lost bool) // the terminal takes output again
+	Ended       func(error)     // the terminal was closed
 	Interrupted func()          // Ctrl-C was typed
 }
 
@@ -85,8 +85,7 @@ func (t *terminal) raw() error {
 	return nil
 }
 
-// cooked restores the terminal's modes. After atEnd, raw changes them no more: the command that takes a continued
-// terminal back may still come.
+// cooked restores the terminal's modes. After atEnd, raw does nothing: SIGCONT may have started a command that calls it.
 func (t *terminal) cooked(atEnd bool) {
 	t.modes.Lock()
 	defer t.modes.Unlock()
@@ -102,7 +101,7 @@ func (t *terminal) Size() (width, height int) {
 	return 80, 24
 }
 
-// KernelSize returns the size that the kernel knows, false if it knows none.
+// KernelSize returns the size that the kernel knows, within Limit; false if the kernel knows none.
 func (t *terminal) KernelSize() (width, height int, ok bool) {
 	width, height, err := term.GetSize(t.Output.Fd())
 	ok = err == nil && width > 0 && height > 0
@@ -110,12 +109,10 @@ func (t *terminal) KernelSize() (width, height int, ok bool) {
 	return width, height, ok
 }
 
-// Limit limits the part of a screen that is drawn on. It is larger than any screen, but the
-// terminal's owner can set any size, and each cell takes memory.
+// Limit limits the size that is drawn: the terminal's owner can set any size, and each cell takes memory.
 func Limit(width, height int) (columns, rows int) { return min(width, 2000), min(height, 1000) }
 
-// Enter saves the title, switches to the alternate screen, asks the questions
-// and draws the first frame, all in one write.
+// Enter saves the title, switches to the alternate screen, asks the questions and draws the first frame, in one write.
 func (t *terminal) Enter(view tea.View, first []string) {
 	width, height := t.Size()
 	out := append([]byte(t.modesOn()+t.Traits.questions()), t.screen.differences(view, Frame{first, width, height})...)
@@ -135,8 +132,8 @@ func (t *terminal) Send(sequence string) {
 	_, _ = t.Output.Write([]byte(sequence)) // as in Enter
 }
 
-// modesOn switches to the alternate screen and has keys and pastes reported. The
-// keyboard protocols belong to the screen: they come after it.
+// modesOn returns the sequences for the alternate screen and for reports of keys and pastes. The keyboard protocols
+// belong to a screen, so they follow the switch.
 func (t *terminal) modesOn() string {
 	const disambiguate = ansi.KittyDisambiguateEscapeCodes
 	title := ""
@@ -155,9 +152,9 @@ const (
 	popTitle  = "\x1b[23;2t"
 )
 
-// leave switches all modes off and goes back to the main screen and its title. The keyboard
-// protocol of the main screen belongs to the shell, so ours ends before the screen changes. If the terminal was not
-// entered, leave does nothing unless sure is set: the output of an earlier leave may have been dropped.
+// leave switches all modes off and goes back to the main screen and its title. The keyboard protocol ends before the
+// switch, because that of the main screen belongs to the shell. If the terminal was not entered, leave does nothing
+// unless sure is set: the output of an earlier leave may have been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return
@@ -183,7 +180,7 @@ func (t *terminal) enterAgain() {
 	t.Send(t.modesOn())
 }
 
-// flushTimeout is how long the end of the program waits for the terminal.
+// flushTimeout is how long Close, Abandon and a suspension wait for the terminal to take output.
 const flushTimeout = 250 * time.Millisecond
 
 // Close leaves the terminal after an orderly end.
@@ -200,9 +197,8 @@ func (t *terminal) Close() {
 	}
 }
 
-// Abandon restores a terminal that takes no output, as far as possible: queued output is dropped to
-// make room for the sequences that switch the modes off, so that a reader who continues finds an
-// ordinary screen. It may be called while Close is running.
+// Abandon restores a terminal that takes no output, as far as possible: it drops queued output to make room for the
+// sequences that switch the modes off. It may be called while Close is running.
 func (t *terminal) Abandon() {
 	t.Output.Interrupt()
 	// TCFLSH with TCOFLUSH is tcflush(3); it fails only if the descriptor is not a terminal's.

@@ -28,11 +28,11 @@ func TraitsOf(environ []string) Traits {
 	return t
 }
 
-// colorsOf decides how many colours to use. colorprofile.Detect would also run `tmux info`,
-// which takes longer than the whole first frame.
+// colorsOf decides how many colours to use. colorprofile.Detect would also run `tmux info`, which takes longer than the
+// first frame.
 func colorsOf(env uv.Environ) colorprofile.Profile {
-	// https://no-color.org: "when present and not an empty string (regardless
-	// of its value)". colorprofile takes NO_COLOR=yes for unset.
+	// https://no-color.org: "when present and not an empty string (regardless of its value)". colorprofile takes
+	// NO_COLOR=yes for unset.
 	if env.Getenv("NO_COLOR") != "" {
 		return colorprofile.ASCII
 	}
