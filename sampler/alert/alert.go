@@ -30,8 +30,8 @@ type Evaluator struct {
 	tick    uint64
 }
 
-// New makes an Evaluator without a past. Free memory below the fraction low of a GPU's capacity is low
-// memory; a negative fraction switches the rule off. The history shows how much of a flush stays free.
+// New returns an Evaluator without a past. Free memory below the fraction low of a GPU's capacity is
+// low; a negative fraction switches the rule off. The history shows how much of a flush stays free.
 func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,
@@ -47,10 +47,10 @@ type candidate struct {
 	hysteresis hysteresis
 	alert      snapshot.Alert
 	soon       time.Duration    // orders alerts of one kind: the soonest first
-	forecast   *snapshot.FullIn // of this snapshot, or of the last one that has a forecast
-	announced  *snapshot.FullIn // forecast, less the time that has passed since then
+	forecast   *snapshot.FullIn // of the last snapshot with the candidate
+	announced  *snapshot.FullIn // forecast, less the time that has passed since that snapshot
 	label      string           // of the GPU or instance: "3", "5:1"
-	// refuted ends the alert if the candidate is missing and used memory is less than this.
+	// If the candidate is missing and used memory is below refuted, the alert ends.
 	refuted quantity.Bytes
 }
 
@@ -70,7 +70,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 		found = e.ecc(found, snap, g)
 		found = e.xid(found, snap, g)
 		if g.State != snapshot.GPUOK {
-			continue // its other figures are old
+			continue // the other figures are unknown
 		}
 		found = e.throttled(found, g)
 		found = e.fullIn(found, g)
@@ -87,8 +87,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	return alerts
 }
 
-// Stands reports whether the cause of an alert is still there, even if another alert is shown
-// instead.
+// Stands reports whether an alert stands, even if another alert is shown instead.
 func (e *Evaluator) Stands(a *snapshot.Alert) bool {
 	l := e.latches[a.Key()]
 	return l != nil && l.standing
@@ -130,8 +129,8 @@ func worstFirst(a, b candidate) int {
 	)
 }
 
-// within reports whether t is less than d before now. It returns false if t is after now, which
-// happens when the clock is set back.
+// within reports whether t is less than d before now. It returns false if t is after now, because
+// the clock was set back.
 func within(now, t time.Time, d time.Duration) bool {
 	age := now.Sub(t)
 	return !t.IsZero() && age >= 0 && age < d

@@ -3,10 +3,8 @@
 //	Snapshot → rules → candidates → latches (hysteresis) → order → []snapshot.Alert
 //	             ↑ traces: what rows and GPUs did before
 //
-// A rule looks at one snapshot and returns candidates. A latch counts how long each candidate has
-// been present or absent, so that noise around a threshold does not make an alert flash. Alerts
-// without a threshold, and those about a process that has ended, do not wait.
+// A rule looks at one snapshot and returns candidates. A latch counts how long a candidate has been
+// present or absent, so that noise around a threshold does not make an alert flash.
 //
-// Time is Snapshot.Time: the same snapshots give the same alerts in the same order. Start reading
-// at Evaluate.
+// The clock is Snapshot.Time: the same snapshots give the same alerts. Start reading at Evaluate.
 package alert

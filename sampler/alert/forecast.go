@@ -7,9 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of alerts from forecasts. While memory does not change, snapshots
-// repeat its forecast, which counts once. A time to full near FullWithin appears and disappears:
-// without the hold, the same alert would be raised up to ten times in six minutes.
+// forecasted is the hysteresis of alerts from forecasts. A time to full near FullWithin appears and
+// disappears: without the hold, the alert would be raised again and again.
 var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 
 // fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
@@ -47,12 +46,11 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where snapshot
 	return append(found, c)
 }
 
-// announce sets the texts of an alert to the time to full.
 func (c *candidate) announce(full *snapshot.FullIn) {
 	text := full.Words("–")
 	words := text
 	if c.alert.Instance.MIG {
-		words = c.label + " " + full.Brief() // the GPU's line stands for all its instances
+		words = c.label + " " + full.Brief() // a GPU has one line for all its instances
 	}
 	c.soon, c.announced = full.Median, full
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
@@ -79,8 +77,8 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 	return used - max(allowed, capacity/100)
 }
 
-// grower returns the process that a full-in alert names: the one that it named before, or else the
-// fastest growing one, or else the one with the most returnable memory.
+// grower returns the process that a full-in alert names: the same as before, or else the fastest
+// growing process, or else the process with the most returnable memory.
 func (e *Evaluator) grower(where snapshot.Place) snapshot.RowID {
 	if row := e.named(keyOf(snapshot.AlertFullIn, where)); row != (snapshot.RowID{}) {
 		return row
@@ -101,7 +99,6 @@ func (e *Evaluator) grower(where snapshot.Place) snapshot.RowID {
 	return fastest.ID
 }
 
-// leaks alerts for each process that leaks.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 	for p := range e.snap.GPURows(g.UUID) {
 		if p.Trend != snapshot.TrendLeak {

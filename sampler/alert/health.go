@@ -36,8 +36,8 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	})
 }
 
-// state alerts if a GPU does not answer. The alert is a notice, because vramscope can do nothing
-// about it. A driver that cannot be read has one alert, not one for each GPU.
+// state alerts if a GPU does not answer. The alert is a notice, because vramscope cannot help. If the
+// driver cannot be read, the alert of driver stands for all GPUs.
 func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
 		return found
@@ -51,7 +51,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	switch g.State {
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
-		// A single late answer is no hang, and neither are answers that are always slow.
+		// Single late answers are no hang.
 		h.samples, h.after = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
@@ -161,8 +161,7 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	return append(found, candidate{hysteresis: atOnce, alert: a})
 }
 
-// xid alerts for the worst critical error of the last minutes; if several are equally bad, for the
-// newest.
+// xid alerts for the worst critical error within xidFor, the newest if several are equally bad.
 func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	var worst snapshot.XIDMeaning
 	var seen snapshot.XID

@@ -102,7 +102,7 @@ func (e *Evaluator) unfounded(k snapshot.AlertKey, l *latch, g *snapshot.GPU) bo
 	exited := row != (snapshot.RowID{}) && !e.present(row)
 	switch k.Kind {
 	case snapshot.AlertFullIn:
-		return !answers || exited || withheld(g, k.Instance) || g.MemoryOf(k.Instance).Used.Or(math.MaxInt64) < l.newest.refuted // unknown use refutes nothing
+		return !answers || exited || withheld(g, k.Instance) || g.MemoryOf(k.Instance).Used.Or(math.MaxInt64) < l.newest.refuted // unknown used memory refutes nothing
 	case snapshot.AlertLowMemory:
 		return !answers || exited
 	case snapshot.AlertThrottled:
@@ -114,7 +114,7 @@ func (e *Evaluator) unfounded(k snapshot.AlertKey, l *latch, g *snapshot.GPU) bo
 	}
 }
 
-// withheld reports whether a GPU or MIG instance no longer has a forecast.
+// withheld reports whether the doubt about a GPU or MIG instance allows no forecast.
 func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
 	doubt := g.OutlookOf(instance).Doubt
 	return doubt == snapshot.Young || doubt == snapshot.Rebuilding

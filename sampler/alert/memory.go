@@ -6,7 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outOfMemory alerts for a minute after an allocation failed, even if the process has exited.
+// outOfMemory alerts for outOfMemoryFor after an out-of-memory error, even if the process has exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
 	for id, t := range e.rows {
 		if !within(snap.Time, t.outOfMemory.risen, outOfMemoryFor) {
@@ -32,7 +32,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 
 const (
 	growthRemembered = time.Minute     // how long growth counts after it was seen
-	strainRemembered = 2 * time.Minute // how long retries and out-of-memory events count
+	strainRemembered = 2 * time.Minute // how long retries and out-of-memory errors count
 	lowReleased      = 1.2             // a standing alert is cleared at this multiple of the threshold
 )
 
@@ -86,9 +86,7 @@ type strain struct {
 	row      snapshot.RowID
 }
 
-// strain finds the worst reason: an allocator that failed, one that had to retry, a process that
-// grows. If there are several such processes it names the one that the alert named before, or else
-// the largest.
+// strain finds the worst reason: an allocator failed, an allocator had to retry, a process grows.
 func (e *Evaluator) strain(now time.Time, where snapshot.Place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false
@@ -122,7 +120,7 @@ func (e *Evaluator) strain(now time.Time, where snapshot.Place, named snapshot.R
 	return strain{}
 }
 
-// larger keeps the row to name: the one named before, else the larger.
+// larger returns the row to name: the row that the alert named before, or else the larger row.
 func larger(best, p *snapshot.Process, named snapshot.RowID) *snapshot.Process {
 	switch {
 	case best == nil || p.ID == named:

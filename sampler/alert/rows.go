@@ -37,8 +37,7 @@ func frees(p *snapshot.Process) bool {
 	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
-// remedy returns the flush in a place that is likely to keep the most memory free; "" if none is
-// worth it.
+// remedy returns the flush in a place that is likely to keep the most memory free, "" if none helps.
 func (e *Evaluator) remedy(where snapshot.Place) string {
 	var best *snapshot.Process
 	var lasts snapshot.Lasting

@@ -11,8 +11,7 @@ import (
 // noteCells is the room for a note at the end of a GPU line.
 const noteCells = 22
 
-// note cuts a note to noteCells runes. A user's name in it may have wider runes, so the screen
-// cleans the note and, if that is still too wide, cuts it again.
+// note cuts a note to noteCells runes. If the runes are wide, the screen cuts the note again.
 func note(s string) string {
 	if utf8.RuneCountInString(s) <= noteCells {
 		return s

@@ -16,14 +16,14 @@ type rowTrace struct {
 	since       time.Time
 	outOfMemory counter
 	retries     counter
-	grew        time.Time // when it was last forecast to grow, after the warm-up
+	grew        time.Time // when the process was last forecast to grow, after the warm-up
 }
 
 type gpuTrace struct {
 	tick  uint64
 	young bool // a process on it has just started
 
-	grew   time.Time // when it was last forecast to be full
+	grew   time.Time // when the GPU was last forecast to be full
 	errors errorCount
 }
 
@@ -50,8 +50,7 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.known, c.value = true, v
 }
 
-// warmUp is how long after its start a process's growth does not count, because the process loads
-// data. The forecast takes five more minutes to forget that.
+// warmUp is how long the growth of a new process does not count, because the process loads data.
 const warmUp = 10 * time.Minute
 
 // trace adds a snapshot to the traces, before the rules are applied.
@@ -98,8 +97,7 @@ func (t *rowTrace) young(now time.Time) bool {
 	return now.Sub(t.row.Started) < warmUp
 }
 
-// traceEnded adds the last reports of processes that ended: a process that exits for lack of
-// memory reports its error there.
+// traceEnded adds the last reports of ended processes, which may have an out-of-memory error.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 	for id, t := range e.rows {
 		if t.tick == e.tick {

@@ -35,7 +35,7 @@ const (
 	maxEvents = 10_000
 	maxEnded  = 5000
 	maxAlerts = 2000
-	maxGone   = 256 // GPUs that are no longer there; limited because probes can invent GPUs
+	maxGone   = 256 // absent GPUs; limited because probes can invent GPUs
 )
 
 func New() *History {
@@ -51,7 +51,7 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	defer h.mu.Unlock()
 	h.latest = snap
 	if !h.store.Begin(now) {
-		return // the clock stood still or went back: there is no place for a sample
+		return // the clock stood still or went back
 	}
 	h.noteDriver(now, &snap.Driver)
 	for i := range snap.GPUs {
@@ -108,7 +108,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	h.forgetGPUs(now)
 }
 
-// forgetGPUs keeps the records of maxGone absent GPUs. It drops those that have been absent longest.
+// forgetGPUs drops the absent GPUs beyond maxGone, the longest absent first.
 func (h *History) forgetGPUs(now time.Time) {
 	var away []string
 	for uuid, r := range h.gpus {
@@ -148,7 +148,6 @@ func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	}
 }
 
-// Span returns the time that the history covers; both are zero while it is empty.
 func (h *History) Span() (oldest, newest time.Time) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -163,7 +162,6 @@ func (h *History) Append(event snapshot.Event) {
 	}
 }
 
-// Events returns at most limit events, newest first. A limit of 0 means all.
 func (h *History) Events(limit int) []snapshot.Event {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -175,7 +173,6 @@ func (h *History) Events(limit int) []snapshot.Event {
 	return newest
 }
 
-// Series returns a metric between from and to in equal buckets; see snapshot.History.
 func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -185,7 +182,6 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	return snapshot.Points(from, to, buckets)
 }
 
-// find returns a series, or nil if there is none.
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	if key.Row != (snapshot.RowID{}) {
 		if r := h.rows[key.Row]; r != nil {
@@ -211,7 +207,6 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	return g.metrics.of(key.Metric)
 }
 
-// At rebuilds the snapshot at or just before t.
 func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

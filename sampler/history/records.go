@@ -67,7 +67,7 @@ type rowRecord struct {
 	Process *snapshot.Process // as last seen
 	First   time.Time
 	Ended   time.Time // zero while it lives
-	Tick    uint64    // sequence number of the last snapshot that had it
+	Tick    uint64    // sequence number of the last snapshot with the row
 	metrics metrics
 }
 
@@ -91,12 +91,11 @@ type span[T any] struct {
 	Value T
 }
 
-// spans are the successive values of a state, oldest first.
+// spans are successive values, oldest first.
 type spans[T any] []span[T]
 
 const maxSpans = 1000
 
-// add adds a value that applies from now on.
 func (s *spans[T]) add(now time.Time, value T) {
 	if len(*s) == maxSpans {
 		*s = slices.Delete(*s, 0, maxSpans/2)
@@ -130,8 +129,8 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 
 type gpuRecord struct {
 	GPU       snapshot.GPU // as last seen
-	First     time.Time    // when it was first seen
-	Last      time.Time    // when it was last seen
+	First     time.Time    // when the GPU was first seen
+	Last      time.Time    // when the GPU was last seen
 	States    spans[state]
 	Instances []*instanceRecord
 	metrics   metrics

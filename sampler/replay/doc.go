@@ -1,6 +1,5 @@
-// Package replay runs a recorded series through the monitor: a Sampler that reads one GPU with one
-// process. Its pace, its rules and their hysteresis are the real ones. So backtest scores what the
-// monitor shows, and not just the forecaster.
+// Package replay runs a recorded series through a real Sampler that reads one GPU with one process.
+// So backtest scores the forecasts and alerts that the screen shows, not just the forecaster.
 //
 //	backtest.Series → Machine (a driver and /proc) → sampler.Sampler → Snapshot → Monitor
 //

@@ -21,7 +21,7 @@ type Process struct {
 	Used int64 // bytes
 }
 
-// Set sets the next reading. A total of 0 is unknown. It keeps the slice of processes.
+// Set sets the next reading. A total of 0 is unknown. Set keeps the slice of processes.
 func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	m.now, m.memory, m.running = now, nvml.Memory{Used: bytesOf(used)}, running
 	if total > 0 {
@@ -29,7 +29,7 @@ func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	}
 }
 
-// Watch makes a Sampler that reads the machine by its own time, with deadlines that never pass.
+// Watch returns a Sampler of the machine whose clock is the time given to Set.
 func (m *Machine) Watch(interval time.Duration) *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: m, Processes: m, Deadline: time.Hour, OpenDeadline: time.Hour,

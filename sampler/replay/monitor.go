@@ -23,7 +23,7 @@ type Monitor struct {
 	snap    *snapshot.Snapshot
 }
 
-// New makes a Monitor for a series. If the process starts with the series, the Monitor sees an
+// New returns a Monitor of a series. If the process starts with the series, the Monitor sees an
 // empty GPU before the first sample.
 func New(series *backtest.Series) *Monitor {
 	m := &Monitor{series: series}
@@ -49,7 +49,6 @@ func (m *Monitor) Observe(t time.Time, used int64) {
 
 func (m *Monitor) gpu() *snapshot.GPU { return &m.snap.GPUs[0] }
 
-// Forecasts appends the GPU's forecasts.
 func (m *Monitor) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	for _, p := range m.gpu().Predicted {
 		dst = append(dst, forecast.Interval{
@@ -78,7 +77,7 @@ func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }
 
-// Within returns the time to full below which that alert is raised.
+// Within returns the time to full below which the alert of Alarm is raised.
 func (m *Monitor) Within() time.Duration { return alert.FullWithin }
 
 func bytesOf(v int64) quantity.Optional[quantity.Bytes] {

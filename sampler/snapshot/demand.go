@@ -13,26 +13,24 @@ import (
 // minWatched is how long a process is watched before its demand is estimated.
 const minWatched = 20 * time.Second
 
-// DemandTimes are the times for which a demand is estimated.
 var DemandTimes = [...]time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
 
 // Demand is how much more memory than now a process will have allocated at its highest point.
 type Demand struct {
 	Within [len(DemandTimes)]Need
 	Ever   quantity.Bytes // the need if the highest peak so far comes again
-	Hidden bool           // no sample shows that peak, so it may come in each step
+	Hidden bool           // no sample shows the highest peak, so it may come in each step
 	Turns  bool           // the process frees and allocates by turns
-	Took   quantity.Bytes // what its allocators take again if the program behaves as after the last flush
-	Peak   quantity.Bytes // the most that the process had allocated in the last minutes
-	Seen   time.Duration  // how long the process was watched in that time
+	Took   quantity.Bytes // how much the allocators take again if the program behaves as after the last flush
+	Peak   quantity.Bytes // the most that the process had allocated in the last ten minutes
+	Seen   time.Duration  // how long the process was watched in the last ten minutes
 	Known  bool
 }
 
-// Need is an estimate. In nine of ten cases less than Upper is needed; docs/guard.md says how that
-// was measured.
+// Need is an estimate. In most cases less than Upper is needed (measured in docs/guard.md).
 type Need struct{ Median, Upper quantity.Bytes }
 
-// Upper returns the most that is needed within a time. It is Ever if that time is longer than all
+// Upper returns the most that is needed within a time: Ever if the time is longer than all
 // DemandTimes, or if samples do not show the peaks.
 func (d *Demand) Upper(within time.Duration) quantity.Bytes {
 	for i, t := range DemandTimes {
@@ -73,7 +71,7 @@ type Peaks struct {
 	sampled quantity.Bytes // the most in any sample
 	ever    quantity.Bytes // the allocator's own maximum, in the last sample
 	median  peak           // most is the median of the buckets' maxima, as of bucket at
-	falls   int            // in the ten minutes before that bucket
+	falls   int            // number of falls in the ten minutes until median.at
 
 	reserved quantity.Bytes // by the process's allocators, in the last sample
 	freed    time.Time      // when the allocators last freed cached memory
@@ -85,8 +83,8 @@ type peak struct {
 	most, least quantity.Bytes
 }
 
-// Add takes the next sample. If the allocator's own maximum has risen, it counts as a peak of that
-// moment, because the samples may have missed it.
+// Add takes the next sample. If the allocator's own maximum has risen, the new maximum counts as a
+// peak at now, because the samples may have missed that peak.
 func (k *Peaks) Add(now time.Time, p *Process) {
 	allocated, known := p.Allocated.Value()
 	if !known {
@@ -124,8 +122,8 @@ func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
 	b.most, b.least = max(b.most, allocated), min(b.least, allocated)
 }
 
-// peakAllocated returns the most that the process has ever allocated, as its allocator reports it.
-// It is 0 if that is unknown, or if there are several allocators: their peaks need not coincide.
+// peakAllocated returns the most that the process has ever allocated, by its allocator's report; 0
+// if unknown, or if there are several allocators, whose peaks need not coincide.
 func (p *Process) peakAllocated() quantity.Bytes {
 	if len(p.Allocators) != 1 {
 		return 0
@@ -133,10 +131,10 @@ func (p *Process) peakAllocated() quantity.Bytes {
 	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
-// Demand estimates the demand within each of DemandTimes. Upper is the highest peak within the last
-// twice that time. Median is the median of the peaks of ten seconds each, but at most Upper. A
-// forecast of allocated memory that is higher counts too, unless the process is young or loads:
-// during a load the interval is as wide as the GPU.
+// Demand estimates the demand within each of DemandTimes. Upper is the highest peak in the past twice
+// as long. Median is the median of the peaks of ten seconds each, but at most Upper. A forecast of
+// allocated memory that is higher counts too, unless the process is young, loads or rebuilds: during
+// a load the interval is as wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()
@@ -197,7 +195,6 @@ func (k *Peaks) fallsUntil(number int64) (falls int) {
 	return falls
 }
 
-// middle returns the median of the buckets' maxima.
 func (k *Peaks) middle(number int64) quantity.Bytes {
 	all := make([]quantity.Bytes, 0, peakBuckets)
 	for _, b := range k.buckets {
@@ -215,7 +212,6 @@ func (k *Peaks) middle(number int64) quantity.Bytes {
 // Demands holds the peaks of recorded rows. Estimate must get the snapshots in order.
 type Demands map[RowID]*Peaks
 
-// Estimate sets the demand of every row.
 func (d Demands) Estimate(s *Snapshot) {
 	maps.DeleteFunc(d, func(_ RowID, k *Peaks) bool { return s.Time.Sub(k.seen) > peakWindow })
 	for i := range s.Rows {
@@ -228,7 +224,7 @@ func (d Demands) Estimate(s *Snapshot) {
 	}
 }
 
-// Spare returns how much of the memory that a flush frees stays free if the process then needs this much.
+// Spare returns how much of the memory that a flush frees stays free if the process then allocates needs.
 func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 	frees := p.Frees()
 	return min(max(p.Cached.Or(frees)-needs, 0), frees)
@@ -237,8 +233,8 @@ func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 // Lasting estimates how much of the memory that a flush frees stays free.
 type Lasting struct {
 	Demand
-	Max quantity.Bytes // what stays free for five minutes
-	Min quantity.Bytes // what stays free if the highest peak comes again, and the allocator takes more than that
+	Max quantity.Bytes // how much stays free for five minutes
+	Min quantity.Bytes // how much stays free if the highest peak comes again, and the allocator takes even more
 }
 
 // LastingOf subtracts from cached memory the memory that the process will take back.
@@ -256,8 +252,7 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 
 // beyondPeak is a share of the highest peak. If a program frees and allocates by turns, its
 // allocator takes that much more than the peak, because blocks do not fit into each other's gaps.
-// With this value, 50 of the 62 flushes recommended in the stories of internal/guardlab keep 80 %
-// of the announced memory free, and 7 of 11 for a server whose longest requests come at any time.
+// The value is fitted to the stories of internal/guardlab.
 const beyondPeak = .6
 
 // Needs returns the most that is needed within five minutes.
@@ -301,9 +296,8 @@ func (s Lasting) Remedy(p *Process) string {
 // TakenWithin is how long freed memory is watched after a flush.
 const TakenWithin = time.Minute
 
-// TakenAgain says that a process has taken most of the freed memory again, and after how long:
-// "freed 10.6G, taken again in 0.5 s". It returns "" if the process has not. The result of the
-// flush alone would suggest that the memory is still free.
+// TakenAgain returns "freed 10.6G, taken again in 0.5 s" if the process has taken most of the freed
+// memory again within TakenWithin, otherwise "".
 func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
 	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {
 		return ""

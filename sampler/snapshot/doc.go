@@ -1,5 +1,5 @@
-// Package snapshot is the model of one moment: the sampler publishes it, and every front end
-// (screen, table, JSON) reads it. A published Snapshot is immutable; readers share it.
+// Package snapshot is the model of one moment. The sampler publishes a Snapshot, and every front end
+// (screen, table, JSON) reads it. A published Snapshot is immutable.
 //
 //	sampler ── Snapshot ──→ ui, cli        (now)
 //	        ── History  ──→ ui, cli        (then: At, Series, Events)

@@ -20,8 +20,8 @@ const (
 	kindTensorFlow = "tensorflow"
 )
 
-// FlushesInParts reports whether a flush of the process can be done in steps:
-// every allocator with something to free can free a part of it.
+// FlushesInParts reports whether a flush of the process can be done in steps, because every
+// allocator with something to free can free a part of it.
 func (p *Process) FlushesInParts() bool {
 	found := false
 	for i := range p.Allocators {
@@ -40,7 +40,7 @@ func (p *Process) FlushesInParts() bool {
 // Bound says in which direction the memory that a flush frees may differ from Returnable.
 type Bound string
 
-// The bounds, as in the protocol.
+// The values are those of the protocol.
 const (
 	Exactly Bound = ""
 	Most    Bound = "most"  // the flush may free less
@@ -53,8 +53,7 @@ func (b Bound) Words() string {
 	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
 }
 
-// Amount returns an amount with its bound: "up to 4.00G". If a flush may free memory that no figure
-// shows, it is "an unknown amount".
+// Amount returns an amount with its bound: "up to 4.00G"; "an unknown amount" for 0 if Unlimited.
 func (b Bound) Amount(amount quantity.Bytes) string {
 	if amount <= 0 && b.Unlimited() {
 		return "an unknown amount"
@@ -86,9 +85,9 @@ func (p *Process) ReturnableBound() Bound {
 	return bound
 }
 
-// Bound returns the bound that the allocator reports. For a memory pool that reports none, the bound
-// follows from its kind: how much of a pool's cache is fragmented shows only in a flush, and changes
-// after it. A pool of the driver may also count memory as used that streams have not freed yet.
+// Bound returns the bound that the allocator reports, or else a bound that follows from its basis:
+// how much of a pool's cache is fragmented shows only in a flush. A pool of the driver (kindPool) may
+// also count memory as used that streams have not freed yet.
 func (a *Allocator) Bound() Bound {
 	switch {
 	case a.Reserved.Known() && a.Reserved.Or(0) == 0:
@@ -185,15 +184,14 @@ func (p *Process) Rejection() string {
 	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
 }
 
-// Frees returns how much a flush should free, according to the process's probe. If no allocator
-// reports that, it is the cached memory. It is at most the process's used memory.
+// Frees returns how much a flush should free: the returnable memory or, if unknown, the cached memory,
+// at most the used memory.
 func (p *Process) Frees() quantity.Bytes {
 	frees := p.Returnable.Or(p.Cached.Or(0))
 	return max(min(frees, p.Used.Or(frees)), 0)
 }
 
-// NothingToFlush returns why a flush would free nothing now, according to the process's stats. It
-// returns "" if a flush would free something.
+// NothingToFlush returns why a flush would free nothing now, or "" if it may free something.
 func (p *Process) NothingToFlush() string {
 	switch {
 	case p.flushable():

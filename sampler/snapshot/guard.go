@@ -11,7 +11,6 @@ import (
 // GuardMode is what a guard may do.
 type GuardMode string
 
-// The modes.
 const (
 	GuardOff    GuardMode = "off"
 	GuardDryRun GuardMode = "dry-run" // the guard reports what it would do
@@ -21,9 +20,9 @@ const (
 // Guard is the state of this box's guard.
 type Guard struct {
 	Mode      GuardMode // GuardDryRun if the guard should act but cannot
-	Cannot    string    // why it cannot act although it should; "" if it can
-	ByDaemon  bool      // it runs in the daemon, not in this program
-	Paused    time.Time // until then it does nothing; zero if it is not paused
+	Cannot    string    // why the guard cannot act although it should, or ""
+	ByDaemon  bool      // the guard runs in the daemon, not in this program
+	Paused    time.Time // until then the guard does nothing; zero if it is not paused
 	Rules     []GuardRule
 	Standings []GuardStanding // of the rows, by GPU and order
 	Decisions []GuardDecision // newest first
@@ -32,22 +31,21 @@ type Guard struct {
 type GuardRule struct {
 	Name    string
 	Off     string    // why it was turned off; "" while it is in force
-	Reached time.Time // since when its condition has held somewhere; zero if it holds nowhere
+	Reached time.Time // since when the rule's condition has held on a device; zero if it holds on none
 }
 
-// GuardStanding is a row's standing with the guard.
+// GuardStanding tells when the guard would flush a row, or why it does not flush the row now.
 type GuardStanding struct {
 	Row        RowID
 	Importance int
-	Order      int            // among the rows of its GPU or instance, from 1: the first is flushed first; 0: it is not flushed now
-	Reason     string         // why it is not flushed now; "" if it would be
-	Frees      quantity.Bytes // what a flush frees
+	Order      int            // among the rows of the device: 1 is flushed first; 0 is not flushed now
+	Reason     string         // why the row is not flushed now; "" if Order is not 0
+	Frees      quantity.Bytes // how much a flush frees
 	Stays      Bytes          // how much of Frees should stay free
 }
 
 type GuardDecisionKind string
 
-// The kinds of decision.
 const (
 	GuardActs     GuardDecisionKind = "act"       // a flush is to be done now
 	GuardWould    GuardDecisionKind = "would"     // in dry-run: the flush would be done

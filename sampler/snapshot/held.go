@@ -6,8 +6,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Held lists what holds the memory that a process has allocated on a device, at one moment. The
-// classes sum to the allocated memory.
+// Held lists the classes that hold the memory that a process has allocated on a device, at one
+// moment. The classes sum to Allocated.
 type Held struct {
 	Time      time.Time
 	Allocated quantity.Bytes
@@ -15,8 +15,8 @@ type Held struct {
 	Notes     []string // hostile input
 }
 
-// HeldClass is what one class ("parameters", "activations", …) holds. In the report of a failed
-// allocation it is what one variable holds.
+// HeldClass is the memory that one class ("parameters", "activations", …) holds or, in the report of
+// a failed allocation, one variable.
 type HeldClass struct {
 	Class string         `json:"class"`
 	Name  string         `json:"name"` // of the variable, "" if there is none. Hostile input

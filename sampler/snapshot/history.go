@@ -35,7 +35,6 @@ type Point = metric.Point
 
 type EventKind string
 
-// The kinds of event.
 const (
 	EventStarted     EventKind = "started"
 	EventEnded       EventKind = "ended"
@@ -55,7 +54,7 @@ const (
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventIdleServer EventKind = "idle_server" // a server, by its own report, has begun to hold memory and serve nothing
-	EventGuard      EventKind = "guard"       // what the guard decided; a flush that it did is an EventFlush
+	EventGuard      EventKind = "guard"       // a decision of the guard; a flush by the guard is an EventFlush
 )
 
 // Points returns empty buckets of equal width.
@@ -80,12 +79,12 @@ type Event struct {
 	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
-	Decision    *GuardDecision // the guard's decision; set also for a flush that the guard did
+	Decision    *GuardDecision // the guard's decision; set also for a flush by the guard
 	OutOfMemory *OutOfMemory   // set for an out-of-memory event whose failed allocation the probe has seen
 }
 
-// NothingDone reports whether the guard did nothing, or only saw that a goal is reached. There are
-// many such events: the recording and "guard log" show them, the screen does not.
+// NothingDone reports whether the guard did nothing, or only saw that a goal is reached. The screen
+// does not show such events, because there are many.
 func (e *Event) NothingDone() bool {
 	return e.Decision != nil && (e.Decision.Kind == GuardNothing || e.Decision.Kind == GuardReached)
 }
@@ -107,5 +106,5 @@ type OutOfMemory struct {
 
 	Stack []string    `json:"stack"` // the functions that led to the allocation, innermost first: "train.py:42 in forward"
 	Trace string      `json:"trace"` // the directory of run --record-memory, "" for none. Hostile input
-	Held  []HeldClass `json:"held"`  // what held Allocated, as far as known, largest first
+	Held  []HeldClass `json:"held"`  // the holders of Allocated, as far as known, largest first
 }

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Incident is an event that stays on the screen until its user has seen it: an
-// out-of-memory error, a lost GPU, a killed process, a rule of the guard that was turned off. An alert ends
-// with its cause; an incident does not.
+// Incident is an event that stays on the screen until its user has seen it, even after its cause has
+// gone: an out-of-memory error, a lost GPU, a killed process, a rule of the guard that was turned off.
 type Incident struct {
 	Event
 	Words string // "out of memory"
 }
 
-// HostMemoryEnded is part of the message about the end of a process if the kernel has killed a
-// process of its cgroup because host memory ran out.
+// HostMemoryEnded is part of the message about an ended process in whose cgroup the kernel has killed
+// a process because host memory ran out.
 const HostMemoryEnded = "its cgroup ran out of host memory"
 
 // IncidentOf makes the incident of an event. It returns false if the event is not an incident.
@@ -37,7 +36,7 @@ func IncidentOf(e Event) (Incident, bool) {
 }
 
 // Key returns the same key for all incidents of one kind that concern the same process, GPU or
-// rule. A user who has seen the newest of them has seen them all.
+// rule. If a user has seen the newest, all incidents with its key count as seen.
 func (i *Incident) Key() string {
 	rule, gpu := "", i.GPUUUID
 	if i.Decision != nil {
@@ -61,5 +60,5 @@ func (i *Incident) About(a *Alert) bool {
 	}
 }
 
-// IncidentTime is how long an incident waits to be seen.
+// IncidentTime is how long an incident that no user has seen stays on the screen.
 const IncidentTime = 24 * time.Hour

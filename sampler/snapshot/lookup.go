@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// GPU finds a GPU by its UUID, or returns nil. Like the other lookups by an ID it works on a nil
-// snapshot, which is empty.
+// GPU finds a GPU by its UUID, or returns nil. This and the other lookups by an ID accept a nil
+// snapshot.
 func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil
@@ -26,7 +26,7 @@ func Find[T any](all []T, wanted func(*T) bool) *T {
 	return nil
 }
 
-// Place is a GPU, or a MIG instance of one.
+// Place is a GPU, or a MIG instance if Instance.MIG is set.
 type Place struct {
 	GPUUUID  string
 	Instance InstanceID
@@ -62,12 +62,11 @@ func (s *Snapshot) DeviceUUID(id RowID) string {
 	return id.GPUUUID
 }
 
-// Instance finds a MIG instance by its ID, or returns nil.
 func (g *GPU) Instance(id InstanceID) *Instance {
 	return Find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
-// MemoryOf returns the memory of a MIG instance, or the GPU's if it has none of that ID.
+// MemoryOf returns the memory of a MIG instance, or the GPU's if there is no such instance.
 func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	if in := g.Instance(id); in != nil {
 		return &in.Memory
@@ -75,7 +74,7 @@ func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	return &g.Memory
 }
 
-// OutlookOf returns the outlook of a MIG instance, or the GPU's if it has none of that ID.
+// OutlookOf returns the outlook of a MIG instance, or the GPU's if there is no such instance.
 func (g *GPU) OutlookOf(id InstanceID) *Outlook {
 	if in := g.Instance(id); in != nil {
 		return &in.Outlook
@@ -83,8 +82,7 @@ func (g *GPU) OutlookOf(id InstanceID) *Outlook {
 	return &g.Outlook
 }
 
-// InstanceNumber returns the number of a MIG instance among those of its GPU, from 1; 0 if the GPU
-// has no instance of that ID.
+// InstanceNumber returns the number of a MIG instance on its GPU, from 1; 0 if there is no such instance.
 func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }
@@ -150,7 +148,7 @@ func (s *Snapshot) rows(wanted func(*Process) bool) iter.Seq[*Process] {
 	}
 }
 
-// Fullest returns the GPU with the greatest share of its capacity in use, nil if none is known.
+// Fullest returns the GPU with the greatest share of its capacity in use, nil if no share is known.
 func (s *Snapshot) Fullest() (fullest *GPU) {
 	highest := -1.0
 	for i := range s.GPUs {

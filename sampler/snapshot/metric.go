@@ -7,8 +7,8 @@ import (
 	"vramscope/metric"
 )
 
-// The metrics that a history records of a process and of a GPU. Other memory is recorded too, although
-// it is computed, because it cannot be computed from the recorded figures: their readings may be skewed.
+// The metrics that a history records of a process and of a GPU. Other memory is computed and yet
+// recorded, because the recorded figures may be skewed.
 var (
 	RecordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
 	RecordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
@@ -42,7 +42,6 @@ func (m *Memory) Value(id metric.ID) Float {
 	}
 }
 
-// processBytes are the metrics of a process that are amounts of memory.
 var processBytes = [metric.Count]func(*Process) *Bytes{
 	metric.Used:       func(p *Process) *Bytes { return &p.Used },
 	metric.Allocated:  func(p *Process) *Bytes { return &p.Allocated },

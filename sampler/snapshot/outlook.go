@@ -8,20 +8,18 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Outlook is the expected memory of a process, a GPU or a MIG instance. The sampler makes it once
-// a tick; every use of a forecast reads it here.
+// Outlook is the expected memory of a process, a GPU or a MIG instance.
 type Outlook struct {
-	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches the
-	// capacity only at FullIn or later. It is nil without a forecast.
+	// Predicted is used memory at each horizon, between 0 and the capacity; nil without a forecast.
+	// The median reaches the capacity only at FullIn or later.
 	Predicted []Prediction
-	FullIn    *FullIn // nil if memory is not expected to be full within the farthest horizon
+	FullIn    *FullIn // nil if memory is not expected to be full
 	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
 }
 
 // Doubt is why a forecast is withheld or not believed.
 type Doubt string
 
-// The doubts.
 const (
 	Believed   Doubt = ""
 	Young      Doubt = "young"      // too few samples
@@ -38,8 +36,7 @@ func (d Doubt) Words() string {
 	}[d]
 }
 
-// FullIn is when memory will be full: the median, with an 80 % interval.
-// A zero Latest means that the interval has no late end.
+// FullIn is when memory will be full, with an 80 % interval, which has no late end if Latest is 0.
 type FullIn struct {
 	Median, Earliest, Latest time.Duration
 
@@ -47,7 +44,7 @@ type FullIn struct {
 	Made time.Time `json:"-"`
 }
 
-// Until returns the median alone: in minutes from 10 to 99 minutes, otherwise as quantity.Duration.
+// Until returns the median: in minutes from 10 to 99 minutes, otherwise as quantity.Duration.
 func (f *FullIn) Until() string {
 	minutes := int(f.Median.Round(time.Minute) / time.Minute)
 	if f.Median >= 10*time.Minute && minutes < 100 {
@@ -86,7 +83,7 @@ type Prediction struct {
 	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
 }
 
-// After returns the forecast as it is when some time has passed.
+// After returns the forecast less the time that has passed since it was made.
 func (f *FullIn) After(passed time.Duration) *FullIn {
 	if f == nil || passed <= 0 {
 		return f
@@ -99,8 +96,8 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 }
 
 // Agree makes the forecasts agree with the memory and with each other. All are then between 0 and
-// the capacity, and the median is at the capacity from FullIn on, and not before. If FullIn is nil,
-// a median that would reach the capacity keeps the value of the previous horizon.
+// the capacity, and the median is the capacity from FullIn on. If FullIn is nil, a median that would
+// reach the capacity keeps the value of the previous horizon. While a process rebuilds, there is none.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil

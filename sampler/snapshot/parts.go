@@ -19,14 +19,13 @@ func (in *Instance) Sum(gpuUUID string, rows []Process) {
 	in.ProcessCount = quantity.From(n, quantity.Computed)
 }
 
-// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains: that
-// of processes without a probe, and that of no listed process. A probe's report beyond the driver's
-// used memory does not count: any user's process may report anything, and root sees all of them.
+// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains. A
+// report that exceeds the driver's used memory does not count, because any process may report anything.
 func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
 	var parts Parts
 	var explained quantity.Bytes
 	total, limited := used.Value()
-	room := total // left for the processes whose use the driver does not report
+	room := total // left for the processes whose used memory the driver does not report
 	take := func(p *Process) {
 		if other := p.Other.Or(0); other > 0 {
 			parts.Other = quantity.Sum(parts.Other, p.Other)
@@ -74,8 +73,7 @@ func heldBy(p *Process) quantity.Bytes {
 	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
 }
 
-// CountProcesses sets the number of the GPU's processes, and the used memory that none of them
-// accounts for.
+// CountProcesses sets ProcessCount and Unattributed.
 func (g *GPU) CountProcesses(rows []Process) {
 	pids := make([]int, 0, len(rows))
 	var attributed quantity.Bytes
@@ -105,9 +103,9 @@ func FreeOf(m *Memory) Bytes {
 	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }
 
-// Tolerance returns how far two matching measurements of the same memory (an amount or a change),
-// one by a probe and one by the driver, may differ. The driver counts in pages of 2 MiB and reads a
-// moment later, and a small allocation or two may lie between the readings.
+// Tolerance returns how far the measurements of a probe and of the driver of the same amount of
+// memory may differ. The driver counts in pages of 2 MiB and reads a moment later, and small
+// allocations may lie between the readings.
 func Tolerance(amount quantity.Bytes) quantity.Bytes {
 	return max(amount/50, 32*quantity.MiB)
 }

@@ -10,10 +10,7 @@ import (
 	"vramscope/metric"
 )
 
-// A history rebuilds a moment with these methods. It takes rows and GPUs as they were last
-// described, and sets the figures of that moment.
-
-// WithoutFigures returns the row without its memory, its load, its probe and its forecasts.
+// WithoutFigures returns the row without its memory, utilisation, probe and forecasts.
 func (p *Process) WithoutFigures() Process {
 	out := *p
 	out.SMUtilization, out.Used = Int{}, Bytes{}
@@ -25,15 +22,14 @@ func (p *Process) WithoutFigures() Process {
 	return out
 }
 
-// ClearParts makes the parts unknown.
 func (p *Process) ClearParts() {
 	p.Allocated, p.Cached, p.Fragmented = Bytes{}, Bytes{}, Bytes{}
 	p.Returnable, p.Asleep, p.Other = Bytes{}, Bytes{}, Bytes{}
 	p.Allocators = nil
 }
 
-// SetFigures sets the figures of a row to recorded values. A row with recorded parts gets a live
-// probe. A figure without a recorded value becomes unknown.
+// SetFigures sets the figures of a row to those of a past moment, unknown without a recorded value.
+// A row with recorded parts gets a live probe.
 func (p *Process) SetFigures(value func(metric.ID) Float) {
 	for id, at := range processBytes {
 		if at != nil {
@@ -48,7 +44,7 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 	}
 }
 
-// SetFigures sets the figures of a GPU and its instances to recorded values, with the rows of
+// SetFigures sets the figures of a GPU and its instances to those of a past moment, with the rows of
 // that moment. A figure without a recorded value becomes unknown, unless it is a constant.
 func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance func(InstanceID) Float) {
 	g.Memory.setUsed(quantity.As[quantity.Bytes](value(metric.Used)))
@@ -79,8 +75,8 @@ func (m *Memory) setUsed(used Bytes) {
 	}
 }
 
-// SortRows orders rows by GPU, instance, pid and start time. It first checks whether they are in
-// order already, as they usually are, because moving large rows is slow.
+// SortRows orders rows by GPU, instance, pid and start time. It first checks whether the rows are in
+// order, as usual, because moving large rows is slow.
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {

@@ -8,8 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// RowID identifies a row: a process on a GPU or MIG instance. It is comparable; its zero value is
-// no row.
+// RowID identifies a row: a process on a GPU or MIG instance. Its zero value is no row.
 type RowID struct {
 	Process  process.Identity
 	GPUUUID  string
@@ -19,7 +18,6 @@ type RowID struct {
 // Trend is the behaviour of a process's memory.
 type Trend uint8
 
-// The trends; Steady shows as a blank.
 const (
 	TrendUnknown Trend = iota // not observed by a forecaster
 	TrendYoung                // too few samples to say
@@ -43,10 +41,9 @@ type Process struct {
 	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
-	// Hints are the process's importance, its rank, and whether it is part of a distributed job.
-	Hints process.Hints
-	CPU   Float // per cent of one core
-	Host  Bytes // resident host memory
+	Hints   process.Hints
+	CPU     Float // per cent of one core
+	Host    Bytes // resident host memory
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
@@ -67,7 +64,7 @@ type Process struct {
 	Asleep         Bytes // asleep: its allocators keep the addresses, without memory behind them; part of no other figure
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
-	Evictable      []Evictable // the program's own caches, in the order in which a selective flush evicts them
+	Evictable      []Evictable // in the order in which a selective flush evicts them
 	Probe          *Probe      // nil if there is none
 	Served         *Served     // nil if the process belongs to no watched server
 
@@ -86,7 +83,7 @@ type Process struct {
 	Demand             Demand // DemandOf computes it for a past moment
 }
 
-// ProgramName returns the program's name: "train.py" where comm is "python3.11". It is hostile input.
+// ProgramName returns the program's name: "train.py" if comm is "python3.11". It is hostile input.
 func (p *Process) ProgramName() string {
 	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
 	return name
@@ -95,7 +92,7 @@ func (p *Process) ProgramName() string {
 // Reserved returns the memory that the allocators reserve; unknown if no part of it is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
-// EvictableBytes returns the size of the program's own caches whose sizes are known.
+// EvictableBytes returns the sum of the known sizes of the program's own caches.
 func (p *Process) EvictableBytes() Bytes {
 	var sum Bytes
 	for i := range p.Evictable {
@@ -104,8 +101,8 @@ func (p *Process) EvictableBytes() Bytes {
 	return sum
 }
 
-// Unreturnable returns the memory that is free inside the process and that no flush frees. It is
-// fragmented, or cached by an allocator that keeps it.
+// Unreturnable returns the memory that is free inside the process and that no flush frees: fragmented,
+// or cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -114,7 +111,7 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+cached-p.FlushableCache().Or(0), quantity.Computed)
 }
 
-// FlushableCache returns the cached memory that a flush frees; Unreturnable returns the rest.
+// FlushableCache returns the cached memory that a flush frees.
 func (p *Process) FlushableCache() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -147,11 +144,11 @@ const (
 type Probe struct {
 	State            ProbeState
 	Age              time.Duration // time since its last report, or since its silence began
-	Mismatch         bool          // in three readings in a row, the parts exceed used memory, by no more than the tolerance
+	Mismatch         bool          // in three readings in a row, the parts exceed used memory
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
 	Skewed           bool          // Other is unknown until both the driver and the probe have been read again
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" if they are not rejected
-	Claimed          Bytes         // what its allocators hold, by its own report only, if the figures are doubted or rejected but would fit the GPU
+	Claimed          Bytes         // the memory of its allocators by its own report, if the figures are doubted or rejected but would fit the GPU
 	StartedBy        string        // "run", "import", "attach", "preload"; "" if unknown
 	Capabilities     []string      // "flush", "snapshot"
 	ByDaemon         bool          // the daemon asked the probe, because this user may not
@@ -159,8 +156,8 @@ type Probe struct {
 	AllocRetries     quantity.Optional[int64]
 }
 
-// Served is a watched server's report about itself and all its processes. It is only a claim. If it
-// exceeds the driver's figures for the processes, it is refused.
+// Served is a watched server's report about itself and all its processes. A report that exceeds the
+// driver's figures for the processes is refused.
 type Served struct {
 	Process process.Identity // the process that listens
 	Name    string           // "vLLM"
@@ -173,8 +170,8 @@ type Served struct {
 	KVCacheUsed Float        // a share, 0 to 1
 	Requests    Int          // that run or wait
 	Asleep      quantity.Optional[bool]
-	Releases    Bytes     // what the server should free when it releases its memory
-	IdleSince   time.Time // since when it has had no request and the driver reports no work; zero if that is not so
+	Releases    Bytes     // how much the server should free when it releases its memory
+	IdleSince   time.Time // since when it has had no request and the driver reports no work; zero: not idle
 }
 
 // ServedPart is a part of a server's memory, by the server's own report.
@@ -194,11 +191,10 @@ func (s *Served) Report() string {
 // Basis is how an allocator's fragmentation is determined.
 type Basis string
 
-// The bases.
 const (
 	Stranded    Basis = "stranded"     // PyTorch: inactive split blocks are fragmented
 	LargestFree Basis = "largest_free" // best fit with coalescing: the largest free block is cached, the rest fragmented
-	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then what the flush could not free
+	PostFlush   Basis = "post_flush"   // pools: unknown until a flush, then the memory that the flush could not free
 )
 
 // Allocator is one allocator's stats, in the protocol's JSON.
@@ -206,7 +202,7 @@ type Allocator struct {
 	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
 	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries that use one CUDA pool share one allocator
 	Basis  Basis  `json:"basis,omitempty"`
-	// ReturnableBound is the bound of Returnable that the allocator reports; see Bound.
+	// ReturnableBound is as the allocator reports it; see Allocator.Bound.
 	ReturnableBound Bound `json:"returnable_bound,omitempty"`
 
 	Reserved         Bytes                    `json:"reserved_bytes,omitzero"`
@@ -221,8 +217,8 @@ type Allocator struct {
 	Segments         quantity.Optional[int64] `json:"segments,omitzero"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count,omitzero"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries,omitzero"`
-	// FailedAllocations counts calls that the driver refused for lack of memory. They are not always
-	// errors of the program, because a library may have tried again.
+	// FailedAllocations counts calls that the driver refused for lack of memory. A library may have
+	// tried again.
 	FailedAllocations quantity.Optional[int64] `json:"failed_allocations,omitzero"`
 
 	// Peaks are the highest values since the process began, or since the program last reset them.
@@ -235,8 +231,8 @@ type Allocator struct {
 	Largest          []Allocation             `json:"largest,omitempty"`          // largest live allocations, largest first
 }
 
-// Evictable is one of the program's own caches that a flush may empty. The cache with the highest
-// priority is emptied first. The name is hostile input.
+// Evictable is one of the program's own caches that a selective flush may empty, the highest
+// priority first. The name is hostile input.
 type Evictable struct {
 	Name     string  `json:"name"`
 	Priority float64 `json:"priority"`
@@ -257,10 +253,9 @@ type Allocation struct {
 	Bytes      quantity.Bytes `json:"bytes"`
 	AgeSeconds Float          `json:"age_seconds,omitzero"`
 	API        string         `json:"api,omitempty"`     // the call that made it: "cuMemAlloc", "cuMemCreate"
-	Library    string         `json:"library,omitempty"` // whose code made that call: "libcublas.so.12"
+	Library    string         `json:"library,omitempty"` // the library that made the call: "libcublas.so.12"
 }
 
-// EndedProcess is a process that has ended.
 type EndedProcess struct {
 	Last             Process // as it was last seen
 	Ended            time.Time

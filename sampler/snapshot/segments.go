@@ -20,17 +20,16 @@ type SegmentMap struct {
 	Left int
 }
 
-// Size returns the sum of the segments.
 func (m *SegmentMap) Size() quantity.Bytes {
 	var sum quantity.Bytes
 	for i := range m.Segments {
-		sum = min(sum+m.Segments[i].Size, quantity.EiB) // no overflow: a segment is at most a PiB, but there are thousands
+		sum = min(sum+m.Segments[i].Size, quantity.EiB) // against overflow: thousands of segments may report a PiB each
 	}
 	return sum
 }
 
 // Segment is one piece of memory that an allocator has from the driver, in the protocol's JSON. The
-// driver takes it back whole, or page by page if it is expandable.
+// allocator returns a segment whole, or page by page if it is expandable.
 type Segment struct {
 	Address    uint64         `json:"address"`
 	Size       quantity.Bytes `json:"size"`
@@ -47,11 +46,10 @@ type Block struct {
 	State BlockState
 }
 
-// BlockState is the state of a block's memory.
 type BlockState uint8
 
-// The states. A flush frees cached blocks. A free block that no flush frees, because its segment
-// has live blocks or its pool is private, is fragmented.
+// A flush frees cached blocks. A free block that no flush frees, because its segment has live blocks
+// or its pool is private, is fragmented.
 const (
 	BlockLive    BlockState = iota
 	BlockPending            // freed by the program, still in use by the GPU's streams

@@ -11,7 +11,6 @@ import (
 	"vramscope/metric"
 )
 
-// Shorthand for the optional values that fill a snapshot.
 type (
 	Bytes = quantity.Optional[quantity.Bytes]
 	Int   = quantity.Optional[int]
@@ -29,38 +28,35 @@ type Snapshot struct {
 	Host   Host
 	Driver Driver
 	GPUs   []GPU          // by index
-	Rows   []Process      // live processes, by GPU, pid, start time
+	Rows   []Process      // live processes, by GPU, instance, pid, start time
 	Ended  []EndedProcess // ended processes, newest first
 	Alerts []Alert        // worst first
 	// Failures are the allocations that failed within the last ten minutes, newest last.
 	Failures []Event
 
-	// ProbeSeen reports whether a probe has answered since the start. From then on the columns of
-	// parts stay.
+	// ProbeSeen reports whether a probe has answered since the start.
 	ProbeSeen bool
-	// ProbesUnasked counts processes that may have a probe which has not been asked yet: their
-	// parts are unknown for this reason.
+	// ProbesUnasked counts processes that may have a probe which has not been asked yet.
 	ProbesUnasked int
 
-	// Holders are processes that have files of the driver open, but no GPU's, and that are in none
-	// of the driver's lists.
+	// Holders are processes that have device files of the driver open, but no GPU's own, and that the
+	// driver does not list.
 	Holders []Holder
 	// Forecasting reports whether forecasters observe the rows.
 	Forecasting bool
 
 	Guard *Guard // nil if none is configured
-	// RecordingPaused is why this box's daemon records nothing at present, for example because the
-	// disk is full. It is "" if the daemon records, or is not meant to.
+	// RecordingPaused is why this box's daemon records nothing at present: a full disk, for example. It
+	// is "" if the daemon records, or is not meant to.
 	RecordingPaused string
 }
 
 // Host is the machine that the GPUs are in.
 type Host = process.Host
 
-// DriverState is the state of the driver.
 type DriverState string
 
-// The states. All but OK and Starting have a Message.
+// All states but OK and Starting have a Message.
 const (
 	DriverOK        DriverState = "ok"
 	DriverAbsent    DriverState = "absent"     // no library
@@ -70,14 +66,13 @@ const (
 	DriverStarting  DriverState = "starting"   // the driver has not answered yet
 )
 
-// Driver is the driver as a whole.
 type Driver struct {
 	Version     string
 	CUDAVersion string
 	State       DriverState
 	Since       time.Time // when the driver took this state
 	Message     string    // what went wrong: "DRIVER_NOT_LOADED"
-	Err         error     // the same as an error, nil while OK
+	Err         error     // the error behind Message, nil while OK
 	RetryAt     time.Time // when the driver is tried again; zero while OK
 	MemoryCall  string    // the memory call that answers: "v2" or "v1"; "" if neither
 	// ProbesAnswering counts the probes that answer, even of processes that the driver does not list.
@@ -86,10 +81,8 @@ type Driver struct {
 	Failures int
 }
 
-// GPUState is the state of one GPU.
 type GPUState string
 
-// The states of a GPU.
 const (
 	GPUOK      GPUState = "ok"
 	GPULost    GPUState = "lost"    // the driver reports it as lost or no longer lists it, or is lost itself
@@ -109,7 +102,7 @@ type GPU struct {
 
 	State    GPUState
 	Since    time.Time // when it took this state
-	Message  string    // the driver's error if the state is not OK
+	Message  string    // why the state is not OK, often the driver's error
 	RetryAt  time.Time // when a GPU that failed is tried again
 	LastUsed Bytes     // used memory at the last answer
 
@@ -125,20 +118,19 @@ type GPU struct {
 	MIG       bool
 	Instances []Instance // in the driver's order
 
-	IdleSince time.Time // utilisation has been 0 with memory held since then; zero if it is not idle
+	IdleSince time.Time // since when utilisation has been 0 with memory used; zero: not idle
 
 	Outlook // without FullIn under MIG, where each instance has its own
 
-	// Allocation is a job that has the GPU and runs nothing on it. It is nil if a process is on the
-	// GPU, or if no such job is known.
+	// Allocation is a job that has the GPU and runs nothing on it, nil if there is none.
 	Allocation *JobAllocation
 
 	// ProcessCount counts distinct processes; unknown if the driver's list could not be read.
 	ProcessCount Int
 	// Unattributed is used memory that no listed process accounts for.
 	Unattributed Bytes
-	// Holders have the GPU's device file open and are not in the driver's list. The sampler searches
-	// for them while there is unattributed memory.
+	// Holders have the GPU's device file open and are not in the driver's list. They are known only
+	// while a GiB or more is unattributed.
 	Holders []Holder
 }
 
@@ -149,10 +141,10 @@ type JobAllocation struct {
 	Since time.Time // since when the job has run nothing on the GPU, as far as known
 }
 
-// Row returns the allocation as a row of the recording, with PID 0 and no memory.
+// Row returns the allocation as a row of the recording, with PID 0 and 0 bytes used.
 func (a *JobAllocation) Row(g *GPU) Process {
 	number, err := strconv.ParseUint(a.Job.ID, 10, 64)
-	if err != nil { // a pod: the checksum distinguishes it from the pod before it
+	if err != nil { // a pod: the checksum distinguishes its row from other pods' rows
 		number = uint64(crc32.ChecksumIEEE([]byte(a.Job.Namespace + "/" + a.Job.ID)))
 	}
 	return Process{
@@ -188,8 +180,8 @@ type Memory struct {
 	Total, Used, Free, Reserved Bytes
 }
 
-// Capacity returns the memory that processes can use: the total less what the driver reserves. It
-// is the scale of the bar; a GPU is full when so much is used.
+// Capacity returns the memory that processes can use: the total less the memory that the driver
+// reserves. A GPU is full when its capacity is used.
 func (m Memory) Capacity() Bytes {
 	total, ok := m.Total.Value()
 	if !ok {
@@ -230,10 +222,8 @@ type Instance struct {
 // InstanceID identifies a MIG instance; its zero value is the whole GPU.
 type InstanceID = metric.InstanceID
 
-// Severity orders alerts.
 type Severity uint8
 
-// The severities.
 const (
 	Notice Severity = iota // for information: yellow
 	Urgent                 // act now: red, reversed
@@ -273,7 +263,6 @@ func (a *Alert) Key() AlertKey {
 // AlertKind names a rule.
 type AlertKind string
 
-// The rules.
 const (
 	AlertLost        AlertKind = "lost"
 	AlertHanging     AlertKind = "hanging"

@@ -2,12 +2,11 @@ package snapshot
 
 import "slices"
 
-// offTheBus is the Xid of a GPU that has fallen off the bus. Unlike a lost GPU, it comes back only
-// with a reset or a reboot. https://docs.nvidia.com/deploy/xid-errors/
+// offTheBus is the Xid of a GPU that has fallen off the bus, and comes back only after a reset or a
+// reboot. https://docs.nvidia.com/deploy/xid-errors/
 const offTheBus = 79
 
-// StateWord returns the GPU's state in one or two words for a person. It distinguishes more states
-// than the documents do.
+// StateWord returns the GPU's state in one or two words for a person, with more states than GPUState.
 func (g *GPU) StateWord() string {
 	switch {
 	case g.State == GPULost && slices.ContainsFunc(g.XIDs, func(x XID) bool { return x.Code == offTheBus }):
@@ -21,8 +20,8 @@ func (g *GPU) StateWord() string {
 	}
 }
 
-// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". In the state error
-// it returns the driver's message, if there is one; it may be hostile.
+// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". In GPUError, the
+// reason is the driver's message if there is one, which may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)
 	if g.State == GPUError && g.Message != "" {

@@ -1,6 +1,5 @@
 package snapshot
 
-// XIDMeaning is the meaning of a critical error.
 type XIDMeaning struct {
 	Urgent bool   // memory or the GPU itself is at stake, not just a program
 	Words  string // at most 22 cells with "Xid NN " before it; "" if unknown

@@ -10,13 +10,13 @@ import (
 //	kind length payload
 //	payload = [presence] column+
 //
-// The columns have the present values only. A block without any has no payload.
+// The columns have the present values only. A block without values has no payload.
 const (
 	presentAll    = iota // every place has a value
-	presentSpan          // two bytes: the first place and how many follow
+	presentSpan          // two bytes: the first place and the number of places
 	presentBitmap        // a bit for each place
 
-	presence = 3 // mask of the bits above
+	presence = 3 // mask of the bits of the constants above
 	single   = 8 // only the first column is stored; the others are zero
 )
 
@@ -26,8 +26,8 @@ type frame struct {
 	payload []byte
 }
 
-// appendPayload encodes the values of a block; m marks the places that are present.
-// Each column has m.count values, at least one.
+// appendPayload encodes the values of a block. m marks the places with a value. Each column has
+// m.count values, at least one.
 func appendPayload(dst []byte, m *mask, columns ...[]int64) (payload []byte, kind byte) {
 	first, count, whole := m.span()
 	switch {
@@ -50,8 +50,8 @@ func appendPayload(dst []byte, m *mask, columns ...[]int64) (payload []byte, kin
 	return dst, kind
 }
 
-// decode fills m, and sets as many values of each column as m has bits. A column has room for 128.
-// decode returns false for a payload that it cannot read.
+// decode fills m, and sets the first count values of each column. A column has room for 128 values.
+// decode returns false for an invalid payload.
 func (f *frame) decode(m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}
@@ -105,7 +105,7 @@ func appendFrame(dst []byte, f frame) []byte {
 	return append(dst, f.payload...)
 }
 
-// takeFrame returns the frame at the front of s and what follows it.
+// takeFrame returns the frame at the front of s, and the rest of s.
 func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	if len(s) == 0 {
 		return f, s, false
@@ -119,7 +119,7 @@ func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	return f, s[length:], true
 }
 
-// span returns the first place with a value, how many there are, and whether they are adjacent.
+// span returns the first place with a value, the number of values, and whether they are adjacent.
 func (m *mask) span() (first, count int, whole bool) {
 	count = m.count()
 	first = bits.TrailingZeros64(m[0])

@@ -2,13 +2,12 @@ package store
 
 import "slices"
 
-// blocks are the sealed blocks of a series in one resolution, oldest first. Each covers
-// 128 places. A block without a sample has no payload.
+// blocks are the sealed blocks of a series in one resolution, oldest first.
 type blocks struct {
 	data  []byte // a frame for each block
 	first int64  // ordinal of the first place
 	end   int64  // ordinal after the last place
-	last  int    // where in data the last frame begins
+	last  int    // index in data of the last frame
 }
 
 // blockPlaces is how many ticks or buckets a block covers.
@@ -25,7 +24,7 @@ func (b *blocks) push(start int64, f frame) {
 	b.last = len(b.data)
 	b.data = appendFrame(b.data, f)
 	b.end = start + blockPlaces
-	if cap(b.data) > len(b.data)+len(b.data)/16 { // what append leaves free would be a tenth of the store
+	if cap(b.data) > len(b.data)+len(b.data)/16 { // the spare capacity after append would take much memory
 		b.data = slices.Clone(b.data)
 	}
 }
@@ -47,7 +46,7 @@ func (b *blocks) forget(before int64) {
 	}
 }
 
-// find returns the block of a place; it is empty if the place has no sample.
+// find returns the block of a place, an empty frame if there is none.
 func (b *blocks) find(place int64) (found frame) {
 	b.each(place, place+1, func(_ int64, f frame) { found = f })
 	return found

@@ -3,8 +3,7 @@ package store
 // extent is a bucket's summary of its samples.
 type extent struct{ min, max, last int64 }
 
-// bucketBlock is a block of buckets, decoded. Only buckets with a tick have an ordinal, so a
-// suspended machine and a slow interval leave no holes.
+// bucketBlock is a block of buckets, decoded. Only buckets with a tick have an ordinal.
 type bucketBlock struct {
 	present mask
 	values  [blockPlaces]extent
@@ -42,7 +41,7 @@ func (r *Series) fold() {
 			end = s.buckets.at(max(bucket, s.buckets.first)) + s.width
 		}
 		if bucket < s.buckets.first {
-			continue // the full resolution reaches further back than the buckets
+			continue // the tick is older than the oldest bucket
 		}
 		if blockStart := bucket &^ (blockPlaces - 1); blockStart != start {
 			if start >= 0 {
@@ -67,8 +66,8 @@ func (b *bucketBlock) add(i int, v int64) {
 	*e = extent{min(e.min, v), max(e.max, v), v}
 }
 
-// encode writes the block as three columns: the last values, and how far the extremes lie from
-// where a single step inside the bucket would put them, which for memory is nearly always zero.
+// encode writes the block as three columns: the last values, and how far the minima and the maxima lie
+// outside the range between the last values of the bucket and of the bucket before.
 func (b *bucketBlock) encode(work []byte) frame {
 	n := 0
 	var before int64

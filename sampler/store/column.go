@@ -24,8 +24,8 @@ const (
 	deltas
 )
 
-// maxColumn is the largest size of a column of 128 numbers in bytes: packed at full width, its
-// width, its minimum and the first byte.
+// maxColumn is the largest size of a column in bytes: the first byte, the least value, the width, and
+// 128 numbers packed at full width.
 const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockPlaces*8
 
 // appendColumn appends the encoding of 1 to 128 values.
@@ -88,7 +88,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 	}
 }
 
-const shifted = 4 // set in the first byte if the first value is shifted too
+const shifted = 4 // in the first byte: the first value is shifted too
 
 func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	start := way | byte(shift<<3)
@@ -99,7 +99,7 @@ func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	return binary.AppendUvarint(append(dst, start), zigzag(value))
 }
 
-// appendRuns writes runs. The lowest bit of a step is set if a length follows; without one the
+// appendRuns writes runs. The lowest bit of a step is set if a length follows. Without a length, the
 // value occurs once.
 func appendRuns(dst []byte, values []int64, shift int) []byte {
 	dst = appendStart(dst, runs, shift, values[0])

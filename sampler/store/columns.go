@@ -11,9 +11,9 @@ type columns struct {
 	out      []metric.Point
 	from, to int64 // on the store's time scale
 	quotient int64 // width of a column in ns, rounded down
-	rest     int64 // rest of that division, spread over all columns
+	rest     int64 // remainder of the width, spread over all columns
 	next     int   // the column of the last sample
-	until    int64 // the end of that column
+	until    int64 // the end of column next
 	narrow   bool  // columns are narrower than buckets
 }
 

@@ -7,10 +7,8 @@
 //
 //	At, Buckets ←─ full resolution where it reaches, else the buckets
 //
-// A tick is a moment at which samples are taken. The times of ticks are kept once for all series;
-// in a series, a bit for each tick says whether there is a sample. A tick without a sample is a
-// gap: neither zero nor a repeat.
+// A tick is a moment at which samples are taken. The times of ticks are kept once for all series. In
+// a series, a bit for each tick says whether there is a sample. A tick without a sample is a gap.
 //
-// A Store is not safe for concurrent use; its values have no unit. Start reading at
-// Store and Series.
+// A Store is not safe for concurrent use. Its values have no unit. Start reading at Store and Series.
 package store

@@ -1,19 +1,17 @@
 package store
 
-// head is the newest block of a series, not compressed.
-//
-// If all values of a part are equal, head keeps only one number. Most series do not change for
-// minutes, and 128 numbers would be most of a series' memory in its first hour.
+// head is the newest block of a series, not compressed. If all values of a part are equal, as they
+// mostly are, head keeps one number.
 type head struct {
 	present mask
-	values  [headParts]*part // nil if all values of the part are as in equal
+	values  [headParts]*part // nil if all values of the part are equal[i]
 	equal   [headParts]int64
 }
 
 type part [partTicks]int64
 
 const (
-	partTicks = 32 // a noisy series has 2½ parts of 4 on average
+	partTicks = 32 // so that a noisy series has 2½ of 4 parts on average
 	headParts = blockPlaces / partTicks
 )
 

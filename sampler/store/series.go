@@ -12,13 +12,13 @@ type Series struct {
 	store   *Store
 	head    head
 	start   int64  // ordinal of the head's first place
-	full    blocks // the samples from oldest() on
-	buckets blocks // the time before that
+	full    blocks // samples from oldest() to the head
+	buckets blocks // of samples before oldest()
 	closed  bool
 	dropped bool
 }
 
-// Open makes a series. Earlier ticks are gaps.
+// Open returns a new series, in which earlier ticks are gaps.
 func (s *Store) Open() *Series {
 	turn := s.opened % blockPlaces
 	s.opened++
@@ -30,23 +30,21 @@ func (s *Store) Open() *Series {
 // oldest returns the ordinal of the first place in full resolution.
 func (r *Series) oldest() int64 { return r.start - r.store.full }
 
-// Append sets the series' value at the open tick. Outside a tick and on a closed
-// series it does nothing; a second value at a tick replaces the first.
+// Append sets the value at the open tick. Outside a tick and on a closed series, Append does nothing.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
 		r.head.set(int(s.ticks.end()-r.start), v)
 	}
 }
 
-// Close ends the series. Its samples can be read until the retention ends; then their memory is
-// freed.
+// Close ends the series. Its samples can be read until they are older than the store's span.
 func (r *Series) Close() { r.closed = true }
 
 // Drop marks a closed series as no longer read.
 func (r *Series) Drop() { r.dropped = true }
 
-// roll seals the head's block and begins the next, folds the block that is no longer kept in full
-// resolution, and drops what is no longer kept.
+// roll seals the head's block and begins the next, folds the oldest block of the full resolution, and
+// drops samples and buckets that are no longer kept.
 func (r *Series) roll() {
 	s := r.store
 	if r.start+blockPlaces > s.ticks.end() {
@@ -65,9 +63,8 @@ func (r *Series) roll() {
 	r.buckets.forget(s.buckets.first)
 }
 
-// At returns the last sample at or before t, in the resolution that covers t, and its time. It
-// returns false if the tick at or before t is a gap or was forgotten. In the coarse resolution, the
-// sample is the last one of its bucket, and its time is the end of the bucket.
+// At returns the sample of the tick at or before t, and its time; false if that tick is a gap or was
+// forgotten. Beyond the full resolution, At returns the last sample of a bucket, and the bucket's end.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	s := r.store
 	if s.ticks.empty() {
@@ -111,9 +108,9 @@ func (m *mask) before(i int) int {
 	return bits.OnesCount64(m[0]&ones(i)) + bits.OnesCount64(m[1]&ones(i-64))
 }
 
-// Buckets divides the time (from, to] into n columns of equal width. It uses the full resolution
-// as far back as it reaches. Further back, a column has the 15 s buckets that end in it; if
-// columns are narrower, a bucket is in each column that it touches.
+// Buckets divides the time (from, to] into n columns of equal width. Beyond the full resolution, a
+// column has the 15 s buckets that end in the column. If columns are narrower than buckets, a bucket
+// is in each column that it touches.
 func (r *Series) Buckets(from, to time.Time, n int) []metric.Point {
 	if n <= 0 || !to.After(from) {
 		return nil

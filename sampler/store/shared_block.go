@@ -3,8 +3,7 @@ package store
 // BlockTicks is how many ticks a Block covers.
 const BlockTicks = blockPlaces
 
-// Block holds a series' samples at up to BlockTicks ticks, for a recording. A tick without a
-// sample is a gap.
+// Block holds a series' samples at up to BlockTicks ticks, for a recording.
 type Block struct {
 	present mask
 	values  [blockPlaces]int64
@@ -25,8 +24,7 @@ func (b *Block) Count() int { return b.present.count() }
 // Reset makes all places gaps.
 func (b *Block) Reset() { b.present = mask{} }
 
-// Append appends the block's encoding, in the codec of the live store: the kind of a frame and
-// its payload. A block without a sample has no bytes.
+// Append appends the block's encoding: a frame's kind and payload, nothing for a block without samples.
 func (b *Block) Append(dst []byte) []byte {
 	if b.Count() == 0 {
 		return dst
@@ -38,8 +36,8 @@ func (b *Block) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode replaces the block by the one that Append has encoded. For bytes that are no block it
-// returns false, and the block is empty.
+// Decode replaces the block by the block that Append has encoded. For other bytes, Decode returns
+// false, and the block is empty.
 func (b *Block) Decode(data []byte) bool {
 	b.Reset()
 	if len(data) == 0 {

@@ -7,18 +7,18 @@ import (
 
 // Store holds the series of a box.
 type Store struct {
-	full  int64 // this many ticks (a multiple of 128), and up to 127 more, are kept in full resolution
+	full  int64 // number of ticks kept in full resolution, a multiple of 128; up to 127 more are kept
 	width int64 // of a bucket, ns
 	span  int64 // how far back the buckets reach, ns
 
 	ticks   moments // ticks in full resolution; older ones are in buckets
 	buckets moments // when each bucket that has a tick begins
 	open    bool
-	now     int64                  // of the open or the last tick, on the store's own time scale
+	now     int64                  // time of the open or the last tick, on the store's own time scale
 	clock   time.Time              // the same moment by the caller's clock
-	started int64                  // of the first tick
+	started int64                  // time of the first tick
 	opened  int                    // number of series opened so far
-	turns   [blockPlaces][]*Series // the series by the tick, modulo blockPlaces, at which their blocks begin, so that no tick takes long
+	turns   [blockPlaces][]*Series // the series by the tick, modulo blockPlaces, at which their blocks begin; so no tick rolls all of them
 	work    scratch
 }
 
@@ -28,20 +28,17 @@ type scratch struct {
 	buckets bucketBlock
 }
 
-// New makes an empty store.
 func New() *Store { return newStore(3600, 15*time.Second, 24*time.Hour) }
 
 func newStore(full int64, width, span time.Duration) *Store {
 	return &Store{full: (full + blockPlaces - 1) / blockPlaces * blockPlaces, width: int64(width), span: int64(span)}
 }
 
-// Begin starts a tick at t. It returns false if t is not later than the tick before (but see below),
-// or more than 136 years from 1970.
+// Begin starts a tick at t. The time since the last tick is taken from the wall clock, so that a
+// suspended machine leaves a gap. If the wall clock was set back, the time is taken from the monotonic
+// clock, and the past moves back with the wall clock: ten minutes ago stays ten minutes ago.
 //
-// The time since the last tick is taken from the wall clock, so that a suspended machine leaves a
-// gap. If the wall clock was set back, the time is taken from the monotonic clock, and the past
-// moves back with the wall clock: ten minutes ago stays ten minutes ago. Without a monotonic
-// reading, Begin refuses such a tick.
+// Begin returns false if neither clock has advanced, or if t is beyond reach.
 func (s *Store) Begin(t time.Time) bool {
 	began := s.begin(t.Round(0), t.Sub(s.clock))
 	if began {
@@ -50,7 +47,7 @@ func (s *Store) Begin(t time.Time) bool {
 	return began
 }
 
-// begin starts a tick at t by the wall clock; monotonic is the time since the last tick by the
+// begin starts a tick at t by the wall clock. monotonic is the time since the last tick by the
 // monotonic clock or, without one, by the wall clock.
 func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	if u := t.Unix(); u > reach || u < -reach {
@@ -79,7 +76,6 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	return true
 }
 
-// Commit ends the tick.
 func (s *Store) Commit() {
 	if !s.open {
 		return
@@ -96,7 +92,7 @@ func (s *Store) Commit() {
 // oldestBucket returns the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
-// Span returns the time that the store covers; both are zero while it is empty.
+// Span returns the time that the store covers, zero times while the store is empty.
 func (s *Store) Span() (oldest, newest time.Time) {
 	if s.ticks.empty() {
 		return time.Time{}, time.Time{}
@@ -115,8 +111,7 @@ func (s *Store) shift() int64 { return s.now - s.clock.UnixNano() }
 // wall converts the store's time to the wall clock's.
 func (s *Store) wall(t int64) time.Time { return time.Unix(0, t-s.shift()) }
 
-// local converts a wall-clock time to the store's. A time beyond 64 bits of nanoseconds becomes
-// the nearest that fits.
+// local converts a wall-clock time to the store's, at most reach from 1970.
 func (s *Store) local(t time.Time) int64 {
 	const maxNanoseconds = reach * int64(time.Second)
 	switch u := t.Unix(); {
@@ -128,7 +123,7 @@ func (s *Store) local(t time.Time) int64 {
 	return max(-maxNanoseconds, min(t.UnixNano()+s.shift(), maxNanoseconds))
 }
 
-// floor rounds down to a multiple of width, for times before 1970 too.
+// floor rounds down to a multiple of width, also below zero.
 func floor(t, width int64) int64 {
 	rest := t % width
 	if rest < 0 {
@@ -149,7 +144,7 @@ func (m *moments) at(i int64) int64 { return m.times[i-m.first] }
 func (m *moments) last() int64      { return m.times[len(m.times)-1] }
 func (m *moments) append(t int64)   { m.times = append(m.times, t) }
 
-// after finds the first ordinal whose time is later than t, or end.
+// after returns the first ordinal whose time is later than t, or end.
 func (m *moments) after(t int64) int64 {
 	i, _ := slices.BinarySearch(m.times, t+1)
 	return m.first + int64(i)
