@@ -170,8 +170,8 @@ func TestHelloIsOfItsProcess(t *testing.T) {
 	}
 }
 
-// TestReportChecks tests the limits of a report's figures. One figure beyond its limit discredits
-// all of them.
+// TestReportChecks tests the limits of a report's figures. One figure beyond its limit invalidates
+// the report.
 func TestReportChecks(t *testing.T) {
 	size, count, age := reported[quantity.Bytes], reported[int64], reported[float64]
 	many := func(n int) (all []Allocator) {

@@ -110,18 +110,17 @@ func visitingChild(path string) error {
 	return nil
 }
 
-// child is a running probe process.
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	socket string
-	rest   []string // the words that it printed after the path of its socket
+	rest   []string // the words that the child printed after the path of its socket
 	waited bool
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// spawn starts a child; wrap is a command that starts it in turn.
+// spawn starts a child. wrap is a command that gets the child's path as its last argument.
 func spawn(t testing.TB, role, directory string, wrap ...string) *child {
 	t.Helper()
 	c, err := trySpawn(t, role, directory, nil, wrap...)
@@ -172,7 +171,6 @@ func launch(t testing.TB, cmd *exec.Cmd) (*child, error) {
 
 var errNotReady = errors.New("not ready")
 
-// end ends the child.
 func (c *child) end() {
 	if c.waited {
 		return
@@ -194,7 +192,6 @@ func (c *child) end() {
 	}
 }
 
-// kill kills the child.
 func (c *child) kill() {
 	c.waited = true
 	_ = c.cmd.Process.Kill()

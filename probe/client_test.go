@@ -100,7 +100,7 @@ func devices(list string) func(net.Conn) {
 	})
 }
 
-// manyDevices returns devices with maxAllocators allocators each.
+// manyDevices returns devices with maxAllocators allocators each, and more than maxReported in all.
 func manyDevices() string {
 	var list []string
 	for i := range maxReported/maxAllocators + 1 {

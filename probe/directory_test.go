@@ -131,7 +131,7 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = in.Close() // ends it
+			_ = in.Close() // ends the program
 			_ = cmd.Wait()
 		})
 		line, err := bufio.NewReader(out).ReadString('\n')
@@ -159,8 +159,8 @@ func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	_ = client.Close()
 }
 
-// TestMonitorFindsItsUsersSpareDirectory: it does so without the driver's list. Another user's
-// monitor does not look into the directory, unless it looks for everyone's.
+// TestMonitorFindsItsUsersSpareDirectory: a monitor finds the directory without the driver's list.
+// Another user's monitor does not, unless it looks for everyone's.
 func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	spare, err := spareDirectory(temporary, uid)

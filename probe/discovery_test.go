@@ -15,7 +15,6 @@ import (
 	"vramscope/internal/process"
 )
 
-// spawnMany starts n probe processes.
 func spawnMany(t testing.TB, directory string, n int) []*child {
 	t.Helper()
 	children := make([]*child, n)
@@ -40,7 +39,7 @@ func spawnMany(t testing.TB, directory string, n int) []*child {
 	return children
 }
 
-// killAll kills the children: to end a hundred one after another takes longer than the test.
+// killAll kills the children, because ending a hundred takes longer than the test.
 func killAll(children []*child) {
 	for _, c := range children {
 		if !c.waited {

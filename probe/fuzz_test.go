@@ -19,7 +19,6 @@ import (
 	"vramscope/internal/process"
 )
 
-// pair returns the two ends of a connection.
 func pair(t testing.TB) (a, b *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -181,8 +180,8 @@ func hostileProbe(conn *net.UnixConn, script [][]byte, silence time.Duration) {
 	}
 }
 
-// FuzzSession: whatever a probe answers, its session ends soon after its
-// connection, what it publishes is possible, and nothing of it stays behind.
+// FuzzSession: whatever a probe answers, the session ends soon after the connection, publishes only
+// possible answers, and leaves no descriptor and no goroutine behind.
 func FuzzSession(f *testing.F) {
 	const hello = `{"id":$,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1,"runtimes":[{"name":"x"}],"started_by":"run","evictable":[{"name":"kv","bytes":5}]}` + "\n"
 	const stats = `{"id":$,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0}]}]}` + "\n"

@@ -72,7 +72,7 @@ func dialImpostor(t *testing.T, behave func(net.Conn)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(path) }) // left in the temporary directory otherwise
+	t.Cleanup(func() { _ = os.RemoveAll(path) }) // a leftover is in the temporary directory
 	impostor(t, path, behave)
 	begin, err := ownStart()
 	if err != nil {

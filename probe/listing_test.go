@@ -116,7 +116,7 @@ func TestProbeBehindTooManyNamesIsFoundByPID(t *testing.T) {
 	eventually(t, "the probe answers", func() bool { return answers(m, c.pid()) })
 }
 
-// listed returns what the listings have about a directory.
+// listed returns the names that the listings have for a directory.
 func listed(t *testing.T, l *listings, path string) []string {
 	t.Helper()
 	dir, err := os.Open(path)
@@ -127,8 +127,8 @@ func listed(t *testing.T, l *listings, path string) []string {
 	return slices.Sorted(slices.Values(l.in(dir)))
 }
 
-// A directory is listed once while it is unchanged, and once a second while it changes:
-// a box may have a thousand processes, and a /tmp that is always in use.
+// A directory is listed once while it is unchanged, and once a second while it changes, because a box
+// may have a thousand processes and a /tmp that is always in use.
 func TestListingIsReadOnceASecond(t *testing.T) {
 	path := t.TempDir()
 	var l listings

@@ -17,8 +17,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// testTimeout is how long tests wait for an event. It is generous, for loaded
-// machines.
+// testTimeout is how long tests wait for an event, even on a loaded machine.
 const testTimeout = time.Minute
 
 // watch runs a monitor on one directory until the test ends. It waits for answers
@@ -65,7 +64,6 @@ func run(t testing.TB, m *Monitor) {
 	})
 }
 
-// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

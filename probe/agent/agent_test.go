@@ -104,7 +104,7 @@ func TestGreenThreads(t *testing.T) {
 	runSuite(t, python, "green_threads.Green", environ)
 }
 
-// suiteEnvironment returns what the suites need: testdata/harness.py finds the agent's files by it.
+// suiteEnvironment returns the environment of a suite. testdata/harness.py reads VRAMSCOPE_AGENT.
 func suiteEnvironment(t *testing.T) []string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "agent")

@@ -70,8 +70,8 @@ func probesIn(t *testing.T, pid int) int {
 	return n
 }
 
-// TestSimultaneousPayloads: even without the lock, which a vramscope with another /proc does not
-// see, only one probe starts.
+// TestSimultaneousPayloads: only one probe starts even without Attacher.lock, which a vramscope with
+// another /proc does not see.
 func TestSimultaneousPayloads(t *testing.T) {
 	for version, python := range anyPythons(t) {
 		p, err := newPayload(false, &status{}, "", "")
@@ -128,7 +128,7 @@ func TestAttachLeavesNoWarning(t *testing.T) {
 	}
 }
 
-// TestEndOfProcessIsNoticed: the process remains as a zombie, with its start time.
+// TestEndOfProcessIsNoticed: an exited process remains as a zombie, with its start time.
 func TestEndOfProcessIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, python := range needGdb(t) {
@@ -185,8 +185,8 @@ func TestOneThreadIsNoted(t *testing.T) {
 	}
 }
 
-// TestFullDirectoryIsReported before gdb stops the process: without an answer in its
-// output the process would stand still until gdb is given up.
+// TestFullDirectoryIsReported: a full directory is reported before gdb stops the process. Otherwise
+// gdb could not write an answer, and the process would stay stopped.
 func TestFullDirectoryIsReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")

@@ -113,7 +113,7 @@ func TestEndlessGdbIsBounded(t *testing.T) {
 		}
 		if want == errEndless.Error() {
 			d.timeout = waitTime
-			<-d.ended // it has ended at the limit: execute must say so also if it notices the end before it reads the output
+			<-d.ended // gdb has ended at the limit: execute must say so even if it sees the end before it reads the output
 		}
 		if text, err := d.execute("x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %d bytes, %v; want %s", script, len(text), err, want)

@@ -170,7 +170,7 @@ func (f *fixture) attacher() *Attacher {
 	f.write(f.maps, f.of("maps"))
 	table := process.NewTable(f.proc)
 	table.Timeout = time.Minute
-	// The program is below the fixture's root: "exe" leads there.
+	// The program is below the fixture's root, and "exe" leads there.
 	if link, err := os.Readlink(f.of("exe")); err == nil && !strings.HasPrefix(link, f.root) && strings.HasPrefix(link, "/opt") {
 		f.link(filepath.Join(f.root, link), f.of("exe"))
 		f.write(strings.ReplaceAll(f.maps, " "+link+"\n", " "+filepath.Join(f.root, link)+"\n"), f.of("maps"))

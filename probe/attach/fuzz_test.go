@@ -150,8 +150,8 @@ func FuzzGdb(f *testing.F) {
 	})
 }
 
-// FuzzPythonNames: a version has the numbers of the name, and a name of Python has
-// nothing that a shell could act on.
+// FuzzPythonNames: a version has the numbers of the name, and a name of Python has only characters
+// that a shell does not interpret.
 func FuzzPythonNames(f *testing.F) {
 	for _, name := range []string{"python3.9", "python3.13t", "python3.9.so.1.0", "python3.-9", "python+3.9", "python3.99999999999", "Python 3.15.0a1+", "Python 3.9.18\n", "Python -3.-9.-1"} {
 		f.Add(name)

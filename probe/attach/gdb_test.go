@@ -22,7 +22,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// busy are the targets that gdb must get into.
+// busy are the targets that must get a probe.
 var busy = []string{
 	"churn", "compute", "sleeping", "selecting", "reading", "threads", "joined", "locked", "forks", "children", "loop", "signals",
 	"unchanged", "modules", "reloads", "objects", "frames",
@@ -75,7 +75,7 @@ func needPythonAndGdb(t *testing.T) map[string]string {
 		t.Skip("gdb attaching is not supported on " + runtime.GOARCH)
 	}
 	found := maps.Clone(pythons())
-	delete(found, "3.14") // sys.remote_exec gets into it
+	delete(found, "3.14") // its method is sys.remote_exec
 	if len(found) == 0 {
 		t.Skip("no Python from 3.8 to 3.13")
 	}
@@ -149,7 +149,7 @@ func attachOnce(t *testing.T, python, name string) time.Duration {
 	return result.Standstill
 }
 
-// TestAttachWithTracemalloc: with it Python's allocators wait for the GIL.
+// TestAttachWithTracemalloc: with tracemalloc, Python's allocators wait for the GIL.
 func TestAttachWithTracemalloc(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -168,8 +168,8 @@ func TestAttachWithTracemalloc(t *testing.T) {
 	}
 }
 
-// TestAttachAfterFirstThreadExited: then Python 3.12.0 to 3.12.2 start no thread, and the probe
-// uses gdb's.
+// TestAttachAfterFirstThreadExited: without its first thread, Python 3.12.0 to 3.12.2 start no other,
+// and the probe runs on the thread that gdb has started.
 func TestAttachAfterFirstThreadExited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -236,8 +236,8 @@ func TestBlockedProcessIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestGdbIgnoresSignals: gdb gets signals all the time while it stops the process.
-// It finishes, and the program continues.
+// TestGdbIgnoresSignals: gdb gets signals all the time while it stops the process. gdb finishes, and
+// the program continues.
 func TestGdbIgnoresSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -254,8 +254,8 @@ func TestGdbIgnoresSignals(t *testing.T) {
 	}
 }
 
-// attachUnder attaches while it sends gdb a signal again and again, and returns how often
-// it sent it: on a loaded machine gdb may finish first.
+// attachUnder attaches while it sends gdb a signal again and again, and returns how often. It may be
+// 0 on a loaded machine, where gdb finishes first.
 func attachUnder(t *testing.T, signal syscall.Signal, p *target) int {
 	t.Helper()
 	a := testAttacher()

@@ -142,7 +142,7 @@ func TestFilterAfterExamineIsRefused(t *testing.T) {
 	}
 }
 
-// TestPayloadChecksFilters: once vramscope has asked, Python may run the script at any later time.
+// TestPayloadChecksFilters: Python may run the script at any time after vramscope has asked for it.
 func TestPayloadChecksFilters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -223,14 +223,14 @@ func TestFileDescriptorsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPayloadReports its failure without file descriptors, and without a thread.
+// TestPayloadReports: a payload reports its failure even without a free file descriptor or a thread.
 func TestPayloadReports(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
 	}
 	const exhaust = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
 	const threadless = "import _thread\n_thread.stack_size(1 << 47)\n" // more than there are addresses
-	// As gevent does, with which a greenlet would be started.
+	// Like gevent, this replaces start_new_thread.
 	const green = "import _thread, sys, types\noriginal = _thread.start_new_thread\ndef hub(*_): raise SystemExit(1)\n_thread.start_new_thread = hub\n" +
 		"sys.modules['gevent.monkey'] = types.SimpleNamespace(get_original=lambda module, name: {'_thread.start_new_thread': original}[module + '.' + name])\n" +
 		"sys.modules['vramscope_probe'] = types.ModuleType('vramscope_probe')\n"

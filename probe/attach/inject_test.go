@@ -233,7 +233,7 @@ func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
 		a := testAttacher()
 		a.timeout = defaultTimeout
 		result, err := examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
-		for range 2 { // on a busy machine other programs hold up the payload as well
+		for range 2 { // on a busy machine other programs delay the payload, too
 			if err != nil && strings.Contains(err.Error(), "C code holds the interpreter") {
 				result, err = examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
 			}

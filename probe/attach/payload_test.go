@@ -188,8 +188,8 @@ end
 run
 `
 
-// TestPayloadKeepsTheGILUntilItListens: whenever it releases the GIL, C code may take it for a
-// second.
+// TestPayloadKeepsTheGILUntilItListens: whenever the payload releases the GIL, C code may take it for
+// a second.
 func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
@@ -221,8 +221,8 @@ func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 	}
 }
 
-// TestEarlySocket: the probe serves on the socket that already listens. A child that is forked
-// before that does not keep it, and a probe that cannot start removes it.
+// TestEarlySocket: the probe serves on the socket that already listens. A child that is forked before
+// the probe serves does not keep the socket, and a probe that cannot start removes it.
 func TestEarlySocket(t *testing.T) {
 	const program = `
 import builtins, os, sys

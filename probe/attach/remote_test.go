@@ -25,7 +25,7 @@ func TestRemoteExec(t *testing.T) {
 	python := needRemoteExec(t)
 	for _, name := range busy {
 		if name == "joined" || name == "locked" || name == "reading" {
-			continue // the first thread, which must run it, waits in C
+			continue // the first thread, which must run the script, waits in C
 		}
 		t.Run(name, func(t *testing.T) {
 			p := runTarget(t, python, name)
@@ -51,7 +51,7 @@ func TestRemoteExecTimesOut(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p.mustBeWell()
-	// When it does return, it finds nothing to run and prints nothing.
+	// When the first thread returns to Python, it finds nothing to run and prints nothing.
 	p.mustEndWell()
 }
 

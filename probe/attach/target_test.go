@@ -88,7 +88,6 @@ func until(t *testing.T, what string, is func() bool) {
 
 func (p *target) pid() int { return p.cmd.Process.Pid }
 
-// done returns the number of steps done.
 func (p *target) done() uint64 {
 	content, err := os.ReadFile(p.count)
 	if err != nil || len(content) < 8 {
@@ -122,8 +121,8 @@ func (p *target) mustBeWell() {
 	}
 }
 
-// mustComputeElsewhere skips the test if the library that "derive" uses is part of
-// the interpreter, whose code is usable.
+// mustComputeElsewhere skips the test if the library that "derive" uses is part of the interpreter:
+// gdb can start a thread while that code runs.
 func (p *target) mustComputeElsewhere() {
 	p.Helper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid()))
@@ -135,7 +134,7 @@ func (p *target) mustComputeElsewhere() {
 	}
 }
 
-// mustEndWell asks it to end, which checks its results.
+// mustEndWell asks the target to end. The target then checks its own results.
 func (p *target) mustEndWell() {
 	p.Helper()
 	if p.name == "locked" {
@@ -158,7 +157,7 @@ func (p *target) mustEndWell() {
 // forkWarning is what Python 3.12 and newer say of a fork with more than one thread.
 var forkWarning = regexp.MustCompile(`(?m)^.*DeprecationWarning: This process .* is multi-threaded, .*\n  .*\n`)
 
-// mustBeSilent checks that nothing was written to its standard error.
+// mustBeSilent checks that the target wrote nothing to standard error.
 func (p *target) mustBeSilent() {
 	p.Helper()
 	printed, err := os.ReadFile(p.errors)

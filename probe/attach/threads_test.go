@@ -24,7 +24,7 @@ func TestParseSyscall(t *testing.T) {
 	}
 }
 
-// TestCallsLoseHandlers: a call loses the handler of a signal that the thread blocks.
+// TestCallsLoseHandlers: a call resets the handler of a fault's signal if the thread blocks the signal.
 func TestCallsLoseHandlers(t *testing.T) {
 	const segv, usr1 = 1 << 10, 1 << 9
 	for want, states := range map[bool][]status{

@@ -69,7 +69,7 @@ type gpu struct {
 	testing.TB
 	*fake
 	index   int
-	spoiled bool // it cannot be used by another test
+	spoiled bool // no other test can use the GPU
 }
 
 // newGPU returns a GPU that no other test uses meanwhile.
@@ -165,10 +165,8 @@ func (g *gpu) free() quantity.Bytes {
 	return reading.Memory.Free.Or(-1)
 }
 
-// context returns the size of a context on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
-// stats returns the driver's stats of the pool.
 func (g *gpu) stats(p *Process) poolStats {
 	g.Helper()
 	stats, err := p.holding.pool.stats()

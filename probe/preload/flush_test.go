@@ -66,7 +66,7 @@ func TestNoFlushDuringCapture(t *testing.T) {
 	r.end()
 }
 
-// TestOutOfMemoryIsCounted in the allocator where it happened.
+// TestOutOfMemoryIsCounted: an error counts for the allocator in which it happened.
 func TestOutOfMemoryIsCounted(t *testing.T) {
 	for scenario, kind := range map[string]string{"linear": "raw", "virtual": "raw", "pooled": "cuda_pool"} {
 		r := newBox(t).start(true, program(t, "dlsym"), "dlsym", scenario)
@@ -96,7 +96,7 @@ func refused(r probe.Report) (failed []probe.FailedAllocation) {
 	return failed
 }
 
-// TestLargestAllocations checks their library, age and call.
+// TestLargestAllocations checks the library, the age and the call of each.
 func TestLargestAllocations(t *testing.T) {
 	r := newBox(t).start(true, program(t, "linked"), "linked", "linear")
 	for _, a := range allocators(r.report(), "raw") {
@@ -155,7 +155,7 @@ func TestExitWhileServing(t *testing.T) {
 	}
 }
 
-// TestHangingFlush hangs in the driver: other flushes are refused as busy, stats are
+// TestHangingFlush: while a flush hangs in the driver, other flushes are refused as busy, stats are
 // answered, and the program exits as without the library.
 func TestHangingFlush(t *testing.T) {
 	b := newBox(t)

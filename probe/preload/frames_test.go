@@ -20,7 +20,7 @@ func TestLibraryBehindTheRuntime(t *testing.T) {
 	if exec.Command(find).Run() != nil {
 		t.Skip("this libc has no _dl_find_object: glibc has it since 2.35")
 	}
-	const aligned = 5 * quantity.MiB // not every compiler makes a frame here that can be followed
+	const aligned = 5 * quantity.MiB // the frame of this allocation cannot be followed with every compiler
 	for i, c := range []struct {
 		flags    []string
 		followed bool
@@ -61,7 +61,7 @@ func TestLibraryBehindTheRuntime(t *testing.T) {
 	}
 }
 
-// TestTooManyCallers: if only some of the callers could be counted, their sums are left out.
+// TestTooManyCallers: if there are too many callers to count, the sums by caller are left out.
 func TestTooManyCallers(t *testing.T) {
 	r := newBox(t).start(true, build(t, "callers", []string{"testdata/callers.c"}))
 	r.sumsByLibrary(130*quantity.MiB, 0)

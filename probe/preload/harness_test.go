@@ -148,7 +148,7 @@ type run struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	lines  *bufio.Scanner
-	out    []string // its lines before "ready"
+	out    []string // the program's lines before "ready"
 	stderr *strings.Builder
 	errno  int // errno after its last call
 	exited bool
@@ -234,7 +234,6 @@ func (r *run) wait() (code int, stderr string) {
 	return r.cmd.ProcessState.ExitCode(), r.stderr.String()
 }
 
-// await waits until a condition holds.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(timeout); !holds(); {
@@ -288,7 +287,6 @@ func (r *run) ask(request string, into any) {
 	}
 }
 
-// report returns the probe's stats.
 func (r *run) report() probe.Report {
 	r.Helper()
 	var report probe.Report

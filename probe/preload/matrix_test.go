@@ -14,9 +14,9 @@ import (
 	"vramscope/probe"
 )
 
-// The ways in which a program finds libcuda's functions: linked; dlopen and dlsym;
-// both versions of cuGetProcAddress, which NVIDIA's runtime library uses; dlsym and these
-// also with the per-thread default stream; a library opened with RTLD_DEEPBIND.
+// The ways in which a program finds libcuda's functions: linked; dlopen and dlsym; the two versions of
+// cuGetProcAddress, which NVIDIA's runtime library uses; a library opened with RTLD_DEEPBIND. The ways
+// with -ptsz use the per-thread default stream.
 var ways = []string{"linked", "dlsym", "dlsym-ptsz", "proc1", "proc1-ptsz", "proc2", "proc2-ptsz", "deepbind"}
 
 var scenarios = []string{

@@ -36,9 +36,9 @@ func (r *rescuer) python() *run {
 	return p
 }
 
-// TestRescueOfAStream: the driver uses up a pool's free memory before it refuses, and a program
-// does not try again. A program's first large allocation for a pool of its own may be a
-// preallocation, which it can do without.
+// TestRescueOfAStream: the driver uses up a pool's free memory before it refuses, so the first refusal
+// asks for a rescue. It does not if it may be of a preallocation for a pool of the program's own, which
+// the program can do without.
 func TestRescueOfAStream(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()
@@ -80,8 +80,8 @@ func TestRescueOfTheSmallest(t *testing.T) {
 	}
 }
 
-// TestRescuePieceByPiece: a library that puts memory together from pieces asks for more each time.
-// If that is refused, it asks only for what it needs.
+// TestRescuePieceByPiece: for a program that puts memory together from pieces, the probe asks the
+// daemon for more each time. If the daemon refuses, the probe asks for one piece.
 func TestRescuePieceByPiece(t *testing.T) {
 	t.Parallel()
 	const piece = 20 << 20

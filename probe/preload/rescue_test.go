@@ -120,7 +120,7 @@ func (r *rescuer) count() (asked, rescued int) {
 func (r *rescuer) refusing() *run {
 	r.Helper()
 	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
-	p.socket() // what the library does once it serves has been done
+	p.socket() // the library serves, so it has done what it does only once
 	return p
 }
 
@@ -191,7 +191,8 @@ func TestRescue(t *testing.T) {
 	}
 }
 
-// TestNoRescue: the program gets the plain error, at once, with errno as the driver leaves it.
+// TestNoRescue: the program gets the plain error, with errno as the driver leaves it, and waits for
+// no longer than a rescue may take.
 func TestNoRescue(t *testing.T) {
 	refusing := func(r *rescuer, conn net.Conn) {
 		_, _ = io.WriteString(conn, `{"id":1,"ok":false,"error":{"code":"busy","message":"\"ok\":true is not here"}}`+"\n")
@@ -371,7 +372,7 @@ func TestRescueOfEightThreads(t *testing.T) {
 	p.end()
 }
 
-// TestRescueByABusyDaemon: while the daemon's queue is full, the program tries again, and
+// TestRescueByABusyDaemon: while the daemon's queue is full, the library tries again to connect, and
 // leaves time for the rescue itself.
 func TestRescueByABusyDaemon(t *testing.T) {
 	t.Parallel()
@@ -386,7 +387,7 @@ func TestRescueByABusyDaemon(t *testing.T) {
 	for err == nil { // until the queue is full
 		var other int
 		if other, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
-			defer func() { _ = unix.Close(other) }() // it is there to be in the way
+			defer func() { _ = unix.Close(other) }() // it only fills the queue
 			err = unix.Connect(other, &unix.SockaddrUnix{Name: r.path})
 		}
 	}
@@ -423,7 +424,6 @@ func TestRescueAndItsDescriptor(t *testing.T) {
 	}
 }
 
-// TestRescueOfAnotherUsersDaemon: another user's daemon is not asked.
 func TestRescueOfAnotherUsersDaemon(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be several users")

@@ -58,8 +58,8 @@ func TestSeccompFilters(t *testing.T) {
 	}
 }
 
-// TestMainThreadExits: the process ends with its other threads; the library's own thread does not
-// count.
+// TestMainThreadExits: the process ends when the program's other threads have ended, although the
+// library's thread runs.
 func TestMainThreadExits(t *testing.T) {
 	for _, c := range []struct{ when, threads, filter, end string }{
 		{"none", "own", "", "raw"},
@@ -88,7 +88,7 @@ func TestMainThreadExits(t *testing.T) {
 func runSealed(t *testing.T, served, monitored bool, arguments ...string) (plain, watched string) {
 	t.Helper()
 	b := newBox(t)
-	if arguments[0] != "launched" { // otherwise the count of process 1 applies
+	if arguments[0] != "launched" { // if the variable is not set, the count of process 1 applies
 		b.environ = append(b.environ, "VRAMSCOPE_SECCOMP_FILTERS="+ownFilters(t))
 	}
 	program := build(t, "sealed", []string{"testdata/sealed.c"})

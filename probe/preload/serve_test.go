@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoDescriptorsLeft: without a free descriptor the library cannot accept a monitor. It must not
+// TestNoDescriptorsLeft: without a free descriptor the library cannot accept a monitor. It does not
 // spin meanwhile, and accepts once a descriptor is free.
 func TestNoDescriptorsLeft(t *testing.T) {
 	// With a limit of 3, even poll fails.
@@ -105,8 +105,8 @@ func ticks(t *testing.T, r *run) int {
 	return 0
 }
 
-// TestAnotherUserIsRefused by the server itself, should the directory's mode ever
-// let one in. Root is not refused.
+// TestAnotherUserIsRefused: the server itself refuses another user but root, in case the mode of the
+// directory lets that user in.
 func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
@@ -197,8 +197,8 @@ func TestTooManyMonitorsAreRefused(t *testing.T) {
 	r.end()
 }
 
-// TestMonitorThatDoesNotReadIsDisconnected: it sends endless requests and reads no answers. Another
-// monitor is answered.
+// TestMonitorThatDoesNotReadIsDisconnected: one monitor sends endless requests and reads no answers.
+// Another monitor is answered.
 func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
 	conn, err := net.Dial("unix", r.socket())

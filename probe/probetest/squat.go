@@ -14,10 +14,9 @@ import (
 
 var squatted atomic.Int32
 
-// Squatted returns a user whose directory in /tmp another user has taken: a program that
-// is started with it, and without XDG_RUNTIME_DIR, can serve in a spare directory
-// only. The user lives in a user namespace; prefix is what the paths of the spare
-// directories begin with.
+// Squatted returns a user whose directory in /tmp another user has taken. The user exists in a user
+// namespace. A program of this user without XDG_RUNTIME_DIR can serve only in a spare directory,
+// whose path begins with prefix.
 func Squatted(t *testing.T) (user *syscall.SysProcAttr, prefix string) {
 	t.Helper()
 	uid := 3_000_000_000 + os.Getpid()*16 + int(squatted.Add(1))
@@ -48,8 +47,8 @@ func Squatted(t *testing.T) (user *syscall.SysProcAttr, prefix string) {
 	return user, path + "-"
 }
 
-// SpareSocket waits for the socket of a program of that user. The name of its directory is random,
-// and only that user can open it.
+// SpareSocket waits for the socket of a program of the user from Squatted, and checks that only that
+// user can open the directory.
 func SpareSocket(t *testing.T, prefix string) string {
 	t.Helper()
 	for range 600 {
