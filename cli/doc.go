@@ -27,6 +27,5 @@
 //	gather/    what commands read out of recordings and the audit log
 //	render/    what commands print: tables, CSV, documents
 //
-// Errors are written to standard error as "vramscope: …", and say what to do next. Start with
-// root.go.
+// Errors go to standard error as "vramscope: …", with what to do next. Start with root.go.
 package cli

@@ -28,7 +28,6 @@ type Metric struct {
 // Unit is what a metric is measured in.
 type Unit string
 
-// The units.
 const (
 	Bytes          Unit = "bytes"
 	BytesPerSecond Unit = "bytes_per_second"
@@ -44,7 +43,6 @@ const (
 // Subject is a set of the kinds of things that a metric is measured for.
 type Subject uint8
 
-// The subjects.
 const (
 	GPU Subject = 1 << iota
 	Process

@@ -6,7 +6,7 @@ import (
 )
 
 // The exported names. A row of Table has the end of a name, such as "memory_used_bytes"; the
-// beginning depends on what is measured:
+// beginning depends on the subject:
 //
 //	vramscope_gpu_memory_used_bytes      of a GPU
 //	vramscope_mig_memory_used_bytes      of a MIG instance
@@ -164,7 +164,7 @@ var ExportTable = [ExportedCount]Exported{
 	ServerRequests:    {Name: "vramscope_server_requests", Labels: []string{"pid", "server"}, Help: "Requests that run or wait in a watched server, as reported by the server."},
 }
 
-// ProcessLabels returns the labels of the series of a process among which a user can choose.
+// ProcessLabels returns the labels that the series of a process can have, except uuid and mig.
 func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
 
 // Labels returns the labels of a subject's series. Those of a process on a MIG instance also have mig.

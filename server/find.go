@@ -35,8 +35,7 @@ type Finder struct {
 	Entries []Entry
 }
 
-// Find returns the server that id or one of its ancestors is. The error is a *process.Refusal with the reason
-// why there is none, or why this user may not ask it.
+// Find returns the server that id or one of its ancestors is, or a *process.Refusal if this user cannot ask one.
 func (f *Finder) Find(id process.Identity) (*Server, error) {
 	if f == nil {
 		return nil, &process.Refusal{Reason: "a simulated process has no server to ask"}

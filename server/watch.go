@@ -179,7 +179,7 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 			works = g.Utilization
 		}
 		if works.Or(1) > 0 && !s.idle.IsZero() {
-			s.idle = now // it has worked between two questions
+			s.idle = now // the server has worked between two questions
 		}
 		busy = busy || works.Or(0) > 0
 	}
@@ -196,7 +196,7 @@ func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.P
 		return nil
 	}
 	if s.named = idle; !idle && (!busy || s.state.Asleep.Or(false)) {
-		return nil // it sleeps, holds less, or does not say whether it serves
+		return nil // the server sleeps, holds less, or does not report its requests
 	}
 	if idle {
 		message = "%s (PID %d) holds %s, and has served nothing for 10m, by its own report"

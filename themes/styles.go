@@ -5,8 +5,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Style is how one meaning is drawn. The zero value is plain text. Styles of one
-// theme that look alike are equal.
+// Style is how one meaning is drawn; zero is plain text. Styles of one theme that look alike are equal.
 type Style struct{ *drawn }
 
 // drawn is a style with its escape sequence, because rendering a style for each cell is slow.
@@ -35,7 +34,7 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch appends the sequence that changes the style from from to s, or nothing if they are equal. A row in one
+// Switch appends the sequences that end the style from and start s, or nothing if they are equal. A row in one
 // colour then needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {

@@ -132,7 +132,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if target == nil && asksServer && src.Servers != nil {
 		below := src.Servers.Below(pid)
 		if at := slices.IndexFunc(before.Rows, func(row snapshot.Process) bool { return below[row.ID.Process.Key()] }); at >= 0 {
-			target = &before.Rows[at] // a server whose child processes have its models
+			target = &before.Rows[at] // pid is a server whose child processes have its models
 		}
 	}
 	if target == nil {

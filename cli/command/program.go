@@ -38,7 +38,7 @@ type Program struct {
 	Unwritten             error // why a Write failed
 }
 
-// GlobalFlags are the flags of every command: Demo, Seed, Config and those of the options.
+// GlobalFlags has the values of the global flags.
 type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64

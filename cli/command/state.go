@@ -16,8 +16,8 @@ import (
 // BoxState is the directory of root's recordings and audit log.
 const BoxState = "/var/lib/vramscope"
 
-// TakeState makes root's daemon keep its state in STATE_DIRECTORY. In a user's unit that depends on
-// the version of systemd, and is ignored. Source:
+// TakeState makes root's daemon keep its state in STATE_DIRECTORY. Other users ignore the variable,
+// because its path in their units depends on the version of systemd. Source:
 // https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")

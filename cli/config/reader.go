@@ -92,7 +92,7 @@ func (r *reader) read(root, prefix string, table map[string]any, options []Optio
 		inner, isTable := value.(map[string]any)
 		items, isList := value.([]any)
 		switch {
-		case path == ruleList || path == importanceList || path == serverList: // others read these lists
+		case path == ruleList || path == importanceList || path == serverList: // read by readRules, readImportance and readServers
 		case at >= 0 && options[at].Kind != command && isList && len(items) == 0:
 			if root != "" {
 				r.fail(path, errors.New("the list is empty: without the key it is all"))

@@ -16,7 +16,7 @@ import (
 	"vramscope/themes"
 )
 
-// Settings are the settings of a run.
+// Settings has the value of each option.
 type Settings struct {
 	Interval    time.Duration
 	GPUs        []string // indices and UUIDs; empty is all
@@ -51,9 +51,9 @@ type Settings struct {
 	ProcessLabels []string // some of metric.ProcessLabels
 	Processes     int
 
-	Guard guard.Policy // without rules, it is only for rescues, in mode act
+	Guard guard.Policy // without rules it only answers rescues, and only in mode act
 
-	Servers []server.Entry // how servers are asked
+	Servers []server.Entry // of [[server]]
 }
 
 // Defaults returns the settings without a configuration file and flags.
@@ -122,7 +122,7 @@ func (s *Settings) LowMemoryFraction() float64 {
 	return float64(s.LowMemory) / 100
 }
 
-// How graphs are drawn.
+// The values of GraphStyle.
 const (
 	Area  = "area" // the parts of memory
 	Lines = "lines"
@@ -177,7 +177,7 @@ func tableColumns() []string {
 	}
 }
 
-// sortColumns returns the columns by which the table can be sorted: all except the pictures.
+// sortColumns returns the columns by which the table can be sorted: all except the drawings.
 func sortColumns() []string {
 	return slices.DeleteFunc(tableColumns(), func(name string) bool {
 		return name == "BAR" || name == "TREND" || name == "LAST 10m"

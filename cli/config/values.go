@@ -131,7 +131,7 @@ func duration(to *time.Duration, shortest, longest time.Duration) Value {
 
 func tomlDuration(d time.Duration) string { return strconv.Quote(inDays(d)) }
 
-// whole returns the Value of a whole number from lowest to highest. what is for its errors: " of minutes", or "".
+// whole returns the Value of a whole number from lowest to highest. what names the unit in errors: " of minutes", or "".
 func whole(to *int, what string, lowest, highest int) Value {
 	return value(number, to, func(given string) (int, error) {
 		n, err := strconv.Atoi(given)

@@ -82,8 +82,7 @@ func WithPreload(environ []string, library string) []string {
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
 }
 
-// WithNativeProbe installs the native probe and returns an environment with it, nil if environ has it
-// already.
+// WithNativeProbe installs the native probe and returns environ with it, nil if environ has it already.
 func WithNativeProbe(p *command.Program, environ []string) ([]string, error) {
 	if list, _ := split(environ, "LD_PRELOAD"); strings.Contains(list, preload.FileName) {
 		return nil, nil

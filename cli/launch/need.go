@@ -80,8 +80,7 @@ func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, err
 	return given, nil
 }
 
-// LeaseFailure returns why there is no lease, and what to do about it. waited is the time that the
-// claim was given to wait.
+// LeaseFailure returns why there is no lease, and what to do about it. waited is the claim's limit on waiting.
 func LeaseFailure(err error, waited time.Duration) error {
 	refusal, refused := errors.AsType[*probe.Error](err)
 	switch {

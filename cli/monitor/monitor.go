@@ -270,7 +270,7 @@ func pastOf(own, daemon snapshot.History) snapshot.History {
 	return recording.Whole(daemon, func() snapshot.History { return own })
 }
 
-// actionTimeout is how long the monitor's end waits for actions, which gdb may slow down.
+// actionTimeout is how long the end of the monitor waits for actions, which gdb can slow down.
 const actionTimeout = 15 * time.Second
 
 // inflight counts the actions under way. The end of the program cancels them and waits, so that gdb

@@ -86,7 +86,6 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 	return cmp.Or(unwritten, err) // a failed write comes before an error of the recording
 }
 
-// ids returns the metrics to write.
 func (f *exportFlags) ids() (ids []metric.ID, err error) {
 	recorded := metric.KeptOf(metric.GPU|metric.Process, metric.Recorded)
 	if len(f.metrics) == 0 {

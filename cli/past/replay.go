@@ -146,7 +146,6 @@ func readSnapshot(path string) (*snapshot.Snapshot, error) {
 	return then, nil
 }
 
-// begin returns the moment at which the replay begins.
 func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 	_, newest := r.Span()
 	at, err := r.MomentOr("at", f.at, newest)

@@ -81,7 +81,6 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	return cmd
 }
 
-// recordedMoment returns the snapshot of a moment of a recording.
 func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Snapshot, error) {
 	r, err := sources.OpenRecording(p, args...)
 	if err != nil {

@@ -50,7 +50,7 @@ func (t *table) power(power, limit snapshot.Float) string {
 	return fmt.Sprintf("%.0fW", v)
 }
 
-// fullIn returns "4m10s(3m–6m)", without blanks.
+// fullIn returns "4m10s(3m–6m)", or "4m10s(3m+)" if the interval has no late end.
 func (t *table) fullIn(full *snapshot.FullIn) string {
 	if full == nil {
 		return t.signs.Dash

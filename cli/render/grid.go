@@ -112,7 +112,7 @@ func cutLines(lines []string, width int, ellipsis string) string {
 // oneWord returns clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
-// Signs are the signs of text output that are not ASCII everywhere.
+// Signs are the signs of text output that have a form in ASCII.
 type Signs = cell.Glyphs
 
 // SignsFor returns the signs, as ASCII or not.

@@ -40,7 +40,7 @@ func Growth(doc *memoryviz.GrowthDocument) string {
 	return cutLines(append([]string{fmt.Sprintf("grew by %s in all", doc.Grown)}, withRest(&g, len(doc.Lines))...), 0, "")
 }
 
-// withRest returns the table's lines, and one that says how many it leaves out.
+// withRest returns the lines of a table, and a line with the number of rows left out.
 func withRest(g *grid, all int) []string {
 	if all > shownLines {
 		return append(g.lines(), fmt.Sprintf("and %d lines more: --format json", all-shownLines))

@@ -121,8 +121,7 @@ func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch ti
 	return src.ObserveUntil(ctx, sampling, watch, func(*snapshot.Snapshot) bool { return false })
 }
 
-// ObserveUntil samples until enough accepts a snapshot, for at most limit, and returns the last
-// one.
+// ObserveUntil samples until enough accepts a snapshot, at most for limit, and returns the last one.
 func (src *Set) ObserveUntil(ctx context.Context, sampling *sampler.Sampler, limit time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
 	ctx, end := src.ListenFor(ctx)
 	defer end()

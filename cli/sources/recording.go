@@ -21,7 +21,7 @@ type Recording struct {
 	program *command.Program
 }
 
-// OpenRecording opens the named file or directory, if any, or this user's recordings; with --demo,
+// OpenRecording opens the named file or directory or, without one, this user's recordings; with --demo,
 // those of the simulated box.
 func OpenRecording(p *command.Program, named ...string) (*Recording, error) {
 	path := cmp.Or(named...)

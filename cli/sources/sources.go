@@ -25,22 +25,20 @@ import (
 	"vramscope/server"
 )
 
-// Set holds what a sampler reads: the real box, or a simulated one. The sampler cannot tell them
-// apart.
+// Set holds the sources of a sampler: those of the real box, or of a simulated one.
 type Set struct {
 	Program  *command.Program
 	Settings *config.Settings
 
-	Options sampler.Options
-	Driver  *driverSource
-	Library *nvml.Library  // nil in a demo
-	Table   *process.Table // nil in a demo, whose PIDs are not this machine's
-	Probes  *probe.Monitor // nil in a demo; read only while Listen runs
-	Daemon  *socket.Reader // reads this user's probes and what a daemon reports; nil in a demo
-	replay  *replay        // a demo's clock, nil for a real box
-	Signal  func(context.Context, process.Identity, syscall.Signal) error
-	// flushes is a monitor of real probes, or simulated ones.
-	flushes  flush.Prober
+	Options  sampler.Options
+	Driver   *driverSource
+	Library  *nvml.Library  // nil in a demo
+	Table    *process.Table // nil in a demo, whose PIDs are not this machine's
+	Probes   *probe.Monitor // nil in a demo; read only while Listen runs
+	Daemon   *socket.Reader // reads this user's probes and what a daemon reports; nil in a demo
+	replay   *replay        // a demo's clock, nil for a real box
+	Signal   func(context.Context, process.Identity, syscall.Signal) error
+	flushes  flush.Prober         // Probes, or simulatedProbes
 	Log      *action.Log          // nil in a demo: simulated actions are not logged
 	Note     func(snapshot.Event) // adds to the monitor's event log; nil in other commands
 	Segments mapper
@@ -139,9 +137,9 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// Read implements sampler.DeviceReader. The probes are asked when the driver is read, so that
-// their figures can be compared. They also get the PIDs that the driver lists: a probe in a
-// container is found by its PID.
+// Read implements sampler.DeviceReader. It asks the probes when it reads the driver, so that the
+// figures can be compared, and passes on the PIDs that the driver lists: a probe in a container is
+// found by its PID.
 func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	if d.probes == nil {
 		return d.DeviceReader.Read(device)
@@ -206,7 +204,6 @@ func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.
 	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find, Hold: src.holdRoom}
 }
 
-// Attacher returns an attach.Attacher.
 func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
 	return &attach.Attacher{Way: way.New(table, probe.NewFinder(table)), Log: log, Clock: time.Now}
 }

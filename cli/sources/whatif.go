@@ -21,8 +21,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// MemoryHistory makes the probe of a process write its allocations and their recorded history, as
-// PyTorch's pickle.
+// MemoryHistory makes the probe of a process write its allocations and their recorded history, as a pickle.
 func (src *Set) MemoryHistory(ctx context.Context, pid int) ([]byte, error) {
 	client, _, err := src.Connect(ctx, pid)
 	if err != nil {
