@@ -9,8 +9,8 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The score of an interval that contains the truth is its width times its weight. An interval that
-// misses also pays for the distance.
+// The score of an interval that contains the truth is the interval's width times its weight. An
+// interval that misses the truth also pays for the distance.
 func TestCRPS(t *testing.T) {
 	q := quantiles{0, 10, 50, 90, 100}
 	for y, want := range map[float64]float64{
@@ -60,8 +60,8 @@ func TestNothingIsScoredFromFullOn(t *testing.T) {
 	}
 }
 
-// A time to full that is announced exactly costs nothing. A missing one is an error of 100 %. One
-// that is longer than the past is not scored.
+// A time to full that is announced exactly scores 0. A missing announcement scores as an error of
+// 100 %. A time to full that is longer than the past is not scored.
 func TestTimeToFullIsScored(t *testing.T) {
 	leak := make([]float64, 1000)
 	for i := range leak {
@@ -84,7 +84,7 @@ func TestTimeToFullIsScored(t *testing.T) {
 	}
 }
 
-// The condition of each trial accepts the cases that it asks for, and no others.
+// The condition of each trial accepts only the cases for which it is meant.
 func TestTrialsTellCases(t *testing.T) {
 	ramp := func(at float64) *watched {
 		return &watched{seconds: 1000, alerts: []alert{{at: at, until: 400, median: 200}}, fills: []fill{{at: 400}}}

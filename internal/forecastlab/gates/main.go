@@ -26,7 +26,7 @@ func (o *options) count(n int) int {
 	return n
 }
 
-// detail prints a line for those who work on a gate.
+// detail prints a line on standard error if -v is given.
 func (o *options) detail(format string, args ...any) {
 	if o.log {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
@@ -41,7 +41,7 @@ type row struct {
 	of                string // how many series or fills
 }
 
-// gates returns all gates. Those that use the same series are measured together.
+// gates returns all gates. Gates that use the same series are measured together.
 func gates() []gate {
 	all := []gate{{"1 2 3 4 5 6 forecasts", forecasts}, {"7 alerts a fill", alertsAFill}, {"9 mixed weeks", mixedWeeks}}
 	for _, t := range trials() {

@@ -11,7 +11,7 @@ import (
 // announced time, or 1.5 times the latest announced time.
 func (a *alert) within() float64 { return max(2*a.median, 1.5*a.latest) }
 
-// verdict is what became of an alert.
+// verdict says whether an alert was right.
 type verdict uint8
 
 const (
@@ -34,8 +34,8 @@ func (w *watched) judge(a *alert) verdict {
 }
 
 // lead returns how many seconds before a fill its first alert was raised; 0 if none was. An alert
-// belongs to the fill if it stands when the fill comes, or if it was right and raised while memory
-// grew. Such an alert may have been cleared when another process was refused.
+// belongs to the fill if it still stands when the fill comes, or if it was right and raised while
+// memory grew. A refusal of another process may have cleared such an alert.
 func (w *watched) lead(k int) float64 {
 	f := &w.fills[k]
 	for i := range w.alerts {
@@ -50,8 +50,8 @@ func (w *watched) lead(k int) float64 {
 // slow reports whether a visible slow leak or ramp led to the fill.
 func (f *fill) slow() bool { return f.Grew >= 60 }
 
-// enough returns the lead that a slow fill must have: two minutes, or half the time that it grew if
-// that is less.
+// enough returns the lead that a slow fill must have: two minutes or half of the time that memory
+// grew, whichever is less.
 func (f *fill) enough() float64 { return min(120, f.Grew/2) }
 
 // tally counts the days, the alerts and the fills of some time.

@@ -24,7 +24,7 @@ type fill struct {
 	regime.Refusal
 }
 
-// watched is what the monitor showed for one GPU, and what happened.
+// watched holds the alerts that the monitor raised for one GPU, and the fills that happened there.
 type watched struct {
 	seconds float64
 	alerts  []alert
@@ -32,7 +32,7 @@ type watched struct {
 	leak    float64 // when a process was first called a leak; 0: none was
 }
 
-// scene is what happens on a GPU, sample by sample: the processes, and what was refused.
+// scene yields the processes of a GPU at each sample, and the allocation refused then, nil if none was.
 type scene = iter.Seq2[[]regime.Process, *regime.Refusal]
 
 // alone returns a scene of one old process, which runs out of memory when the series reaches the

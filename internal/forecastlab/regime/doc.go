@@ -1,7 +1,7 @@
-// Package regime makes series of the kinds that GPU memory is known for, to try forecasts on:
-// samples of a GPU of 80 GiB, mostly one a second. A generator draws its own parameters (heights,
-// rates, periods, noise): each seed makes a different job, and always the same one. Shared makes a
-// GPU that jobs share for any length of time.
+// Package regime makes series of GPU memory to try forecasts on: samples of a GPU of 80 GiB,
+// mostly one a second, of the kinds that are known from real programs. A generator draws its own
+// parameters (heights, rates, periods, noise) from a seed: the same seed gives the same series.
+// Shared makes a GPU that jobs share for any length of time.
 //
 //	All → Regime.Make(Seeded(n)) → bytes, sample by sample
 //

@@ -30,7 +30,7 @@ func loading(r *rand.Rand, from, lasts, size float64) part {
 	return func(t float64) float64 { return size * sharded(climbs(t, from, lasts), shards) }
 }
 
-// training returns a job that loads, takes the rest with its first step, evaluates and saves.
+// training returns a job that loads, takes the rest of its memory at its first step, evaluates and saves.
 func training(r *rand.Rand) work {
 	top, lasts, peak := between(r, 5, 32)*GiB, logarithmic(r, 3, 90), max(between(r, -3, 8), 0)*GiB
 	load, moves := loading(r, between(r, 2, 20), lasts, 0.7*top), tremble(r)
@@ -128,7 +128,7 @@ func sleeper(r *rand.Rand) work {
 	}}
 }
 
-// batch returns a job that works through tasks. Each takes memory in steps and frees it at its end.
+// batch returns a job that works through tasks. Each task takes memory in steps and frees it at its end.
 func batch(r *rand.Rand) work {
 	size, steps, every := between(r, 3, 25)*GiB, math.Round(between(r, 5, 60)), math.Round(logarithmic(r, 2, 30))
 	tasks, uneven := cycling(r, (steps+between(r, 2, 20))*every, 0.15), between(r, 0, 0.5)

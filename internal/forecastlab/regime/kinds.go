@@ -60,8 +60,8 @@ func Sawtooth(r *rand.Rand) []float64 {
 	return series(3600, level(between(r, 20, 71)*GiB), sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1), noise(r, between(r, 5, 50)*MiB))
 }
 
-// LongFirstEpoch returns a sawtooth whose first cycle lasts for eight minutes to an hour,
-// up to three times as long as the others. Until it ends it looks like a leak.
+// LongFirstEpoch returns a sawtooth whose first cycle looks like a leak: it lasts for eight minutes
+// to an hour, up to three times as long as the others.
 func LongFirstEpoch(r *rand.Rand) []float64 {
 	height, first, bent := between(r, 2, 30)*GiB, logarithmic(r, 480, 3600), between(r, 0.7, 1.2)
 	later := sawing(r, 1, first/between(r, 1, 3), between(r, 0, 0.1))
@@ -85,7 +85,8 @@ func recorded(r *rand.Rand, p part) []float64 {
 	})
 }
 
-// pauses returns a function that returns true at the end of a pause. Lengths have a heavy tail (Pareto's).
+// pauses returns a function that returns true at the end of a pause. The lengths are drawn from
+// Pareto's distribution, from shortest to 3,600 seconds.
 func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	next := 0.0
 	return func(t float64) bool {
@@ -97,7 +98,7 @@ func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	}
 }
 
-// served returns a server whose cache grows to what the largest request so far needed, and is seldom emptied.
+// served returns a server whose cache grows to the size of the largest request so far, and is seldom emptied.
 func served(r *rand.Rand) []float64 {
 	base, largest := between(r, 2, 50)*GiB, between(r, 1, 25)*GiB
 	comes, trims := pauses(r, logarithmic(r, 2, 60)), between(r, 0, 0.02)
@@ -113,7 +114,7 @@ func served(r *rand.Rand) []float64 {
 	})
 }
 
-// notebook returns a series that grows as cells are run, and at times loses what one cell took.
+// notebook returns a series that grows as cells are run, and at times loses the memory of the last cell.
 func notebook(r *rand.Rand) []float64 {
 	runs, largest := pauses(r, logarithmic(r, 5, 120)), between(r, 0.2, 12)*GiB
 	kept := []float64{between(r, 0.3, 10) * GiB}
@@ -171,7 +172,7 @@ func staircase(r *rand.Rand) []float64 {
 }
 
 // stairs returns a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
-// Some steps end with an evaluation.
+// In half of the series each step ends with an evaluation.
 func stairs(r *rand.Rand) []float64 {
 	base, at, uneven := between(r, 5, 40)*GiB, cycling(r, logarithmic(r, 60, 600), between(r, 0, 0.15)), between(r, 0, 0.3)
 	height := (Capacity - base) / between(r, 5, 20)
@@ -197,8 +198,8 @@ func bursts(r *rand.Rand) []float64 {
 	})
 }
 
-// growingPeaks returns a level with evaluations, each of which takes more than the one
-// before, until one fills the GPU.
+// growingPeaks returns a level with evaluations. Each evaluation takes more memory than the previous
+// one, until one fills the GPU.
 func growingPeaks(r *rand.Rand) []float64 {
 	base, peaks, at := between(r, 5, 40)*GiB, between(r, 8, 25), cycling(r, logarithmic(r, 60, 400), between(r, 0, 0.1))
 	first, lasts, rises := between(r, 0.1, 0.4)*(Capacity-base), between(r, 0.05, 0.4), between(r, 0, 10)

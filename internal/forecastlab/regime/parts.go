@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// part returns a part of a process's memory, in bytes, at a time in seconds. It is called with
-// ascending times.
+// part returns one part of a process's memory, in bytes, at a time in seconds. The times of its
+// calls ascend.
 type part func(t float64) float64
 
-// At is called before each sample of a series; false ends the series. It is nil unless an oracle plays.
+// At, unless nil, is called before each sample of a series. If it returns false, the series ends.
 var At func(i int) bool
 
-// series samples the sum of parts n times, or until it is full.
+// series samples the sum of parts n times, or until the GPU is full.
 func series(n int, parts ...part) []float64 {
 	y := make([]float64, 0, n)
 	for t := range n {
@@ -69,7 +69,7 @@ func climbs(t, from, lasts float64) float64 {
 	return min((t-from)/max(lasts, 1e-9), 1)
 }
 
-// sharded makes a share rise in a number of steps; 0: evenly.
+// sharded rounds a share down to the last of a number of equal steps; 0 shards: no rounding.
 func sharded(share, shards float64) float64 {
 	if shards == 0 {
 		return share
@@ -77,11 +77,11 @@ func sharded(share, shards float64) float64 {
 	return math.Floor(share*shards) / shards
 }
 
-// cycle says where a time lies in a series of cycles, the first of which is number 0.
+// cycle is the place of a moment in a series of cycles, the first of which is number 0.
 type cycle struct {
 	number        int
 	since, length float64 // seconds since the cycle began, and its whole length in seconds
-	drawn         float64 // 0…1, another number for each cycle
+	drawn         float64 // 0…1, drawn anew for each cycle
 }
 
 // left returns the seconds until the cycle ends.
@@ -124,7 +124,7 @@ func alternating(r *rand.Rand, height, period, shortest, longest float64) part {
 	}
 }
 
-// wandering returns a part that tends to 0. Each second it keeps a share of its offset.
+// wandering returns autoregressive noise of order 1 with a standard deviation of size bytes.
 func wandering(r *rand.Rand, size, keep float64) part {
 	off := size * r.NormFloat64()
 	return func(float64) float64 {
@@ -139,10 +139,10 @@ const (
 	sawtoothed
 	trainAndEvaluate
 	noisy
-	inSteps // nothing moves, but growth comes in steps
+	inSteps // as clean, but growth comes in steps
 )
 
-// texture returns a texture, and how far it rises.
+// texture returns the movements of a texture, and their height in bytes.
 func texture(r *rand.Rand, which int) (height float64, at part) {
 	switch which {
 	case sawtoothed:

@@ -35,17 +35,17 @@ type job struct {
 	Process
 	kind  *kind
 	seed  uint64
-	tries int     // how often it will start again
+	tries int     // how many more times a process starts after one has failed
 	from  float64 // when its process starts
 	work  work
 }
 
-// work is what a process does.
+// work is the course of a process's memory.
 type work struct {
 	level   part    // the memory at an age of the process
 	lasts   float64 // seconds
-	expects float64 // the most that its user expects it to use, bytes
-	starts  float64 // the process's age when it begins to grow without end; 0: it does not
+	expects float64 // the most that the process's user expects it to use, bytes
+	starts  float64 // the process's age when it begins to grow without end; 0: it never does
 }
 
 // NewShared returns an empty GPU.
@@ -96,11 +96,11 @@ func (s *Shared) Next() ([]Process, *Refusal) {
 	return running, refusal
 }
 
-// contextSize is what a process uses before it has allocated anything.
+// contextSize is the least that a process uses, in bytes.
 const contextSize = 0.45 * GiB
 
-// admit draws a job. Its user takes this GPU if there is room for what the job is expected to use,
-// and once in forty times without looking.
+// admit draws a job. The job's user takes this GPU if there is room for what all its jobs are
+// expected to use, and once in forty times without looking.
 func (s *Shared) admit() {
 	draw := s.r.Float64()
 	i := slices.IndexFunc(kinds, func(k kind) bool { draw -= k.share; return draw < 0 })

@@ -2,8 +2,8 @@ package regime
 
 import "testing"
 
-// A GPU is never fuller than it can be; processes are refused, leave and start again, and
-// every kind of job comes.
+// The processes never use more than the GPU has. Processes are refused memory, end and start again,
+// and every kind of job comes.
 func TestSharedGPUIsWithinItsCapacity(t *testing.T) {
 	s, again := NewShared(Seeded(3)), NewShared(Seeded(3))
 	came, slow := map[string]bool{}, 0

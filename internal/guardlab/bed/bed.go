@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Latency is the time from a sample to the flush that follows from it: the decision, the probe's
-// socket, and its thread, which waits for Python's lock.
+// Latency is the time from a sample to the resulting flush: for the decision, for the probe's
+// socket, and for the probe's thread, which waits for the GIL.
 const Latency = 100 * time.Millisecond
 
 // Result is the result of a story under a policy.
@@ -90,10 +90,10 @@ const (
 	backOff     = time.Minute // after a rescue that freed nothing
 )
 
-// client holds what a process knows about its rescues.
+// client holds the state of a process's rescues.
 type client struct {
-	begun []time.Duration // of the last minute
-	until time.Duration   // until then it asks for no rescue
+	begun []time.Duration // when the rescues of the last minute began
+	until time.Duration   // no rescue before this time
 }
 
 // rescue implements World.Rescue. The asker waits for each flush in turn.

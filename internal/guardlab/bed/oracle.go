@@ -11,17 +11,16 @@ import (
 )
 
 // Oracle is asked at each allocation that would fail, contexts included, and acts without delay. No
-// guard can know better when memory is needed, so the oracle's cost to the other jobs is a lower
-// limit of a guard's.
+// guard knows better when memory is needed, so no guard can do better at a lower cost to other jobs.
 type Oracle struct {
 	Name string
-	// Nowhere gives the important jobs memory that no job had: other jobs lose only because these
-	// jobs survive, and take what they need.
+	// Nowhere gives the important jobs memory beyond the GPU's. Then other jobs lose only because these
+	// jobs survive and take what they need.
 	Nowhere bool
 	// Helps reports whether a job frees its cache for one that asks.
 	Helps func(asker, giver *world.Job) bool
-	// Ahead is how far the oracle looks into the future to choose which jobs free memory; 0: those
-	// with the largest caches do.
+	// Ahead is how far the oracle looks into the future to choose which jobs free memory. With 0 the
+	// jobs with the largest caches do.
 	Ahead time.Duration
 }
 
@@ -51,7 +50,7 @@ func (o Oracle) Play(s story.Story, seed uint64, cost world.Cost, length time.Du
 	return w.Result()
 }
 
-// game is a story that is played again and again, each time with one choice more.
+// game is a story that is played again and again, each time with more choices made.
 type game struct {
 	oracle  Oracle
 	story   story.Story
@@ -72,7 +71,7 @@ type giver struct {
 	spare quantity.Bytes
 }
 
-// play plays until a time, and returns the questions without a choice.
+// play plays until a time, and returns the questions beyond g.choices.
 func (g *game) play(until time.Duration) (w *world.World, open []question) {
 	w = g.story.Draw(g.seed).World(g.seed, g.cost)
 	w.Contexts = true
@@ -111,8 +110,8 @@ func (g *game) play(until time.Duration) (w *world.World, open []question) {
 	return w, open
 }
 
-// enough returns the processes to flush: those of first, then those with the largest caches, until
-// they free enough.
+// enough returns the slots of the jobs to flush: those of first, then those with the largest caches,
+// until they free enough.
 func (q *question) enough(first []int) (gives []int) {
 	var freed quantity.Bytes
 	add := func(x giver) {
@@ -130,14 +129,15 @@ func (q *question) enough(first []int) (gives []int) {
 	return gives
 }
 
-// decide chooses which job frees memory first at the next question: the one with which the other
-// jobs have done the most work some time later, if no important job has failed more often.
+// decide answers the open questions up to the first that has several answers. For that question it
+// takes the answer after which the other jobs have done the most work at the end of Ahead, less an
+// hour for each failure of an important job. It returns false if no question has several answers.
 func (g *game) decide(length time.Duration) bool {
 	_, open := g.play(length)
 	if len(open) == 0 {
 		return false
 	}
-	for _, q := range open { // a question with a single choice takes no time
+	for _, q := range open { // a question with a single answer takes no time
 		var choices [][]int
 		for _, x := range q.givers {
 			if c := q.enough([]int{x.slot}); !slices.ContainsFunc(choices, func(o []int) bool { return slices.Equal(sorted(o), sorted(c)) }) {

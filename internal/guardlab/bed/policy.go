@@ -13,7 +13,7 @@ type Policy struct {
 	Below      float64 // a threshold acts below this percentage of free memory, until Goal is free
 	Goal       float64
 	For        time.Duration
-	Demand     bool // keeps Goal free, and what programs will need
+	Demand     bool // keeps free Goal and the memory that programs will need
 	Importance bool // sets the importance of the jobs, by their users
 	Rescue     bool
 }

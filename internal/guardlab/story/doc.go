@@ -3,9 +3,9 @@
 //
 //	All ─→ Story.Draw(random) ─→ Cast: a GPU and its jobs ─→ world.New
 //
-// In a story that can be won, jobs keep memory in caches that other jobs need: the allocated memory
-// always fits, apart from rare coincidences. In a story that cannot, the allocated memory does not
-// fit, or nothing can be freed.
+// In a winnable story, jobs cache memory that other jobs need. The allocated memory always fits,
+// apart from rare coincidences. In an unwinnable story, the allocated memory does not fit, or
+// nothing can be freed.
 //
 // Start reading at All.
 package story

@@ -14,8 +14,8 @@ type draw struct {
 	total, context quantity.Bytes
 }
 
-// fits returns the share of the memory that a number of jobs can allocate: the rest is their
-// contexts, the driver's part, and what rounding and fragments cost.
+// fits returns the share of the GPU's memory that a number of jobs can allocate. The rest is for
+// their contexts, the driver's part, rounding and fragments.
 func (d draw) fits(jobs int) float64 {
 	const rest = .08
 	return 1 - rest - float64(jobs)*float64(d.context)/float64(d.total)

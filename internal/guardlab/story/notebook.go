@@ -10,7 +10,7 @@ import (
 )
 
 // notebook is a person who runs a cell now and then. The memory that a cell needed stays in the
-// cache while the person reads, thinks, or sleeps. A cell that fails ends no process.
+// cache while the person pauses. The process survives a cell that fails.
 type notebook struct {
 	live    quantity.Bytes
 	scratch quantity.Bytes // the most that a cell needs
@@ -24,7 +24,7 @@ func (n notebook) run(j *world.Job) error {
 		return err
 	}
 	for first := true; ; first = false {
-		// The first cell is the largest. Of the later ones, one in three is as large.
+		// The first cell needs all of scratch, and so does one in three of the later cells.
 		share := 1.0
 		if !first && j.Random.IntN(3) > 0 {
 			share = .2 + .8*j.Random.Float64()
@@ -38,7 +38,7 @@ func (n notebook) run(j *world.Job) error {
 	}
 }
 
-// calculate runs a cell. If it fails, the memory that it has taken is freed.
+// calculate runs a cell. If the cell fails, calculate frees the memory that it has taken.
 func (n notebook) calculate(j *world.Job, scratch quantity.Bytes) error {
 	var taken held
 	defer func() { taken.free(j) }()

@@ -8,9 +8,9 @@ import (
 )
 
 // server answers one request after the other. A request's cache of keys and values grows by
-// concatenation: each time a larger block replaces the old one. Each size stays in the allocator's
-// cache, so the process's reserved memory grows with the longest request so far. A request that
-// fails ends no process.
+// concatenation: a larger block replaces it each time. Blocks of all sizes stay in the allocator's
+// cache, so the process's reserved memory grows with the longest request so far. The server
+// survives a request that fails.
 type server struct {
 	weights quantity.Bytes
 	longest quantity.Bytes // what the longest request holds at its end

@@ -16,14 +16,14 @@ type Story struct {
 	draw   func(d draw) []world.Spec
 }
 
-// Kind says what a guard can do in a story.
+// Kind says whether a guard can help in a story.
 type Kind string
 
 // The kinds.
 const (
 	Winnable   Kind = "winnable"
 	Unwinnable Kind = "unwinnable"
-	Harmless   Kind = "harmless" // nothing fails without a guard: whatever a guard does is in vain
+	Harmless   Kind = "harmless" // nothing fails without a guard, so a guard cannot help
 )
 
 // Cast is a story with its parameters.

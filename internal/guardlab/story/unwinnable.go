@@ -34,7 +34,7 @@ func preallocation(d draw) []world.Spec {
 	return []world.Spec{region, late}
 }
 
-// allAllocated is the story of a server that has all memory, and has all of it allocated.
+// allAllocated is the story of a server that takes all memory and keeps it allocated.
 func allAllocated(d draw) []world.Spec {
 	has := d.between(.92, .97)
 	late := mainJob("training", d.trained(d.share(d.between(.1, .4)), d.share(d.between(.02, .1))))
@@ -50,8 +50,8 @@ func tooLarge(d draw) []world.Spec {
 	return []world.Spec{large, other("second", 0, 0, second.run)}
 }
 
-// fullAndWell is the story of two trainings that use nearly all memory, and need it again at each
-// step, because all steps are alike.
+// fullAndWell is the story of two trainings that use nearly all memory. All steps are alike, so each
+// step needs all of it again.
 func fullAndWell(d draw) []world.Spec {
 	var w, a, w2, a2 float64
 	until(func() bool {

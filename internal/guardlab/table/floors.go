@@ -12,11 +12,10 @@ import (
 	"vramscope/internal/guardlab/world"
 )
 
-// floor holds the results of one run that concern what a guard costs, or their sum over several
-// runs.
+// floor holds the results of one run that show the cost of a guard, or their sum over several runs.
 type floor struct {
 	hours, flushes          float64
-	important, others, gave float64       // out-of-memory events of important jobs, of others, and those of others that flushes caused
+	important, others, gave float64       // out-of-memory events: of important jobs, of other jobs, and of other jobs because of flushes
 	work, stood             time.Duration // of the other jobs
 }
 
@@ -43,7 +42,7 @@ func (f floor) plus(o floor) floor {
 	}
 }
 
-// player plays a story one way.
+// player is one way to play a story: under a policy, or with an oracle.
 type player struct {
 	name string
 	play func(s story.Story, seed uint64) world.Result

@@ -21,7 +21,7 @@ type score struct {
 	allocated      float64       // hours × share of the GPU's memory
 	flushes        float64
 	freed, back    quantity.Bytes
-	busiest        float64 // actions a minute in the busiest ten minutes of the second half; of several runs, the highest
+	busiest        float64 // the most actions a minute in any ten minutes of the second half of a run
 	rescued, trips float64
 }
 
@@ -120,8 +120,8 @@ func (m *measured) pooled(kind story.Kind, policy int) (total score) {
 }
 
 // fewer returns how many fewer out-of-memory events of important jobs a policy has than no guard,
-// as a share, in the stories that can be won. low and high are its 95 % interval: the seeds of each
-// story are drawn again 1,000 times.
+// as a share, in the winnable stories. low and high bound its 95 % interval, from 1,000 draws of the
+// seeds of each story.
 func (m *measured) fewer(policy int) (share, low, high float64) {
 	const draws = 1000
 	random := rand.New(rand.NewPCG(m.seeds.first, m.seeds.count))

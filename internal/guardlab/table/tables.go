@@ -70,7 +70,7 @@ func (m *measured) storyTable() string {
 	return grid(titles, rows)
 }
 
-// quietTable shows what a guard does where it can win nothing, under three policies.
+// quietTable makes a table of three policies in the stories in which no guard can win anything.
 func (m *measured) quietTable() string {
 	titles := []string{"nothing to win", "OOM/h without a guard"}
 	shown := []int{m.index("20 % for 1 s"), m.index("demand"), m.index("demand + rescue")}
@@ -158,7 +158,7 @@ func (m *measured) slower(policy int) string {
 	return strings.Join(names, ", ")
 }
 
-// steady returns the most actions a minute, in any ten minutes, where jobs do not come and go.
+// steady returns the most actions a minute, in any ten minutes, over the stories in which jobs do not come and go.
 func (m *measured) steady(policy int) (most float64) {
 	for i, s := range m.stories {
 		if !s.Passes {
@@ -168,8 +168,8 @@ func (m *measured) steady(policy int) (most float64) {
 	return most
 }
 
-// passing adds the most actions a minute in the stories where jobs come and go, if there is more
-// than one action.
+// passing returns the most actions a minute over the stories in which jobs come and go, as words in
+// brackets. It returns "" if the figure is at most 1.
 func (m *measured) passing(policy int) string {
 	var most float64
 	for i, s := range m.stories {

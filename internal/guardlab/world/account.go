@@ -22,7 +22,7 @@ type Failure struct {
 	At        time.Duration
 	Job       string
 	Important bool
-	Gave      bool // the allocation would not have failed had the job kept what flushes freed
+	Gave      bool // the allocation would not have failed if the job had kept the memory that flushes freed
 }
 
 // Flush is a flush for another job.
@@ -30,7 +30,7 @@ type Flush struct {
 	At    time.Duration
 	Job   string
 	Freed quantity.Bytes
-	Back  quantity.Bytes // how much of that the process reserved again within a minute
+	Back  quantity.Bytes // how much of Freed the process reserved again within a minute
 }
 
 // account measures a run.

@@ -17,14 +17,14 @@ import (
 type Spec struct {
 	Name       string // the name of its program and of its user
 	Importance int    // −1000 to 1000
-	Important  bool   // the evaluation counts its out-of-memory events apart
+	Important  bool   // its out-of-memory events are counted separately
 	Context    quantity.Bytes
 	Region     quantity.Bytes // reserved at the start, as JAX does; 0: PyTorch's allocator
 	Start      time.Duration
 	Restart    time.Duration // from an out-of-memory event to the next start
 	Pause      time.Duration // from a regular end to the next start
-	// Program runs one life of the job, as a coroutine: during Job.Compute and Job.Idle time passes
-	// for the others. It returns nil if the work is done, and any error that the Job's methods have
+	// Program runs one life of the job, as a coroutine: Job.Compute and Job.Idle let time pass and
+	// other jobs run. It returns nil if the work is done, and any error that the Job's methods have
 	// returned.
 	Program func(*Job) error
 }
@@ -53,12 +53,12 @@ type Job struct {
 	context  quantity.Bytes // 0 before the context is there
 	reserved quantity.Bytes
 	given    quantity.Bytes           // freed by flushes in this life, and not reserved again
-	asked    quantity.Bytes           // what the newest allocation asked for
+	asked    quantity.Bytes           // the size of the newest allocation
 	failed   []probe.FailedAllocation // the newest failed allocation
-	refused  int                      // how often the driver refused this allocation
+	refused  int                      // how often the driver refused the newest allocation
 	owed     time.Duration            // time that memory has cost and that has not passed yet
 
-	// Work, as the time that it takes a job that never waits.
+	// Work, as the time that it takes without waiting.
 	done, unsaved time.Duration
 	stood         time.Duration // how long the job stood still: for flushes, for rescues, and while it reserved memory
 }
@@ -77,7 +77,7 @@ func (j *Job) Identity() process.Identity { return j.identity }
 // Done returns the work that the job has done and not lost.
 func (j *Job) Done() time.Duration { return j.done + j.unsaved }
 
-// run runs the program until it waits, starting it if it does not run.
+// run runs the program until it waits. It starts the program if it does not run.
 func (j *Job) run() {
 	if !j.Running() {
 		j.start()
@@ -96,8 +96,8 @@ func (j *Job) run() {
 	j.done, j.unsaved = j.done+j.unsaved, 0
 }
 
-// start makes a process. Each life draws random numbers of its own, so that a life that ends early
-// does not change later ones.
+// start makes a process. Each life has its own random numbers, so that a life that ends early does
+// not change later lives.
 func (j *Job) start() {
 	w := j.world
 	const hostNamespace = 4026531836
@@ -114,7 +114,7 @@ func (j *Job) start() {
 	})
 }
 
-// stopProgram ends the process; the driver takes its memory back.
+// stopProgram ends the process and releases its memory.
 func (j *Job) stopProgram() {
 	if len(j.failed) > 0 {
 		j.leaveRecord()

@@ -30,7 +30,7 @@ func (j *Job) open() error {
 	return nil
 }
 
-// region is memory that a job has reserved at its start, and never returns.
+// region is memory that a job reserves at its start and never returns to the driver.
 type region struct{ free quantity.Bytes }
 
 // Reserve takes a part of the region.
@@ -82,11 +82,11 @@ func (j *Job) stats() allocator.Stats {
 	return s
 }
 
-// Used returns what the process uses.
+// Used returns the memory that the process uses.
 func (j *Job) Used() quantity.Bytes { return j.context + j.reserved }
 
-// Flush makes the process free its cache because another needs it, and returns the bytes freed. The
-// process stands still meanwhile.
+// Flush makes the process free its cache because another needs it, and returns the bytes freed.
+// Unless the process is idle, it stands still meanwhile.
 func (j *Job) Flush() quantity.Bytes {
 	if !j.Running() || j.cache == nil || j.Region > 0 {
 		return 0
@@ -125,7 +125,7 @@ func (d *device) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
-// rescued asks for a rescue and takes what the driver has refused, if it can.
+// rescued asks for a rescue, and reports whether the driver then gave the memory that it had refused.
 func (j *Job) rescued(size quantity.Bytes) bool {
 	w := j.world
 	if w.Grants != nil && w.Grants(j) {
@@ -160,7 +160,7 @@ func (w *World) take(size quantity.Bytes) bool {
 
 func (w *World) release(size quantity.Bytes) { w.used -= size }
 
-// Spare returns what a flush would free.
+// Spare returns how much a flush would free.
 func (j *Job) Spare() quantity.Bytes {
 	if !j.Running() || j.cache == nil || j.Region > 0 {
 		return 0

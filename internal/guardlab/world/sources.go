@@ -23,7 +23,7 @@ var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 func (w *World) NewSampler() *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: sources{w}, Probes: sources{w}, Processes: sources{w},
-		Deadline: time.Hour, OpenDeadline: time.Hour, // of real time: no answer is late
+		Deadline: time.Hour, OpenDeadline: time.Hour, // real time, so no answer is late
 		Interval: Tick, Clock: w.Time, Simulated: true,
 	})
 }
@@ -85,7 +85,7 @@ func (sources) Host(time.Time) process.Host { return process.Host{Name: "simulat
 
 func (sources) Unasked() int { return 0 }
 
-// Answers returns the probes' figures of this moment.
+// Answers returns the reports of all probes at this moment, and the records younger than recordTime.
 func (w sources) Answers() []probe.Answer {
 	var answers []probe.Answer
 	for _, j := range w.Jobs {
@@ -101,16 +101,16 @@ func (w sources) Answers() []probe.Answer {
 	return answers
 }
 
-// recordTime is how long a probe's record of a process that has ended is read.
+// recordTime is for how long Answers includes the record of an ended process.
 const recordTime = 5 * time.Second
 
-// record is what the probe of an ended process leaves behind.
+// record is the last report of the probe of an ended process.
 type record struct {
 	at     time.Duration
 	answer probe.Answer
 }
 
-// noteFailed keeps the allocation that failed, as the job's probe will report it.
+// noteFailed keeps the failed allocation for the report of the job's probe.
 func (j *Job) noteFailed() {
 	if j.context == 0 {
 		return // the job has no probe yet

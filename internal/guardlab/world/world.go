@@ -6,23 +6,23 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Cost is what memory costs in time.
+// Cost is the time that flushes and reservations take.
 type Cost struct {
 	Sync   time.Duration // of a flush: the process waits until its GPU work is done
 	PerGiB time.Duration // of memory that is reserved from the driver
 }
 
-// Rescuer is asked for memory if an allocation would fail. It returns how long the asker waited;
-// then the allocation is tried once more.
+// Rescuer is asked for memory if an allocation would fail. It returns how long the asker waited.
+// Then the allocation is tried once more.
 type Rescuer func(asker *Job, size quantity.Bytes) (waited time.Duration)
 
 // World is a GPU and its jobs.
 type World struct {
-	Total, Reserved quantity.Bytes // of the GPU; what the driver keeps for itself
+	Total, Reserved quantity.Bytes // the GPU's memory, and the driver's part of it
 	Cost            Cost
 	Rescue          Rescuer         // nil: no memory is freed for an allocation that fails
 	Contexts        bool            // a rescue is asked for CUDA contexts, too
-	Grants          func(*Job) bool // whether a job gets memory for which there is no room; nil: none does
+	Grants          func(*Job) bool // whether a job gets memory for which there is no room; nil: no job does
 	Jobs            []*Job
 
 	seed    uint64
@@ -46,7 +46,7 @@ type action struct {
 // New returns a GPU on which jobs with these specs will run.
 func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 	const (
-		driverPart = 128 // the driver keeps 1/128 of the GPU's memory: 637 MiB of 80 GiB on an H100
+		driverPart = 128 // the driver keeps 1/128 of the GPU's memory: on an H100, 637 of 81,559 MiB
 		firstPID   = 1000
 	)
 	w := &World{Total: total, Reserved: total / driverPart, Cost: cost, seed: seed, nextPID: firstPID}
@@ -56,7 +56,7 @@ func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 	return w
 }
 
-// Capacity returns what processes can use.
+// Capacity returns how much memory processes can use.
 func (w *World) Capacity() quantity.Bytes { return w.Total - w.Reserved }
 
 // Used returns the memory that processes use.
