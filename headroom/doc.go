@@ -1,5 +1,5 @@
-// Package headroom decides whether a job fits on a GPU: now, and for a while beside the present
-// processes. It computes only from a snapshot and its history, and does no IO.
+// Package headroom decides whether a job fits on a GPU beside the present processes, now and for a
+// while. It does no I/O.
 //
 //	Question ──┐
 //	Snapshot ──┼─ Judge ──→ Report: an answer, and a Place for each GPU or MIG instance

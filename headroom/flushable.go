@@ -9,18 +9,17 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Flushable is a process that a flush would make free memory.
+// Flushable is a process whose flush would free memory.
 type Flushable struct {
 	Process *snapshot.Process
 	Frees   quantity.Bytes // what the flush frees
-	Stays   quantity.Bytes // the part of it that stays free for the time in question
-	// Claimed is the size of the caches that a selective flush also evicts. The program claims it:
-	// no verdict depends on it.
+	Stays   quantity.Bytes // the part of Frees that stays free for the question's Length
+	// Claimed is the size of the caches that a selective flush also evicts, as the program claims. No
+	// verdict depends on it.
 	Claimed snapshot.Bytes
 }
 
-// findReturnable adds up what flushes of the place's processes would free,
-// requested by root or by each process's own user.
+// findReturnable sums the memory that flushes would free on the place. It counts the flushes that root may request.
 func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History, q Question) {
 	p.Exact = true
 	var all, staying quantity.Bytes
@@ -50,8 +49,8 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	}
 }
 
-// claimedBy returns the size of the program's caches. It is unknown for a program on several GPUs,
-// because nothing shows on which of them a cache is.
+// claimedBy returns the size of the program's caches, unknown for a program on several GPUs, because
+// nothing shows on which GPU a cache is.
 func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	rows := 0
 	for range snap.ProcessRows(p.ID.Process) {
@@ -63,8 +62,8 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	return p.EvictableBytes()
 }
 
-// lasting returns how much of what a flush frees stays free for a while: a process takes again what
-// it will need. That need is its highest peak ever until it has been watched for long enough.
+// lasting returns how much of returns stays free for length. The process takes the rest again, by its
+// demand.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
 	if length == 0 || !p.Allocated.Known() {
 		return returns

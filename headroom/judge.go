@@ -16,7 +16,7 @@ import (
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on
-	Length  time.Duration // for how long it must fit; 0: only now
+	Length  time.Duration // for how long the job must fit; 0 means only now
 	Watched time.Duration // for how long the box was watched before
 }
 
@@ -36,7 +36,7 @@ func ParseNeed(s string) (q Question, ok bool) {
 	return q, err == nil && q.Need >= quantity.MiB // "20" is no size: 20 bytes always fit
 }
 
-// Verdict is the answer for a place, or for all of them.
+// Verdict is the answer for one place or all.
 type Verdict string
 
 // The verdicts.
@@ -63,8 +63,8 @@ type Place struct {
 
 	Free       snapshot.Bytes
 	Returnable snapshot.Bytes // what flushes would free now
-	Staying    snapshot.Bytes // the part of Returnable that stays free for the time in question
-	Exact      bool           // Returnable is what flushes free, not a bound or an estimate of it
+	Staying    snapshot.Bytes // the part of Returnable that stays free for the question's Length
+	Exact      bool           // Returnable is exact, not a bound or an estimate
 	Flushable  []Flushable    // the largest Stays first
 	Low        *LowPoint      // nil if nothing is predicted, or only now counts
 
@@ -110,7 +110,7 @@ func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report
 	return r
 }
 
-// conclude returns the answer for all places: the job must fit on enough of them.
+// conclude returns the answer for all places: the job must fit on Count of them.
 func (r *Report) conclude() Verdict {
 	now, after, not := len(r.On(Yes)), len(r.On(AfterFlush)), len(r.On(No))
 	switch {
@@ -125,7 +125,7 @@ func (r *Report) conclude() Verdict {
 	}
 }
 
-// On lists the labels of the places with a verdict.
+// On returns the labels of the places with a verdict.
 func (r *Report) On(v Verdict) (labels []string) {
 	for i := range r.Places {
 		if r.Places[i].Verdict == v {
@@ -171,9 +171,8 @@ func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Quest
 	}
 }
 
-// LowPoint is the least that will be free within the time asked for, with its
-// 80 % interval. A negative value is memory that will be wanted beyond the
-// capacity: a flush must free that much before any of it is left for a job.
+// LowPoint is the forecast of the least free memory within the question's Length, with its 80 % interval.
+// A negative value is demand beyond the capacity, which a flush must free first.
 type LowPoint struct{ Median, Lower, Upper quantity.Bytes }
 
 // Shown returns the low point as free memory, which is never negative.
@@ -181,9 +180,8 @@ func (l LowPoint) Shown() LowPoint {
 	return LowPoint{max(l.Median, 0), max(l.Lower, 0), max(l.Upper, 0)}
 }
 
-// lowest returns the least that is free until length, on straight lines from now to the first
-// horizon and from each to the next. The interval's ends are those of the forecasts along these
-// lines. It is nil if nothing is predicted that far.
+// lowest returns the low point until length, by linear interpolation between now and the horizons. It
+// returns nil if no forecast reaches that far.
 func lowest(free, used quantity.Bytes, predicted []snapshot.Prediction, length time.Duration) *LowPoint {
 	median, lower, upper := used, used, used // the highest use on the way
 	before := snapshot.Prediction{Median: used, Lower80: used, Upper80: used}
@@ -201,7 +199,6 @@ func lowest(free, used quantity.Bytes, predicted []snapshot.Prediction, length t
 	return nil
 }
 
-// between interpolates two forecasts.
 func between(a, b snapshot.Prediction, at time.Duration) snapshot.Prediction {
 	share := float64(at-a.Horizon) / float64(b.Horizon-a.Horizon)
 	mix := func(a, b quantity.Bytes) quantity.Bytes { return a + quantity.Bytes(share*float64(b-a)) }
@@ -260,7 +257,7 @@ func (p *Place) Why() string {
 	return s
 }
 
-// flushes names the processes to flush, in the order of Flushable: as many as it takes, at most maxNamed.
+// flushes names the processes to flush, in the order of Flushable: as many as are needed, at most maxNamed.
 func (p *Place) flushes() string {
 	const maxNamed = 3
 	s := ""

@@ -12,29 +12,29 @@ import (
 // Variable is the environment variable that has the ID of a process's lease.
 const Variable = "VRAMSCOPE_LEASE"
 
-// Claim is a request for memory.
+// Claim is a request for GPU memory.
 type Claim struct {
 	Need  quantity.Bytes `json:"need"` // on each of Count devices
 	Count int            `json:"count"`
-	// Among are the UUIDs of the acceptable GPUs and MIG instances; nil: all.
+	// Among are the UUIDs of the acceptable GPUs and MIG instances; nil means all.
 	Among  []string      `json:"among,omitempty"`
-	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
-	TTL    time.Duration `json:"ttl,omitempty"`    // the lease ends after this time if nothing has used it; 0: never
+	Length time.Duration `json:"length,omitempty"` // how long the lease will be held; 0 means unknown
+	TTL    time.Duration `json:"ttl,omitempty"`    // an unused lease ends after this time; 0 means never
 	UID    uint32        `json:"uid"`
-	// Process is the root of the process tree that the lease is for; zero: the lease is for the
-	// processes that name it in their environment.
+	// Process is the root of the process tree that the lease is for. If it is zero, the lease is for the
+	// processes that have the lease's ID in Variable.
 	Process process.Identity `json:"process"`
 	Command string           `json:"command,omitempty"`
-	Parent  string           `json:"parent,omitempty"` // the lease that it takes from; "": none
+	Parent  string           `json:"parent,omitempty"` // the ID of the lease whose memory the claim takes, "" for none
 	// Importance is set by the configuration of the daemon that keeps the lease, −1000 to 1000.
 	Importance int `json:"importance,omitempty"`
 }
 
-// Ask is a claim as a client makes it.
+// Ask is a client's claim.
 type Ask struct {
 	Claim
-	Wait   time.Duration // 0: the claim does not wait
-	Ticket string        // names a claim that waited before its connection was lost; "": none
+	Wait   time.Duration // how long the claim may wait
+	Ticket string        // the ID of a claim that waited before its connection was lost, "" for none
 }
 
 // The errors of requests about leases.
@@ -60,15 +60,15 @@ type Lease struct {
 	State   State     `json:"state"`
 	Asked   time.Time `json:"asked"`
 	Since   time.Time `json:"since"`   // when it was granted
-	Expires time.Time `json:"expires"` // zero: never, as long as it has a process
+	Expires time.Time `json:"expires"` // when it ends if it is unused; zero for never
 	Devices []string  `json:"devices,omitempty"`
-	Seen    bool      `json:"seen,omitempty"` // one of its processes was on one of its devices
+	Seen    bool      `json:"seen,omitempty"` // used: one of its processes was on one of its devices
 	Why     string    `json:"why,omitempty"`  // why it has ended
 
-	away time.Time // when the claim was restored; zero once its client is back, and for a claim that was not restored
+	away time.Time // when the claim was restored; zero for other claims, and once its client is back
 }
 
-// Ends returns when a lease is expected to end; zero if that is not known.
+// Ends returns when a lease is expected to end, zero if unknown.
 func (l *Lease) Ends() time.Time {
 	if l.Length == 0 {
 		return time.Time{}
@@ -76,8 +76,8 @@ func (l *Lease) Ends() time.Time {
 	return l.Since.Add(l.Length)
 }
 
-// turn returns the time by which claims are ordered. A point of importance is worth 3.6 s of
-// waiting: a claim of 1000 passes those of 0 that are up to an hour older, so none starves.
+// turn returns the time by which claims are ordered. A point of importance is worth 3.6 s of waiting, so
+// even a claim of 1000 passes only claims of 0 that are less than an hour older, and none starves.
 func (l *Lease) turn() time.Time {
 	return l.Asked.Add(-time.Duration(l.Importance) * time.Hour / 1000)
 }
@@ -99,23 +99,21 @@ type Use struct{ Lease, Device string }
 type Reading struct {
 	At      time.Time // just before the first figure was read
 	Devices []Device
-	// Used is the use of each lease that has a process on a device, 0 if it is not known. Leases
-	// that take from the lease are not counted.
+	// Used is the use of each lease that has a process on a device, 0 if unknown, without the leases that
+	// take from it.
 	Used map[Use]quantity.Bytes
 }
 
 // Standing says how far a claim is from getting its memory.
 type Standing struct {
-	Before int // claims that come first
+	Before int // how many claims for these devices come first
 	Fits   int // devices with enough room
-	// Nearest is the label of the device that lacks least, and Room the device's room; "" if no
-	// device would do.
-	Nearest string
-	Device  string // the UUID of the nearest device
-	Room    quantity.Bytes
-	// Promised is what leases on that device may still take.
-	Promised quantity.Bytes
-	Reason   string // why there is no figure, or what takes the memory of that device
+	// Nearest is the label of the device that lacks least, "" if no device would do.
+	Nearest  string
+	Device   string         // the UUID of the nearest device
+	Room     quantity.Bytes // on the nearest device
+	Promised quantity.Bytes // what leases may still take on the nearest device
+	Reason   string         // why there is no figure, or what takes the memory of the nearest device
 }
 
 // Words returns the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2

@@ -10,13 +10,12 @@ import (
 )
 
 const (
-	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. After that it
-	// keeps all that it could use, because a stream of smaller claims could otherwise take them forever.
+	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. Then it keeps
+	// all that it could use, because smaller claims could otherwise take them forever.
 	gatherTime = 5 * time.Minute
-	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
-	// was restarted, and its client connects again.
+	// awayTime is how long a restored claim keeps its place until its client connects again.
 	awayTime = 30 * time.Second
-	// wantedAfter is how long a claim waits before memory is freed for it. Claims for a sleeping server's room give up earlier.
+	// wantedAfter is how long a claim waits before the guard frees memory for it.
 	wantedAfter = 6 * time.Second
 )
 
@@ -34,14 +33,13 @@ type Ledger struct {
 	changed []*Lease
 }
 
-// ending is a lease that was released. It counts until a reading shows what its processes still
-// use.
+// ending is a released lease. It counts until a later reading shows the memory in use.
 type ending struct {
 	*Lease
 	at time.Time
 }
 
-// Restore puts back the leases that a daemon has written down before it was restarted.
+// Restore puts back the leases from a daemon's journal.
 func (l *Ledger) Restore(now time.Time, leases []*Lease) {
 	for _, le := range leases {
 		if le.State == Held {
@@ -53,10 +51,10 @@ func (l *Ledger) Restore(now time.Time, leases []*Lease) {
 	}
 }
 
-// Leases returns the held leases, then the waiting claims in their order.
+// Leases returns the held leases, and then the waiting claims in their order.
 func (l *Ledger) Leases() []*Lease { return slices.Concat(l.held, l.queue) }
 
-// Changed returns the leases that were made, granted, changed or ended since the last call.
+// Changed returns the leases that have changed since the last call.
 func (l *Ledger) Changed() []*Lease {
 	changed := l.changed
 	l.changed = nil
@@ -69,7 +67,7 @@ func (l *Ledger) change(le *Lease) {
 	}
 }
 
-// Lease finds a lease that is held or waits, or returns nil.
+// Lease returns a held lease or a waiting claim, or nil.
 func (l *Ledger) Lease(id string) *Lease {
 	if id == "" {
 		return nil
@@ -82,8 +80,8 @@ func (l *Ledger) Lease(id string) *Lease {
 	return nil
 }
 
-// Claim grants a claim at once, or lets it wait, or fails with a *Refusal. refusal is nil for a
-// claim that may wait. Otherwise it returns the reason for which the claim is refused.
+// Claim grants a claim at once, lets it wait, or returns a *Refusal. refusal is nil for a claim that may
+// wait. Otherwise Claim asks refusal for the reason why a claim that would have to wait is refused.
 func (l *Ledger) Claim(now time.Time, c Claim, refusal func(*Lease) string) (*Lease, error) {
 	l.expire(now)
 	if parent := l.Lease(c.Parent); parent == nil || parent.State != Held || parent.UID != c.UID {
@@ -125,7 +123,7 @@ func (l *Ledger) whyNever(le *Lease) string {
 	return fmt.Sprintf("too few GPUs have %s for jobs: the largest has %s", le.Need, max(largest, 0))
 }
 
-// Back returns a claim or lease of this user after its client has connected again; nil if there is none.
+// Back returns a claim or lease of this user after its client has connected again, or nil.
 func (l *Ledger) Back(id string, uid uint32) *Lease {
 	le := l.Lease(id)
 	if le == nil || le.UID != uid {
@@ -135,7 +133,7 @@ func (l *Ledger) Back(id string, uid uint32) *Lease {
 	return le
 }
 
-// Observe takes a reading.
+// Observe makes r the newest reading.
 func (l *Ledger) Observe(r Reading) {
 	if l.before = l.reading.Used; l.before == nil {
 		l.before = r.Used
@@ -170,7 +168,7 @@ func (l *Ledger) Release(now time.Time, le *Lease, why string) {
 	l.end(le, why)
 }
 
-// End ends a lease all of whose processes have ended: what they used is free, or will be.
+// End ends a lease whose processes have all ended. Unlike a released lease, it stops counting at once.
 func (l *Ledger) End(le *Lease) { l.end(le, "its last process has ended") }
 
 func (l *Ledger) end(le *Lease, why string) {
@@ -203,7 +201,6 @@ func (l *Ledger) expire(now time.Time) {
 	}
 }
 
-// serve grants claims in their order.
 func (l *Ledger) serve(now time.Time) {
 	if len(l.reading.Devices) == 0 {
 		return
@@ -250,9 +247,9 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 	l.change(le)
 }
 
-// Wanted returns how much would have to be free, by UUID, for the first claim without a parent, once
-// it has waited for wantedAfter, and on how many of these devices. It leaves out devices that have
-// room, and those on which freed memory would not help the claim.
+// Wanted returns how much memory must be free, by UUID, and on how many of these devices, for the first
+// claim without a parent. It returns nil before that claim has waited for wantedAfter. It leaves out
+// devices that have room, and those on which freed memory would not help.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
 	if at < 0 || !l.queue[at].away.IsZero() || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {
@@ -274,10 +271,10 @@ func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	return free, count
 }
 
-// Words returns how far a waiting claim is, in words.
+// Words returns the standing of a waiting claim in words.
 func (l *Ledger) Words(le *Lease) string { return l.Standing(le).Words(&le.Claim) }
 
-// Standing returns how far a waiting claim is.
+// Standing returns the standing of a waiting claim.
 func (l *Ledger) Standing(le *Lease) (s Standing) {
 	set := l.set(le)
 	for _, other := range l.queue {

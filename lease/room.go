@@ -8,13 +8,13 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// family holds leases, and for each lease those that take from it.
+// family holds leases, and the leases that take from each, by its ID.
 type family struct {
 	all      []*Lease
 	children map[string][]*Lease
 }
 
-// family returns the leases that count, including those released since the reading.
+// family returns the held leases, and those released since the reading.
 func (l *Ledger) family() family {
 	f := family{slices.Clone(l.held), map[string][]*Lease{}}
 	for _, e := range l.ending {
@@ -28,9 +28,9 @@ func (l *Ledger) family() family {
 	return f
 }
 
-// used returns how much a lease's processes certainly use, with those of leases that take from it.
-// Memory taken between the readings of free memory and of use would count twice, so the lesser of
-// the uses in the newest and the previous reading counts.
+// used returns how much a lease's processes certainly use, with those of leases that take from it. It
+// takes the lesser use of the last two readings, because memory that was taken between the reading of
+// free memory and that of use would count twice.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
 	for _, child := range f.children[le.ID] {
@@ -43,8 +43,8 @@ func (l *Ledger) leased(device string) bool {
 	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
 }
 
-// rooms returns the room on each device, negative where more is promised than there is. With a
-// parent it returns what that lease has left.
+// rooms returns the room on each device, negative if more is promised than free. With a parent it
+// returns what that lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
 	for i := range l.reading.Devices {
@@ -82,7 +82,7 @@ func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	return rooms
 }
 
-// set returns the indices of the devices that would do for a claim if they were free.
+// set returns the indices of the devices that could hold a claim if they were free.
 func (l *Ledger) set(le *Lease) (set []int) {
 	parent := l.Lease(le.Parent)
 	for i := range l.reading.Devices {
@@ -98,13 +98,13 @@ func (l *Ledger) set(le *Lease) (set []int) {
 	return set
 }
 
-// free is memory that a lease will leave, and when.
+// free is memory that a lease will free, and when.
 type free struct {
 	at    time.Time
 	bytes quantity.Bytes
 }
 
-// ends returns, by device, when the leases that have a known end will end, the earliest first.
+// ends returns, by device, the memory of the leases with a known end, earliest first.
 func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	f, ends := l.family(), make([][]free, len(l.reading.Devices))
 	for _, le := range f.all {
@@ -124,19 +124,16 @@ func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	return ends
 }
 
-// share is what claims can take: of the box, or of a lease that they take from. Each list has an
-// element for each device.
+// share is the memory that claims can take from the box or from a parent lease, by device.
 type share struct {
-	room []quantity.Bytes
-	// kept says which devices waiting claims keep, and until when others may use each of them. The
-	// zero time means that others may not use it.
-	kept  []bool
-	until []time.Time
-	ends  [][]free // nil: no claim says when it ends
+	room  []quantity.Bytes
+	kept  []bool      // waiting claims keep the device
+	until []time.Time // until when others may use a kept device; zero if they may not
+	ends  [][]free    // nil if no waiting claim says when it ends
 }
 
-// begins returns the earliest time at which a claim fits, if leases with a known end end then and
-// earlier claims begin as early as they can; zero if that is not known.
+// begins returns the earliest time at which a claim fits, zero if unknown. It assumes that leases end
+// when they say, and that earlier claims begin as early as they can.
 func (s *share) begins(le *Lease, now time.Time, set []int) time.Time {
 	var ready []time.Time
 	for _, d := range set {
@@ -166,7 +163,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// choose returns the devices with the most room for a claim; nil if there are too few.
+// choose returns the devices with the most room for a claim, nil if too few have room.
 func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	var free []int
 	for _, d := range set {
@@ -182,8 +179,7 @@ func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	return free[:le.Count]
 }
 
-// keep makes a claim keep devices until it begins: at first the nearest, later all that it could
-// use.
+// keep makes a claim keep devices until it begins: the nearest or, after gatherTime, all.
 func (s *share) keep(le *Lease, now time.Time, set []int) {
 	begins, nearest := s.begins(le, now, set), slices.Clone(set)
 	if now.Sub(le.Asked) < gatherTime {
@@ -209,7 +205,7 @@ func (s *share) keep(le *Lease, now time.Time, set []int) {
 // what leases were promised.
 type Trouble struct {
 	Device string // UUID
-	Lease  string // the lease that is overrun; "": processes without a lease took the memory
+	Lease  string // the lease with the overrun; "" if processes without a lease took the memory
 	Bytes  quantity.Bytes
 }
 

@@ -26,7 +26,7 @@ type FleetTotals struct {
 	Boxes           snapshot.Int   `json:"boxes"`
 	BoxesDown       snapshot.Int   `json:"boxes_down"`
 	GPUs            snapshot.Int   `json:"gpus"`
-	Own             bool           `json:"own"` // used memory and its parts count only the processes of the filter's users and jobs
+	Own             bool           `json:"own"` // used memory and its parts are of the filter's users and jobs only
 	Memory          Memory         `json:"memory"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
@@ -34,12 +34,11 @@ type FleetTotals struct {
 }
 
 // FleetLine is a line about a GPU, a box, a user or a job. For a box, gpu and uuid are null and the
-// figures are of all its GPUs together. For a user or a job, box is null too. Its used memory and
-// the parts of it are those of its processes; the other figures are those of the GPUs on which they
-// run.
+// figures are of all its GPUs together. For a user or a job, box is null too: used memory and its parts
+// are those of the processes, and the other figures those of the GPUs on which they run.
 type FleetLine struct {
 	Box                Text           `json:"box"`
-	Target             Text           `json:"target"` // what names the box to the source
+	Target             Text           `json:"target"` // the name of the box to the source
 	GPU                *int           `json:"gpu"`
 	UUID               Text           `json:"uuid"`
 	Name               Text           `json:"name"`
@@ -64,7 +63,7 @@ type FleetLine struct {
 	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // GPUs that hold memory and run nothing
 }
 
-// SeverityOf returns the word for a severity.
+// SeverityOf returns "urgent" or "notice".
 func SeverityOf(s snapshot.Severity) string {
 	if s == snapshot.Urgent {
 		return "urgent"
@@ -95,10 +94,10 @@ type FleetRoom struct {
 	Verdict string `json:"verdict"`
 }
 
-// FleetNear is a box that has no room, but would nearly have it after a flush of its processes.
+// FleetNear is a box that lacks room even after a flush of its processes.
 type FleetNear struct {
 	Box        Text           `json:"box"`
 	Target     Text           `json:"target"`
 	GPUs       int            `json:"gpus"`        // GPUs with room after a flush
-	ShortBytes quantity.Bytes `json:"short_bytes"` // what is missing, after a flush, on the fullest of the GPUs that the job would get
+	ShortBytes quantity.Bytes `json:"short_bytes"` // the memory that is missing on the fullest of the job's GPUs after a flush
 }

@@ -38,7 +38,7 @@ type GPU struct {
 	Doubt     Text         `json:"forecast_doubt"`
 }
 
-// Memory is the frame buffer of a GPU or a MIG instance.
+// Memory is the memory of a GPU or a MIG instance.
 type Memory struct {
 	TotalBytes    snapshot.Bytes `json:"total_bytes"`
 	UsedBytes     snapshot.Bytes `json:"used_bytes"`
@@ -138,19 +138,19 @@ func instanceOf(in *snapshot.Instance) Instance {
 	}
 }
 
-// MemoryOf converts a frame buffer.
+// MemoryOf converts the memory of a GPU or a MIG instance.
 func MemoryOf(m snapshot.Memory) Memory {
 	out := Memory{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
 	switch {
 	case m.Used.Known():
 		out.Source = Text(m.Used.Source().String())
 	case m.Total.Source() == quantity.Probe:
-		out.Source = Text(quantity.Probe.String()) // without a driver, a probe reports the size
+		out.Source = Text(quantity.Probe.String()) // without a driver, a probe reports the total
 	}
 	return out
 }
 
-// FullInOf converts a time to full. It returns nil if there is none.
+// FullInOf converts a time to full, or returns nil.
 func FullInOf(full *snapshot.FullIn) *FullIn {
 	if full == nil {
 		return nil

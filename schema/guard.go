@@ -79,7 +79,7 @@ type GuardReplay struct {
 	ObservedSeconds float64        `json:"observed_seconds"`
 	Flushes         int            `json:"flushes"`
 	FreedBytes      quantity.Bytes `json:"freed_bytes"`
-	StayedBytes     quantity.Bytes `json:"stayed_bytes"` // what was still free a minute after each flush
+	StayedBytes     quantity.Bytes `json:"stayed_bytes"` // the part of freed_bytes that was still free after a minute
 	CameBack        int            `json:"came_back"`
 	BelowWithout    int            `json:"times_below_without"`
 	BelowWith       int            `json:"times_below_with"`
@@ -88,7 +88,7 @@ type GuardReplay struct {
 	OutOfMemory     int            `json:"out_of_memory_events"`
 }
 
-// GuardOf converts a guard's state. It returns nil if there is none.
+// GuardOf converts a guard's state, or returns nil.
 func GuardOf(g *snapshot.Guard) *Guard {
 	if g == nil {
 		return nil
@@ -132,8 +132,7 @@ func RowOf(id snapshot.RowID) Row {
 // mostGuarded limits the length of each list in a guard document from outside.
 const mostGuarded = 4096
 
-// Restore returns the guard's state that the document describes, or nil if g is nil. It cleans the
-// texts, because a document may come from outside.
+// Restore is the inverse of GuardOf. It cleans the texts, because a document may come from outside.
 func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {
 		return nil

@@ -52,7 +52,7 @@ type LowPoint struct {
 	Upper80Bytes quantity.Bytes `json:"upper80_bytes"`
 }
 
-// Flushable is a process of which a flush would free memory.
+// Flushable is a process whose flush would free memory.
 type Flushable struct {
 	PID             int            `json:"pid"`
 	StartTime       Time           `json:"start_time"`

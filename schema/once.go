@@ -39,8 +39,7 @@ type Driver struct {
 	MemoryCall  Text   `json:"memory_call"`
 }
 
-// Probes counts the processes whose probe answers, and those that may have a probe which was not
-// asked yet.
+// Probes counts the processes whose probe answers, and those whose probe was not asked yet.
 type Probes struct {
 	Answering int `json:"answering"`
 	Unasked   int `json:"unasked"`
@@ -87,7 +86,7 @@ func Of(snap *snapshot.Snapshot) Document {
 		uuid := snap.Rows[i].ID.GPUUUID
 		at, ok := place[uuid]
 		if !ok {
-			// Only a probe names this GPU; the driver does not list it.
+			// The driver does not list this GPU, which a probe names.
 			at = len(doc.GPUs)
 			place[uuid] = at
 			extra := gpuOf(&snapshot.GPU{UUID: uuid, State: Unlisted})
@@ -123,13 +122,11 @@ type AlertDocument struct {
 	Alert   Alert    `json:"alert"`
 	GPU     *GPU     `json:"gpu"`
 	Process *Process `json:"process"`
-	// Dropped is the number of alerts, since the command last ran, for which it was not run because
-	// there were too many.
+	// Dropped is the number of alerts since the previous run that were too many to run the command for.
 	Dropped int `json:"dropped"`
 }
 
-// AlertOf returns the document about an alert of a snapshot. It has the alert's GPU and process as
-// they are in that snapshot.
+// AlertOf returns the document about an alert of a snapshot.
 func AlertOf(snap *snapshot.Snapshot, a *snapshot.Alert) AlertDocument {
 	doc := AlertDocument{Head: HeadOf(AlertVersion, snap), Alert: alertOf(a)}
 	if g := snap.GPU(a.GPUUUID); g != nil {

@@ -24,8 +24,7 @@ type Report struct {
 	Comparison    *ReportComparison `json:"comparison"`
 }
 
-// ReportPeriod is the time that a report covers. RecordedSeconds leaves out the time without
-// samples.
+// ReportPeriod is the time that a report covers. RecordedSeconds is the part with samples.
 type ReportPeriod struct {
 	From            Time    `json:"from"`
 	To              Time    `json:"to"`
@@ -50,7 +49,7 @@ type ReportGPU struct {
 	Timeline           []ReportPoint  `json:"timeline"`
 }
 
-// ReportMemory sums up a GPU's memory over time; unknown parts are null.
+// ReportMemory sums up memory over time; unknown parts are null.
 type ReportMemory struct {
 	Used       *ReportAmount `json:"used"`
 	Allocated  *ReportAmount `json:"allocated"`
@@ -86,13 +85,12 @@ type ReportFailures struct {
 	Retries            quantity.Optional[int64] `json:"alloc_retries"`
 	RetriesPerHour     snapshot.Float           `json:"alloc_retries_per_hour"`
 	// Rescued and NotRescued count the allocations that waited for other processes to free memory.
-	// They are set for GPUs and for the total.
 	Rescued    int `json:"rescued_count"`
 	NotRescued int `json:"not_rescued_count"`
 }
 
-// ReportPoint is a bucket of a GPU's timeline. Its figures are means over the recorded time of the
-// bucket, except UsedMaxBytes, the most that was used.
+// ReportPoint is a bucket of a GPU's timeline. Its figures are means over recorded time, except
+// UsedMaxBytes.
 type ReportPoint struct {
 	Time               Time           `json:"time"`
 	RecordedSeconds    float64        `json:"recorded_seconds"`
@@ -106,8 +104,8 @@ type ReportPoint struct {
 	UtilizationPercent snapshot.Float `json:"utilization_percent"`
 }
 
-// ReportGroup is the processes of one user, job or command. In a report by GPU, it is one process
-// on one GPU.
+// ReportGroup sums the processes of one user, job, account or command. In a report by GPU, it is one
+// process on one GPU.
 type ReportGroup struct {
 	Name      string       `json:"name"`
 	Processes int          `json:"processes"`
@@ -130,8 +128,7 @@ type ReportGroup struct {
 	Failures       ReportFailures `json:"failures"`
 	StepsPerSecond snapshot.Float `json:"steps_per_second"`
 
-	// Shares of GPU time and energy. The time of a GPU that several processes share is counted
-	// once.
+	// Shares of GPU time and energy. The shares of the processes on a GPU add up to the GPU.
 	HeldGPUHours snapshot.Float `json:"held_gpu_hours"`
 	BusyGPUHours snapshot.Float `json:"used_gpu_hours"`
 	IdleGPUHours snapshot.Float `json:"idle_gpu_hours"`
@@ -147,8 +144,8 @@ type ReportFlushes struct {
 	NotMeasured int             `json:"not_measured"` // flushes whose freed memory is unknown
 }
 
-// ReportStaying is the part of the freed memory that the flushed processes had not taken back after
-// a while. It sums the flushes for which that is known.
+// ReportStaying is how much of the freed memory was still free after a while. It sums the flushes for
+// which that is known.
 type ReportStaying struct {
 	AfterSeconds float64        `json:"after_seconds"`
 	Flushes      int            `json:"flushes"`
@@ -156,8 +153,7 @@ type ReportStaying struct {
 	StayedBytes  quantity.Bytes `json:"stayed_bytes"`
 }
 
-// ReportForecaster compares the forecaster's alerts that a GPU will be full with the times when
-// memory ran out on this box.
+// ReportForecaster compares the alerts that a GPU will be full with the times when memory ran out.
 type ReportForecaster struct {
 	Alerts     int            `json:"alerts"`
 	Hits       int            `json:"hits"`
@@ -190,14 +186,13 @@ type ReportEvent struct {
 	Message Text   `json:"message"`
 }
 
-// ReportComparison compares an earlier period, the first, with the report's own period, the second.
+// ReportComparison compares an earlier period (first) with the report's own (second).
 type ReportComparison struct {
 	First ReportPeriod     `json:"first"`
 	Lines []ReportCompared `json:"lines"`
 }
 
-// ReportCompared is one figure in both periods. BeyondNoise is null if too few hours were recorded
-// to tell.
+// ReportCompared is one figure in both periods. BeyondNoise is null if too few hours were recorded.
 type ReportCompared struct {
 	Name        string         `json:"name"`
 	Unit        string         `json:"unit"`

@@ -108,8 +108,7 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// sensors marks each known value with its source. A value that is not a finite number becomes
-// unknown.
+// sensors marks each known value with its source. A value that is not finite becomes unknown.
 func sensors(s metric.Sensors) metric.Sensors {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if v, known := s.Value(id).Value(); known {
@@ -147,7 +146,7 @@ func restored(predictions []Prediction) []snapshot.Prediction {
 	return out
 }
 
-// row returns the process's row on a GPU.
+// row returns the process as a row of g.
 func (p *Process) row(g *GPU) snapshot.Process {
 	out := snapshot.Process{
 		ID:      snapshot.RowID{Process: process.Identity{PID: p.PID}, GPUUUID: g.UUID},
@@ -219,8 +218,7 @@ func (a *Allocator) restore() snapshot.Allocator {
 	}
 }
 
-// restore returns the alert with its GPU and its row in s. Its advice stays at the end of the
-// message.
+// restore returns the alert with its GPU and its row in s. The advice stays in the message.
 func (a *Alert) restore(s *snapshot.Snapshot) snapshot.Alert {
 	out := snapshot.Alert{Kind: snapshot.AlertKind(a.Kind), Message: a.Message, Since: s.Time}
 	if a.Severity == "urgent" {

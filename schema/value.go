@@ -27,8 +27,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 var null = []byte("null") // never changed: json copies it
 
-// escaped reports whether json.Marshal may write a character differently, or whether it is not
-// ASCII.
+// escaped reports whether a character is not ASCII, or json.Marshal may escape it.
 func escaped(r rune) bool {
 	return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
 }
@@ -52,7 +51,7 @@ func (t *Time) UnmarshalJSON(encoded []byte) error {
 	return err
 }
 
-// Encode writes a document as indented JSON that is safe to show in a terminal.
+// Encode returns a document as indented JSON that is safe to show in a terminal.
 func Encode(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
