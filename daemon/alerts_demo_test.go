@@ -14,8 +14,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestTellMeWhenMyJobWillFillItsGPU: on the demo's box a job fills GPU 3, and the user's command
-// runs minutes before it does.
+// TestTellMeWhenMyJobWillFillItsGPU: on the demo's box, the user's command runs before a job fills
+// GPU 3.
 func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	a, log := newAlerts(t, 1001, "/bin/sh", "-c", "cat >> "+out)

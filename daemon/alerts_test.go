@@ -98,7 +98,7 @@ func TestAlertIsHandedOnOnce(t *testing.T) {
 	a, _ := newAlerts(t, 0, "true")
 	alert := about(alerting(), snapshot.AlertFullIn, "GPU-a", 1)
 	old := about(alerting(), snapshot.AlertLeak, "GPU-a", 1)
-	old.Since = snapshottest.Now().Add(-time.Minute) // the alert was raised by the previous process
+	old.Since = snapshottest.Now().Add(-time.Minute) // the previous daemon has reported the alert
 	for range 3 {
 		a.observe(alerting(alert, old))
 	}
@@ -112,7 +112,7 @@ func TestAlertIsHandedOnOnce(t *testing.T) {
 	}
 }
 
-// TestAlertsAreLimited: after a burst only a few alerts an hour are passed on. The others are counted.
+// TestAlertsAreLimited: after a burst, commandsAnHour alerts an hour are passed on. The others are counted.
 func TestAlertsAreLimited(t *testing.T) {
 	a, log := newAlerts(t, 0, "true")
 	runs, at := 0, snapshottest.Now()
@@ -202,8 +202,8 @@ func TestSlowCommandIsKilled(t *testing.T) {
 	}
 }
 
-// TestTalkativeCommandIsBounded: a command that prints endlessly is killed in time, uses no memory
-// of the daemon, and leaves a short line in the log.
+// TestTalkativeCommandIsBounded: a command that prints endlessly is killed in time. The daemon needs
+// little memory for it, and logs a short line.
 func TestTalkativeCommandIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	a, log := newAlerts(t, 0, "/bin/sh", "-c", "yes; exit 1")

@@ -12,7 +12,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// unit is a unit of contrib/systemd with a program that is there.
+// unit returns the path of a copy of a unit in contrib/systemd, with the test's program in place of
+// vramscope.
 func unit(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "contrib", "systemd", name))

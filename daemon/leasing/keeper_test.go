@@ -128,8 +128,8 @@ func (w *world) lists(want string) {
 	}
 }
 
-// TestTreeBelongsToItsLease: a process that has left the tree still belongs to it, until the last
-// of its processes has ended.
+// TestTreeBelongsToItsLease: a process that has left the tree of a lease still belongs to the lease,
+// which ends with its last process.
 func TestTreeBelongsToItsLease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -156,8 +156,8 @@ func TestTreeBelongsToItsLease(t *testing.T) {
 	w.lists("")
 }
 
-// TestEnvironmentNamesALease: the environment names the lease of a claim for no process, and of a
-// process that left the tree before it was seen there.
+// TestEnvironmentNamesALease: a process belongs to the lease that its environment names, if the claim
+// was for no process, or if the process left the lease's tree unseen.
 func TestEnvironmentNamesALease(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
@@ -215,7 +215,8 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	if err != nil || string(again.ID) != ticket {
 		t.Errorf("lease %s, %v: want %s", again.ID, err, ticket)
 	}
-	// The newest file was being written when the daemon was killed, so the previous file counts.
+	// A tail in the newest file is ignored. If the file is cut off or of another boot, the previous
+	// file counts.
 	newest := w.journal.path + "." + strconv.Itoa(w.journal.turn%2)
 	written, err := os.ReadFile(newest)
 	if err != nil {
@@ -330,8 +331,8 @@ func TestImportanceIsTheConfigurations(t *testing.T) {
 	}
 }
 
-// TestWaitingNamesWhatIsInItsWay: a process that grows is named before the largest one. Another
-// user's process is named only by its number.
+// TestWaitingNamesWhatIsInItsWay: a process that grows is named before the largest one. Of another
+// user's process, only PID and user are named.
 func TestWaitingNamesWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
 	w.uses(os.Getpid(), 30*quantity.GiB)

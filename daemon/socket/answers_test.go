@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestSnapshotIsMadeOnceForAll: many clients cost little more than a single client.
+// TestSnapshotIsMadeOnceForAll: all clients with the same view share one encoded snapshot.
 func TestSnapshotIsMadeOnceForAll(t *testing.T) {
 	b := newBox()
 	_, s := serve(t, b, mustShare(t, "none"))

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beClient sends standard input to a daemon's socket and writes the first line of
-// each answer; with VRAMSCOPE_TEST_DIAL it uses the Client.
+// beClient sends standard input to a daemon's socket and writes the first line of each answer. The
+// variables VRAMSCOPE_TEST_… make it do something else.
 func beClient(directory string) int {
 	if n, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_FLOOD")); n > 0 {
 		return flood(filepath.Join(directory, Name), n)
@@ -99,8 +99,8 @@ func askedAt() string {
 	return conn.RemoteAddr().String()
 }
 
-// flood tries to connect the given number of times, and keeps its connections as long as the server
-// does.
+// flood tries to connect the given number of times, keeps the last 64 connections, and writes how
+// often it succeeded.
 func flood(path string, times int) int {
 	var held [64]net.Conn
 	got := 0
@@ -258,7 +258,7 @@ func as(t *testing.T, uid, gid uint32, directory, requests string, environ ...st
 
 const alice, bob = 12345, 12346
 
-// everything asks for all that a daemon can be asked.
+// everything returns requests for the daemon's status, snapshots, reports, events and span.
 func everything() string {
 	return `{"id":1,"cmd":"hello","proto":"vramscope-daemon/1"}
 {"id":2,"cmd":"snapshot"}

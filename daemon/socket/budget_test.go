@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestBudgetBoundsAClient: a client that asks in a loop uses no more of a core than its rate.
+// TestBudgetBoundsAClient: a client that asks in a loop uses no more than its share of a core.
 func TestBudgetBoundsAClient(t *testing.T) {
 	const share, saved, each, times = .2, 10 * time.Millisecond, 5 * time.Millisecond, 20
 	b := &budget{left: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(saved))}

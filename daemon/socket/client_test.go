@@ -13,7 +13,7 @@ import (
 	"vramscope/probe"
 )
 
-// TestRefused: the answer that there is no such thing is a refusal; a broken connection is not.
+// TestRefused: an error that the daemon answers is a refusal; a broken connection is not.
 func TestRefused(t *testing.T) {
 	no := &probe.Error{Code: probe.Forbidden}
 	for _, c := range []struct {
@@ -80,7 +80,7 @@ func answering(t *testing.T, answers ...string) *Client {
 	return newClient(conn)
 }
 
-// TestClaimHasTimeToWait: the client waits longer for the answer to a claim by as long as the claim may wait.
+// TestClaimHasTimeToWait: a client reads the answer to a claim that may wait for an hour.
 func TestClaimHasTimeToWait(t *testing.T) {
 	c := answering(t, `{"id":1,"ok":true,"lease":{"id":"a"}}`)
 	if given, err := c.askLease(t.Context(), &request{Cmd: cmdClaim, WaitNS: int64(time.Hour)}); err != nil || given.ID != "a" {

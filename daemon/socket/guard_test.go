@@ -92,7 +92,7 @@ func TestOthersCannotPauseTheGuard(t *testing.T) {
 	}
 }
 
-// TestReaderAsksForTheGuard: a refusal means that there is no guard, another error that there is no daemon.
+// TestReaderAsksForTheGuard: a refusal means that there is no guard. Another error ends the connection.
 func TestReaderAsksForTheGuard(t *testing.T) {
 	for answer, want := range map[string]struct{ guard, broken bool }{
 		`{"id":1,"ok":true,"guard":{"mode":"act"}}`:        {guard: true},
@@ -118,7 +118,7 @@ func (g timed) State() *snapshot.Guard {
 	return g.fakeGuard.State()
 }
 
-// TestReaderAsksAGuardOften: more often than it looks for a daemon.
+// TestReaderAsksAGuardOften: the reader asks for a guard more often than it looks for a daemon.
 func TestReaderAsksAGuardOften(t *testing.T) {
 	directory, guard := t.TempDir(), timed{guarded(), make(chan time.Time, 100)}
 	s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return Status{UID: os.Geteuid()} }, Guard: guard})

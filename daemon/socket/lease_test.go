@@ -116,8 +116,8 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	}
 }
 
-// TestClaimIsGivenUpWithoutADaemon: after twenty seconds, even if the claim may wait for longer; at once
-// if it does not wait yet.
+// TestClaimIsGivenUpWithoutADaemon: a claim that has waited is given up after twenty seconds without a
+// daemon, even if it may wait for longer, and a new claim at once.
 func TestClaimIsGivenUpWithoutADaemon(t *testing.T) {
 	for ticket, want := range map[string]time.Duration{"": 0, "a": againTime} {
 		synctest.Test(t, func(t *testing.T) {
@@ -246,8 +246,8 @@ func TestConnectionsThatWaitForALeaseTakeNoOthersPlace(t *testing.T) {
 	}
 }
 
-// TestClaimForNoProcessEnds: a claim for no process ends after ten minutes, or after its own time.
-// A claim for a process needs a daemon that can identify the process.
+// TestClaimForNoProcessEnds: a lease for no process has a TTL of ten minutes, unless its claim sets
+// another. A claim for a process needs a daemon that can identify the process.
 func TestClaimForNoProcessEnds(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, time.Second: time.Second} {
 		if ask, err := new(Server).ask(&client{uid: alice}, &request{TTLNS: int64(ttl)}); err != nil || ask.TTL != want || ask.UID != alice {
@@ -309,8 +309,8 @@ func TestRootsDaemonGrants(t *testing.T) {
 	var failed error
 	var claim func()
 	claim = func() {
-		runtime.LockOSThread()            // it ends with the goroutine, and its mounts with it
-		if unix.Gettid() == os.Getpid() { // the main thread would keep them
+		runtime.LockOSThread()            // the thread and its mounts end with the goroutine
+		if unix.Gettid() == os.Getpid() { // the main thread would keep its mounts
 			defer runtime.UnlockOSThread()
 			inOther(claim)
 			return

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSocketComesBackAfterItsNameVanished: either of the two sockets, or both with their directory,
-// are made again. An existing socket is left alone.
+// TestSocketComesBackAfterItsNameVanished: the sockets are made again if one of them, or their
+// directory, is gone. Otherwise they stay.
 func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	before := s.bound
@@ -33,8 +33,8 @@ func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	}
 }
 
-// TestSocketBelongsToItsShare: the socket does not get its directory's group, unless that is the
-// daemon's own group.
+// TestSocketBelongsToItsShare: the socket has the mode and the group of its share. A share without a
+// group leaves the socket the group of its setgid directory.
 func TestSocketBelongsToItsShare(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be in several groups")
@@ -67,7 +67,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 	if n, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_FLOOD")); n > 0 {
 		times, tries = n, 1000
 	}
-	if as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_FLOOD=1") == "" { // this also builds the client's program
+	if as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_FLOOD=1") == "" { // this also copies the client's program
 		t.Fatal("no flood")
 	}
 	running := make(chan string, 1)

@@ -144,7 +144,6 @@ func TestPastOfASlowDaemon(t *testing.T) {
 	}
 }
 
-// TestPastWithoutADaemonIsEmpty: the past is empty, and nothing is asked for.
 func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	p := NewPast(NewReader(fixed(nil), []Place{}, time.Now))
 	if _, ok := p.At(time.Now()); ok {

@@ -90,8 +90,8 @@ func TestEventsHaveALimit(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever a client sends is answered with one line of JSON, and to a client that is
-// not the owner it shows no secret.
+// FuzzRequest: whatever a client sends is answered with JSON and a newline. The answer shows a secret
+// only to the owner.
 func FuzzRequest(f *testing.F) {
 	for line := range strings.Lines(everything()) {
 		f.Add([]byte(line), true)

@@ -105,7 +105,8 @@ func (c *conversation) outcome() guard.RescueOutcome {
 
 const rescueRequest = `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":4096}`
 
-// TestRescueIsAnswered: the kernel says who asks, and the shim reads only "ok" from the answer.
+// TestRescueIsAnswered: the rescuer gets the process and the user from the kernel, and the outcome
+// from the process.
 func TestRescueIsAnswered(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
@@ -132,7 +133,8 @@ func TestRescueOfAnothersPID(t *testing.T) {
 	}
 }
 
-// TestRescueThatIsNotReported: the process ends, or asks again.
+// TestRescueThatIsNotReported: a rescue ends with an unknown outcome if the process asks again, or
+// hangs up.
 func TestRescueThatIsNotReported(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `"ok":true`)

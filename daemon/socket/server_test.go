@@ -82,7 +82,6 @@ type panicking struct{ snapshot.History }
 
 func (panicking) At(time.Time) (*snapshot.Snapshot, bool) { panic("broken") }
 
-// A panic ends the client's connection, not the daemon.
 func TestPanicEndsAConnectionOnly(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	failed := make(chan error, 1)
