@@ -160,7 +160,7 @@ type freed struct {
 	at      time.Time
 }
 
-// noteTaken says if a process has taken again what a flush freed.
+// noteTaken shows a message if the process takes the freed memory again.
 func (m *model) noteTaken(s *snapshot.Snapshot) {
 	f := &m.freed
 	if f.amount <= 0 {
@@ -253,7 +253,7 @@ func flushing(requests []flush.Request, at int, r flush.Result) string {
 	return text
 }
 
-// escape returns what Esc does while the flush runs.
+// escape returns the words about Esc for the progress line; "" if the flush cannot be stopped.
 func (r *flushRun) escape() string {
 	if r.stoppable {
 		return "   Esc stops it here"

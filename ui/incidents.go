@@ -26,9 +26,9 @@ import (
 type incidents struct {
 	found  map[string]snapshot.Incident // by key, the newest incident of each
 	seen   map[string]time.Time         // by key, the time up to which the user has seen it
-	causes map[string]string            // by key, in words, "" while it is sought
+	causes map[string]string            // by key, in words; "" while the cause is sought
 	newest snapshot.Event               // the newest event when the history was last read
-	read   time.Time                    // when all events were read
+	read   time.Time                    // when all events were read last
 	unread []snapshot.Incident          // newest first
 }
 
@@ -97,7 +97,7 @@ func (m *model) findCause(i *snapshot.Incident) tea.Cmd {
 	}
 }
 
-// see notes that the user has seen incidents, and stores that.
+// see notes that the user has seen incidents; its command stores that.
 func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	n := &m.st.incidents
 	if m.st.replay || len(seen) == 0 {
@@ -130,8 +130,8 @@ func (m *model) seeAll() (bool, tea.Cmd) {
 	return true, m.see(unread...)
 }
 
-// openIncident handles W: it explains the newest unread incident, else the newest incident up to the shown
-// moment. Only errors have an explanation. For any other incident it shows the events around it.
+// openIncident handles W: it explains the newest unread incident, else the newest incident up to the shown moment. Only
+// an out-of-memory error has an explanation; any other incident is shown among the events.
 func (m *model) openIncident() (bool, tea.Cmd) {
 	list := dialog.NewEvents(&m.look, m.st.screen())
 	incident := list.NewestIncident()

@@ -13,7 +13,7 @@ import (
 // firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// Run shows the monitor until the user quits; see terminal.Program for other ends.
+// Run shows the monitor until the user quits; see terminal.Program.Run for other ends.
 func Run(ctx context.Context, options Options) error {
 	var m *model
 	p := terminal.Program{

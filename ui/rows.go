@@ -36,7 +36,7 @@ func (m *model) widestCommand() int {
 	return max(widest-t.CommandCells(m.st.width), 0)
 }
 
-// stepSort sorts by the next or previous column on the screen, in its natural direction.
+// stepSort sorts by the next or previous column on the screen, in the usual direction of that column.
 func (m *model) stepSort(by int) bool {
 	t := m.table()
 	titles := t.SortTitles(m.st.width)

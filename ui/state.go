@@ -14,7 +14,7 @@ import (
 // state is what the screen shows. Begin and Update change it, and frame changes only its caches.
 type state struct {
 	width, height int
-	now           time.Time // the time of the last tick or key
+	now           time.Time // when the last snapshot, key, mouse event or clockMsg came
 
 	live  *snapshot.Snapshot // the newest snapshot, in a replay the shown one; nil before the first
 	shown *snapshot.Snapshot // live, frozen, or rebuilt from the history
@@ -41,7 +41,7 @@ type state struct {
 	gpuTop        int       // the first GPU line in view, of those that scroll
 	order         []setting // the settings that Esc clears, in the order in which they were set
 
-	lasts     lasts // what flushes are likely to keep free
+	lasts     lasts // memory that flushes are likely to keep free
 	incidents incidents
 
 	alert  int                 // index of the alert on the alert line
@@ -60,7 +60,7 @@ type state struct {
 	typing  *typing        // the line being typed, in place of the keys line; nil: none
 
 	progress     string // how far the running action is, on the alert line until it ends
-	message      string // what the last action did, on the alert line until messageUntil
+	message      string // about the last key or action, on the alert line until messageUntil
 	messageUntil time.Time
 	chosen       time.Duration // the interval last asked for; 0: none
 	hintOff      bool          // Esc has dismissed the hint

@@ -65,8 +65,8 @@ func (m *model) at() time.Time {
 	}
 }
 
-// travel shows a moment of the history, or the present for a moment after the history. Reading the history takes
-// time, so a command does it.
+// travel shows a moment of the history. A moment after the history is the present or, in a replay, the newest moment.
+// A command reads the history, because that takes time.
 func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	_, newest := m.options.History.Span()
 	switch {

@@ -149,7 +149,7 @@ var commands = map[keys.ID]func(*model) (bool, tea.Cmd){
 	keys.Freeze:      (*model).freeze,
 }
 
-// do handles every key that is no movement key.
+// do acts on all keys except the movement keys.
 func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
 	case keys.Quit:

@@ -43,7 +43,7 @@ func ProcessParts(p *snapshot.Process) Parts {
 type Piece struct {
 	Ink    Span // one glyph
 	Amount quantity.Bytes
-	Label  string // stands in its middle, where it fits
+	Label  string // in the middle of the piece, if it fits
 }
 
 // Bar writes the parts into a number of cells, which stand for the capacity. After them it writes

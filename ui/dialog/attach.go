@@ -162,7 +162,7 @@ func (d Attach) ask(out *form, inner int) {
 // narrowDialog is the minimum width for whole sentences.
 const narrowDialog = 50
 
-// what returns in words what is done to the process.
+// what returns a sentence about the action.
 func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
 		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, which pauses it briefly"}[d.plan.Method == attach.RemoteExec] + ")."
@@ -239,7 +239,7 @@ func (d Attach) refuse(out *form, reasons []string, inner int) {
 	}
 	out.lines = append(out.lines, nil)
 	out.aside = []cell.Span{{s.Dim, "Instead: start it with  "}, {s.Key, text.Clean(cell.Limit(d.plan.Instead))}}
-	// The buttons stand at the end of that line where there is room.
+	// The buttons share the line of aside if there is room.
 	if inner < dialogWidth-3 || cell.SpansWidth(out.aside)+2+cell.SpansWidth(out.buttonSpans(buttonsApart)) > inner {
 		out.lines = append(out.lines, out.aside)
 		out.drop = append(out.drop, len(out.lines)-1)

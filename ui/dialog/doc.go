@@ -1,5 +1,5 @@
-// Package dialog draws overlays: the questions before an action (Flush, Attach, Signal, Pause), the menus (Setup, SortBy),
-// and the panels that scroll (Help, Events, Why, Environment, Report).
+// Package dialog draws overlays: the questions before an action (Flush, Attach, Signal, Pause), the menus (Setup,
+// SortBy), and the panels that scroll (Help, Events, Why, Environment, Report).
 //
 //	key ────→ Press ──→ the next Overlay and an Outcome ─→ ui acts on it
 //	Screen ─→ Follow ─→ the Overlay with the newest figures

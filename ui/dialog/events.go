@@ -133,7 +133,7 @@ func (e Events) view(rows int) int {
 	line := slices.Index(e.shown, e.at)
 	top := min(e.top, line, max(len(e.shown)-rows, 0))
 	if e.at == 0 {
-		top = 0 // with the day above it
+		top = 0 // with the day above the first event
 	}
 	return max(top, line-rows+1, 0)
 }

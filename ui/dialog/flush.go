@@ -33,8 +33,8 @@ type flushTarget struct {
 	device string           // UUID of the row's GPU or MIG instance
 	ended  bool
 	gpus   int            // number of GPUs of its process
-	all    quantity.Bytes // returnable on all of these
-	ranks  bool           // its job has other processes on other GPUs
+	all    quantity.Bytes // returnable on all GPUs of its process
+	ranks  bool           // its job or launcher has processes on other GPUs
 }
 
 // NewFlush asks about rows. It begins with the gentlest level that frees something.
@@ -128,7 +128,7 @@ func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
-// frees returns what the chosen level frees of a target at least.
+// frees returns how much the chosen level frees of a target at least.
 func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	if d.Level() == flush.Urgent {
 		return t.all
@@ -182,7 +182,7 @@ func (d Flush) InSteps() bool {
 	return d.Level() == flush.Gradual && slices.ContainsFunc(d.targets, func(t flushTarget) bool { return t.row.FlushesInParts() })
 }
 
-// DryRunDone returns the question after its dry run: it takes keys again.
+// DryRunDone returns the question after its dry run: the question takes keys again.
 func (d Flush) DryRunDone() Flush {
 	d.running = false
 	return d

@@ -142,7 +142,7 @@ func (d Flush) choices() []choice {
 		if !t.row.FlushesInParts() {
 			runtime = text.Clean(t.row.Runtime)
 		}
-		if !slices.ContainsFunc(d.targets[:i], func(o flushTarget) bool { return o.row.ID.Process == t.row.ID.Process }) { // its other rows have the same caches
+		if !slices.ContainsFunc(d.targets[:i], func(o flushTarget) bool { return o.row.ID.Process == t.row.ID.Process }) { // rows of one process have the same caches
 			evictable = addCaches(evictable, t.row.Evictable)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Prompt is a line of input in place of the keys line. The textinput of bubbles measures text with go-runewidth, which
-// disagrees with terminals about widths, and imports a clipboard package that searches PATH at the start of every command.
+// disagrees with terminals about widths, and imports a clipboard package that searches PATH at each start.
 type Prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"

@@ -99,7 +99,7 @@ func (d Setup) Settings() Settings {
 
 func (d Setup) Size(int) int { return len(d.lines()) + 2 }
 
-// Press implements Overlay. It takes nearly all keys, because the setup would hide what others change.
+// Press implements Overlay. It leaves only help, redraw and suspend to ui: the setup would hide what other keys do.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	switch d.look.Keys.Match(name, keys.InOverlay, false) {
 	case keys.Back, keys.Quit, keys.Setup:

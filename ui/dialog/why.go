@@ -13,7 +13,7 @@ import (
 type Why struct {
 	page
 	event    snapshot.Event
-	list     *Events // shown again when it closes; nil: none
+	list     *Events // shown again when the Why closes; nil: none
 	evidence *why.Evidence
 	verdict  why.Verdict
 }

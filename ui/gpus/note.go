@@ -26,7 +26,7 @@ var noteOrder = [...]struct {
 
 type note struct {
 	text  string
-	alarm bool         // a mark stands before it
+	alarm bool         // "! " stands before the text
 	style themes.Style // the style of an alarm
 	owner string       // who uses the GPU, where an alarm leaves room for that
 }
@@ -114,8 +114,8 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// calmNote returns the note of a GPU without an alarm: its MIG instances, why it is throttled, the idle job that holds
-// it, how long it has been idle, or its owner and unattributed memory.
+// calmNote returns the note of a GPU without an alarm: the MIG instances, why it is throttled, the idle job that has it,
+// how long it has been idle, or the owner and unattributed memory.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {
@@ -178,7 +178,7 @@ func (p *Panel) idle(gpu *snapshot.GPU) bool {
 }
 
 func migNote(gpu *snapshot.GPU) string {
-	const slices = 7 // of every GPU that has MIG
+	const slices = 7 // of an A100 or H100
 	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", slices
 	for i := range gpu.Instances {
 		if gpu.Instances[i].Slices == 0 {

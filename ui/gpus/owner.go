@@ -65,7 +65,7 @@ func (p *Panel) findOwners() owners {
 	return o
 }
 
-// Holders has the users of each GPU and MIG instance. It is kept for all frames that show the same snapshot.
+// Holders has the users of each GPU and MIG instance, kept for all frames of one snapshot.
 type Holders struct {
 	of *snapshot.Snapshot
 	at map[snapshot.Place]holder

@@ -144,7 +144,7 @@ type binding struct {
 	ID        ID
 	scope     Scope
 	Group     Group
-	First     string // what it does, if it is among the ten keys that help shows first
+	First     string // what the key does, on the first page of the help; "": not there
 	ASCIIKeys string // replaces Help().Key in ASCII
 	needs     Ability
 	acts      bool // disabled by --read-only and in the past

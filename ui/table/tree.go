@@ -8,7 +8,7 @@ package table
 //	train.py --rank 1
 //	eval.py                on its own
 
-// tree orders rows as a tree. It identifies a row by its index in the sorted list.
+// tree orders rows as a tree. A row is identified by its index in the sorted list.
 type tree struct {
 	rows     []Row
 	children map[int][]int // by the first row of a process

@@ -26,7 +26,7 @@ type crashes struct {
 	once sync.Once
 }
 
-// caught must be deferred by every goroutine: any other panic would leave the terminal in raw mode.
+// caught must be deferred by every goroutine: an uncaught panic would leave the terminal in raw mode.
 func (c *crashes) caught() {
 	if value := recover(); value != nil {
 		crash := &Crash{Value: value, Stack: debug.Stack()}

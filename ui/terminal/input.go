@@ -25,13 +25,13 @@ type input struct {
 
 	mu      sync.Mutex
 	came    sync.Cond // typed or err has changed
-	typed   []byte    // what was read and Bubble Tea has not asked for
+	typed   []byte    // read, but not yet by Bubble Tea
 	err     error     // what ended the goroutine
 	reading bool      // there is a goroutine
 	paused  bool
 }
 
-// maxAhead limits what is kept for an event loop that hangs.
+// maxAhead limits the bytes that are kept while the event loop hangs.
 const maxAhead = 64 << 10
 
 func newInput(file *os.File, ended func(error), interrupted func()) *input {
@@ -103,7 +103,7 @@ func (i *input) deadline(paused bool, at time.Time) {
 	i.paused = paused
 	i.mu.Unlock()
 	if i.device != i.file {
-		_ = i.device.SetReadDeadline(at) // it could be set when the device was opened
+		_ = i.device.SetReadDeadline(at) // reopened has tried that it can be set
 	}
 }
 

@@ -107,7 +107,7 @@ func orphaned() bool {
 	for parent := os.Getppid(); parent > 0; parent = parentOf(parent) {
 		parentGroup, err := unix.Getpgid(parent)
 		if err != nil {
-			return true // outside our pid namespace, or exited
+			return true // the parent is outside of this pid namespace, or has exited
 		}
 		if parentGroup != group {
 			parentSession, err := unix.Getsid(parent)
