@@ -36,7 +36,7 @@ func (e *Error) Unwrap() error {
 	switch e.Code {
 	case 2:
 		return ErrOutOfMemory
-	case 3, 34, 802, 803, 804: // not initialised, stub library, not ready, version mismatch
+	case 3, 34, 802, 803, 804: // not initialised, stub library, not ready, mismatch, no forward compatibility
 		return ErrNoDriver
 	case 100:
 		return ErrNoDevice

@@ -7,7 +7,7 @@ Dispatcher: to the part of the probe that splits, reads and answers requests, in
 this process. Every answer must be one line of JSON that is no internal failure.
 Socket: to the living probe of a child program, with odd descriptors, incomplete
 lines and connections that end. The child must write and return what it does
-without a probe, and its probe must answer in the end and have closed what it got.
+without a probe. At the end the probe must answer, with all those descriptors closed.
 """
 
 import argparse
@@ -132,7 +132,7 @@ sys.exit(3)
 
 class Child:
     def __init__(self, runtime, probe):
-        # Without a probe's thread: the module is there, but not started.
+        # Without a probe, the module is there all the same, but cannot start a thread.
         program = CHILD if probe else "import vramscope_probe; vramscope_probe._start_new_thread = None" + CHILD
         environ = dict(os.environ, XDG_RUNTIME_DIR=runtime, PYTHONPATH=os.pathsep.join([AGENT, os.path.join(HERE, "fake")]))
         environ.pop("VRAMSCOPE_PROBE_DEBUG", None)
@@ -228,7 +228,7 @@ def over_socket(chance, times, end):
             try:
                 return monitor.ask("hello")["ok"] and monitor.ask("stats")["devices"]
             except (ConnectionError, KeyError, TypeError):
-                return False  # the connections above still count
+                return False  # the earlier connections still count against the limit
             finally:
                 monitor.close()
 

@@ -19,8 +19,8 @@ PATCH = {
     "eventlet": "import eventlet; eventlet.monkey_patch(); from eventlet import spawn, sleep",
 }
 
-# evict keeps its own thread busy until the loop has run: if it ran in the loop's thread, that would
-# never happen. The C library's sleep is not replaced.
+# evict keeps its thread busy until the loop has run, which would never happen if evict ran in the
+# loop's thread. The C library's sleep is not replaced.
 PROGRAM = """
 import ctypes, os, sys
 ticks = [0]
@@ -79,7 +79,7 @@ class Green(Case):
         return until("the probe", lambda: [os.path.join(directory, n) for n in os.listdir(directory)])[0]
 
     def check(self, pid):
-        """The probe is a thread of its own, and flushes while the loop runs."""
+        """Checks that the probe is a thread of its own, and flushes while the loop runs."""
         monitor = Monitor(self.socket())
         self.addCleanup(monitor.close)
         self.assertEqual(monitor.ask("hello")["pid"], pid)

@@ -15,7 +15,7 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-AGENT = os.environ.get("VRAMSCOPE_AGENT") or os.path.dirname(HERE)  # there by: vramscope env --directory probe/agent
+AGENT = os.environ.get("VRAMSCOPE_AGENT") or os.path.dirname(HERE)  # vramscope env --directory probe/agent installs it there
 TIMEOUT = 60  # seconds, enough for a slow machine
 MIB, GIB = 1 << 20, 1 << 30
 DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
@@ -31,7 +31,7 @@ read, v._Memory.report = v._Memory.report, report
 
 
 def until(what, condition):
-    """Waits until condition() is true and returns its value. Files and processes that it reads may vanish."""
+    """Waits until condition() is true and returns its value. The files and processes that condition reads may vanish."""
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         try:
@@ -65,7 +65,7 @@ class Monitor:
         self.sock.sendall(json.dumps(dict({"id": 1}, **request)).encode() + b"\n")
 
     def send_file(self, *files, **request):
-        """A request with descriptors."""
+        """Sends a request with descriptors."""
         fds = array.array("i", [f if isinstance(f, int) else f.fileno() for f in files])
         line = json.dumps(dict({"id": 1}, **request)).encode() + b"\n"
         self.sock.sendmsg([line], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
@@ -142,7 +142,7 @@ class Job:
         self.process.stdin.write(repr(code) + "\n")
         self.process.stdin.flush()
         if not select.select([self.process.stdout], [], [], TIMEOUT)[0]:
-            self.process.send_signal(signal.SIGABRT)  # prints where its threads are
+            self.process.send_signal(signal.SIGABRT)  # prints where the job's threads are
             self.process.wait()
             raise AssertionError("the job does not answer: " + self.errors())
         answer = self.process.stdout.readline()
@@ -151,12 +151,12 @@ class Job:
         return ast.literal_eval(answer)
 
     def errors(self):
-        """Its standard error."""
+        """The job's standard error."""
         self.stderr.seek(0)
         return self.stderr.read()
 
     def sockets(self, pid=None):
-        """The paths of its sockets, at most one."""
+        """The paths of the job's sockets, at most one."""
         directory = os.path.join(self.runtime, "vramscope")
         names = os.listdir(directory) if os.path.isdir(directory) else []
         wanted = "%d-" % (pid or self.process.pid)
@@ -166,7 +166,7 @@ class Job:
         return until("the probe to serve: " + self.errors(), lambda: self.sockets(pid))[0]
 
     def threads(self):
-        """Its thread IDs by name."""
+        """The job's thread IDs by name."""
         base = "/proc/%d/task" % self.process.pid
         names = {}
         for tid in os.listdir(base):
@@ -178,7 +178,7 @@ class Job:
         return names
 
     def end(self):
-        """Closes its input and returns its exit status."""
+        """Closes the job's input and returns its exit status."""
         self.process.stdin.close()
         status = self.process.wait(TIMEOUT)
         self.process.stdout.close()

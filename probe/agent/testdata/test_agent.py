@@ -160,7 +160,7 @@ class Socket(Case):
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
 
     def test_two_probes_at_once(self):
-        # Two modules would meet like this: the one that comes second to the name does not serve.
+        # Two modules of the probe would meet like this. Only the one that takes the socket's name first serves.
         for _ in range(5):
             job = self.job("import torch, threading, vramscope_probe as v; agents = [v._Agent(v._evictable) for _ in range(4)]",
                            "for agent in agents: threading.Thread(target=agent.start, args=(True,)).start()")
@@ -270,7 +270,7 @@ class End(Case):
         monitor = self.monitor(job)
         monitor.send(cmd="flush", level="selective")
         other = self.monitor(job)
-        until("the flush", lambda: job.do("len(began)"))  # another flush before it would refuse it
+        until("the flush", lambda: job.do("len(began)"))  # otherwise the other monitor's flush could be first
         self.assertEqual(other.ask("flush", level="gradual")["error"]["code"], "busy")
         self.assertTrue(other.ask("stats")["ok"])
         self.assertEqual(job.end(), 0)

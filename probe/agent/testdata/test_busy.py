@@ -1,8 +1,8 @@
 """Questions while another thread is inside a slow call of the driver.
 
-The real memory_stats and _snapshot wait for the allocator's lock with the GIL. So
-does the stand-in here: if the probe asked them now, the job would stand still for
-ever, and let_go would never run.
+The real memory_stats and _snapshot wait for the allocator's lock with the GIL. So do
+those of the stand-in here. If the probe called them while the lock is held, the job
+would stand still for ever, and let_go would never run.
 """
 
 import os
@@ -105,8 +105,8 @@ class Busy(Case):
         self.assertEqual(monitor.receive()["devices"][0]["freed_bytes"], 50 << 20)
 
     def test_an_urgent_flush_goes_on_without_its_figure(self):
-        """The figures that the lock hides are unknown; the garbage is collected and the cache
-        emptied all the same."""
+        """The figures that the lock hides are unknown. The garbage is collected and the cache is
+        emptied in spite of that."""
         job = self.busy("import gc, weakref; gc.disable()", "class Node: pass", "n = Node(); n.self, n.tensor, gone = n, torch.empty(40 << 20), weakref.ref(n); del n",
                         "v.register_evictable('c', 1, lambda: hold(0)) and None")
         monitor = self.monitor(job)

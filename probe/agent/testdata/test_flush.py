@@ -130,7 +130,7 @@ class Flush(Case):
                 job = self.job("import gc, torch, vramscope_probe as v; gc.disable(); other = [torch.empty(1 << 20, 1) for _ in range(9)]",
                                "class Node: pass", thread, case, "n = Node(); n.self, n.tensor = n, torch.empty(40 << 20, 1); del n")
                 monitor = self.monitor(job)
-                monitor.ask("stats")  # the hook
+                monitor.ask("stats")  # registers the hook
                 if case is steps:
                     job.do("a.step()")
                 flushed = monitor.ask("flush", level="urgent")["devices"][0]

@@ -64,7 +64,7 @@ class Fork(Case):
             self.assertEqual(job.do("os.waitpid(pid, 0)[1]"), 7 << 8)
 
     def test_a_child_collects_garbage(self):
-        """Also if the fork did not wait until the probe had switched the collector on again."""
+        """The child does so even if the fork did not wait until the probe had switched the collector on again."""
         job = self.job("import vramscope_probe as v, gc, threading; v._FORK_TIME = 0.1; held = threading.Event()",
                        "def hold():\n    with v._CollectionOff():\n        held.set()\n        threading.Event().wait()",
                        "threading.Thread(target=hold, daemon=True).start()", "assert held.wait(%d)" % TIMEOUT)

@@ -96,7 +96,7 @@ class History(Case):
         self.assertEqual(monitor.receive()["notes"], note)
         self.assertEqual(job.do("len(torch.cuda.calls)"), 1)
         for change, last in (("'all'", "all"), ("None", None)):
-            with self.subTest(change):  # it begins or ends one meanwhile
+            with self.subTest(change):  # the program begins or ends a history meanwhile
                 job, monitor = self.begin()
                 self.send(monitor, seconds=60, steps=1)
                 until("the recording to begin", lambda: job.do("torch.cuda.history"))

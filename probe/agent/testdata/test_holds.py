@@ -76,7 +76,7 @@ class Holds(Case):
                                   "m._parameters['w'].grad = torch.empty(3 << 20)",
                                   "h.tensor, g.tensor = torch.empty(6 << 20), torch.empty(9 << 20)",
                                   "def step():\n a.step(); h.tensor = None; b.step(); h.tensor = torch.empty(6 << 20)")
-        monitor.ask("stats")  # the hook
+        monitor.ask("stats")  # registers the hook
         job.do("step()")
         answers = []
         asking = threading.Thread(target=lambda: answers.append(monitor.ask("holds")))
@@ -88,7 +88,7 @@ class Holds(Case):
         self.assertEqual(job.do("v._steps.at_end"), [])
 
     def test_where_nothing_is_found_it_waits_for_steps(self):
-        """As after an attach: the modules were made before the hooks, and the model is where no search looks."""
+        """After an attach, modules may be older than the hooks. The model here is where no search looks."""
         job = self.job(BEGIN[0].replace("v._STEP_WAIT = 0.1", "v._STEP_WAIT = 60"), "class Hidden:\n __slots__ = ('opt', 'w')\nh = Hidden(); h.w = torch.empty(8 << 20)",
                        "h.opt = o.Optimizer([h.w]); h.opt.state[h.w] = {'exp_avg': torch.empty(4 << 20)}")
         monitor, answers = self.monitor(job), []
@@ -101,7 +101,7 @@ class Holds(Case):
 
     def test_a_late_step_does_not_end_the_search(self):
         job, monitor = self.begin("v._LOOK_MOST, v._HOLD, v._STEP_WAIT = 0.5, 0.0005, 1", "ws = [torch.empty(512) for _ in range(1500)]; opt = o.Optimizer(ws)")
-        monitor.ask("stats")  # the hook
+        monitor.ask("stats")  # registers the hook
         job.do("opt.step()")
         job.do("v._LOOK_MOST = 5; read = v._Holds._read\ndef shown(self, pace):\n found = read(self, pace); pace._end = 0; return found\nv._Holds._read = shown")
         self.assertTrue(monitor.ask("holds")["ok"])
@@ -114,7 +114,7 @@ class Holds(Case):
                                   "gc.set_threshold(600, 5, 7)")
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (job.do("v._STOPPED"), 5, 7), 1)], [(True, (600, 5, 7), 0)], (600, 5, 7)])
-        job.do("gc.set_threshold(0, 5, 7), at_work.clear(), in_pauses.clear()")  # as the program may
+        job.do("gc.set_threshold(0, 5, 7), at_work.clear(), in_pauses.clear()")  # the program turns the collector off
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("[sorted(at_work), sorted(in_pauses), gc.get_threshold()]"), [[(True, (0, 5, 7), 1)], [(True, (0, 5, 7), 0)], (0, 5, 7)])
 
@@ -122,7 +122,7 @@ class Holds(Case):
         job, monitor = self.begin("import gc; storages = v._storages\ndef sets(t):\n gc.set_threshold(900, 8, 9)\n return storages(t)\nv._storages = sets")
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("gc.get_threshold()"), (900, 8, 9))
-        job.do("v._storages = storages; gc.set_threshold(v._STOPPED)")  # as a program that read it in a hold, and sets it again
+        job.do("v._storages = storages; gc.set_threshold(v._STOPPED)")  # like a program that saved the threshold during a hold and restores it
         self.assertTrue(monitor.ask("holds")["ok"])
         self.assertEqual(job.do("gc.get_threshold()"), (900, 8, 9))
 
@@ -130,14 +130,14 @@ class Holds(Case):
         job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)",
                                   "taken, take = [], torch.cuda.memory._snapshot; torch.cuda.memory._snapshot = lambda: taken.append(1) or take()")
         monitor.ask("stats")
-        job.do("taken.clear(); v._agent.memory._torch._next_map = 0")  # one for the statistics is due
+        job.do("taken.clear(); v._agent.memory._torch._next_map = 0")  # a snapshot for the statistics is due
         answer = monitor.ask("holds")
         self.assertEqual(job.do("taken"), [])
         self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
         self.assertFalse(answer["exact"])
 
     def test_memory_that_sleeps_is_not_allocated(self):
-        """As vLLM's, asked for before any statistics were."""
+        """Memory may sleep, as vLLM's does, before any statistics are read."""
         job, monitor = self.begin("v._HOLD_MOST = 0; v._SNAPSHOT_MOST = v._SNAPSHOT_SHARE = 1e9; asleep = set(); v._Driver.mapped = lambda self, address: address not in asleep",
                                   "pool = torch.cuda.MemPool()\nwith torch.cuda.use_mem_pool(pool): weights, cache = torch.empty(200 << 20), torch.empty(30 << 20)", "del cache",
                                   "asleep.update(s['address'] for s in torch.cuda.memory_snapshot() if s['segment_pool_id'] != (0, 0))")
@@ -178,7 +178,7 @@ class Holds(Case):
         self.assertNotIn("variables", self.by_class(monitor.ask("holds")))
 
     def test_variables_that_the_program_has_in_a_dict_stay_there(self):
-        """Python before 3.13 has one dict of a function's variables, which eval, exec and vars use."""
+        """Python before 3.13 has one dict for the variables of a function that runs, which eval, exec and vars use."""
         for what in ("eval('wait() + one')", "exec('result.append(wait() + one)')", "(vars(), wait())[0]['one']"):
             with self.subTest(what):
                 job, monitor = self.begin("gate, begun, result = [], [], []", "import threading, time",

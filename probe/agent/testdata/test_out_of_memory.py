@@ -80,7 +80,7 @@ class OutOfMemory(Case):
         return found
 
     def test_the_exit_looks_for_filters_before_it_reads_the_stats(self):
-        """After a failure for lack of descriptors the thread has none to look with."""
+        """If no descriptor was free, the thread has no _Status to look with, and does not read the stats."""
         job = self.job("import vramscope_probe as v; done = []", """
 class Memory:
     def has_failed(self): return True

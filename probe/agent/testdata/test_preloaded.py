@@ -26,7 +26,7 @@ class Preloaded(Case):
             return [line.split()[1] for line in file if line.startswith("gpu ")][ordinal]
 
     def start(self, ordinal, *allocators, setup=(), **environ):
-        """A monitor of a job in which the library reports these allocators of one device."""
+        """A job in which the library reports these allocators of one device, and a monitor of the job."""
         job = self.job("import vramscope_probe as v; v._STATS_TIME = -1e9; import json, types", *setup, **environ)
         self.report(job, ordinal, *allocators)
         return job, self.monitor(job)
@@ -38,7 +38,7 @@ class Preloaded(Case):
         job.do("library = types.SimpleNamespace(vramscope_preload_report=report, vramscope_preload_yield=lambda: 0)")
         job.do("v._agent.memory.preloaded._library = library")
         job.do("import ctypes; v._agent.memory.preloaded._buffer = ctypes.create_string_buffer(1 << 18)")
-        job.do("v._agent.memory._report = None")  # the next question reads it
+        job.do("v._agent.memory._report = None")  # the next request reads the stats
 
     def kinds(self, monitor):
         return {uuid: {a["kind"]: a for a in allocators} for uuid, allocators in self.allocators(monitor).items()}
@@ -83,7 +83,7 @@ class Preloaded(Case):
         return self.start(1, *allocators, setup=setup, **environ)
 
     def test_jax_without_an_allocator(self):
-        """Older releases have no stats then: the driver's are all that there is."""
+        """With the platform allocator older releases of JAX have no stats, and only the library's are reported."""
         _, monitor = self.jax(None, raw(70 * MIB, failed=1), XLA_PYTHON_CLIENT_ALLOCATOR="platform")
         (found,) = self.allocators(monitor)[self.uuid(1)]
         self.assertEqual((found["kind"], found["allocated_bytes"]), ("raw", 70 * MIB))
@@ -99,7 +99,7 @@ class Preloaded(Case):
         self.assertNotIn("out_of_memory_count", found["raw"], "JAX asks for less after a call that failed")
 
     def test_jax_on_cuda_malloc_async(self):
-        """Its memory is in the default CUDA pool, which the library reports too."""
+        """JAX's memory is in the default CUDA pool, which the library reports, too."""
         job, monitor = self.jax(dict(JAX, bytes_in_use=60 * MIB), XLA_PYTHON_CLIENT_ALLOCATOR="cuda_async")
         handle = job.do("v._agent.memory._driver.default_pool(1)")
         self.assertTrue(handle)
@@ -123,7 +123,7 @@ class Preloaded(Case):
         self.assertEqual(found["raw"]["allocated_bytes"], GIB)
 
     def test_tensorflow_whose_library_is_unknown(self):
-        """On arm64, and before glibc 2.35, the runtime is named in its place."""
+        """On arm64, and before glibc 2.35, the library names the CUDA runtime instead of TensorFlow's file."""
         setup = ["import tensorflow; tensorflow.context.ensure_initialized()",
                  "tensorflow.config.experimental.get_memory_info = lambda device: {'current': 0, 'peak': 0}"]
         for by in {"libraries": [{"library": "libcudart.so.12", "bytes": GIB}]}, {}:

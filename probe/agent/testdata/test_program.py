@@ -1,4 +1,4 @@
-"""Programs that do what few do: the probe must not change what becomes of them."""
+"""Unusual programs, which must behave with the probe as they do without it."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ class Program(Case):
         return monitor.ask("stats")
 
     def test_it_closes_all_descriptors(self):
-        # The program does as a daemon does, and gets the same numbers for its own files.
+        # The program closes them as a daemon does, and gets the same numbers for its own files.
         job = self.quiet(QUICK, TORCH)
         before = self.monitor(job)
         self.assertTrue(before.ask("hello")["ok"])
@@ -54,7 +54,7 @@ class Program(Case):
         self.ends(job)
 
     def test_it_has_modules_by_the_names_of_the_standard_librarys(self):
-        # The probe runs none of them, and none of the library's takes their place.
+        # The probe neither runs nor replaces these modules.
         for name in ("json", "select"):
             if name in sys.builtin_module_names:
                 continue  # a built-in module comes before the program's

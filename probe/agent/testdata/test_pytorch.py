@@ -246,7 +246,7 @@ class Stats(Case):
         self.one(monitor)
         job.do("pytorch = v._agent.memory._torch; pytorch._map_cost = 0.1")  # the thread had to wait for a processor
         seen = []
-        while not any(seen) and len(seen) < 20:  # ten seconds apart
+        while not any(seen) and len(seen) < 20:  # each round stands for the next ten seconds
             job.do("v._agent.memory._due = pytorch._next_map = 0")
             seen.append("largest_free_bytes" in self.one(monitor))
         self.assertFalse(seen[0], "not at once")

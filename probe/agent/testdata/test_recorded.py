@@ -1,5 +1,5 @@
-"""What real releases of PyTorch, JAX and TensorFlow answered: the probe's report of it, and whether the stand-ins
-answer the same.
+"""Replays what real releases of PyTorch, JAX and TensorFlow answered, and checks the probe's report. The stand-ins
+must answer the same.
 
 recorded/ is written by scripts/real-libraries --record.
 """
@@ -191,7 +191,7 @@ def same(real, ours, path=()):
     if isinstance(real, dict) and isinstance(ours, dict):
         if real.get("raises") == ours.get("raises") == ["AttributeError", "Exception"]:
             return []  # the message names the class of the module
-        free = real.get("state") == "inactive"  # then requested_size is left over from what was there last
+        free = real.get("state") == "inactive"  # a free block's requested_size is that of an earlier allocation
         return [d for key in sorted(set(real) | set(ours)) if not (free and key == "requested_size")
                 for d in same(real.get(key, "absent"), ours.get(key, "absent"), path + (key,))]
     if isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):

@@ -117,8 +117,8 @@ class Seccomp(Case):
         process.stdin.flush()
 
     def idle(self, process):
-        """Waits until the probe's thread waits for a monitor: a filter that comes between its look for filters
-        and the next system call is not noticed (docs/python.md)."""
+        """Waits until the probe's thread waits for a monitor. The thread does not notice a filter that is installed
+        between its check and its next system call (docs/python.md)."""
         def polls(tid):
             with open("/proc/%d/task/%s/syscall" % (process.pid, tid)) as file:
                 return file.read().split()[0] == str(X86["poll"])
@@ -138,7 +138,7 @@ class Seccomp(Case):
         return os.listdir("/proc/%d/task" % process.pid)
 
     def both(self):
-        """With the filter in all threads, and in the one that installs it."""
+        """Yields tsync: the filter is in all threads, then only in the one that installs it."""
         for tsync in (True, False):
             with self.subTest(tsync=tsync):
                 yield tsync

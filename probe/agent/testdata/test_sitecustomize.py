@@ -51,7 +51,7 @@ class Chain(Case):
                 self.assertEqual(ends[0], ends[1])
 
     def test_tracers_see_no_file_of_ours(self):
-        # Coverage and trace would count its lines as the program's.
+        # Coverage and trace would count the lines of our files as the program's.
         job = self.job("""
 import sys
 seen = set()
@@ -66,7 +66,7 @@ sys.settrace(None)
         self.assertEqual([name for name in seen if name.startswith(AGENT) and "/testdata/" not in name], [])
 
     def test_bytecode(self):
-        # It is written beside the installed files, unless a filter has been installed meanwhile.
+        # The bytecode is written beside the installed files, unless a filter has been installed meanwhile.
         for filtered in (False, True):
             files = os.path.join(self.directory, "files%d" % filtered)
             os.mkdir(files)
@@ -74,7 +74,7 @@ sys.settrace(None)
                 shutil.copy(os.path.join(AGENT, name), files)
             environ = {name: "" for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
             job = self.job("import ctypes, sys", probe=False, path=[files], **environ)
-            if filtered:  # it allows everything
+            if filtered:  # this filter allows everything
                 job.do("code = (ctypes.c_uint32 * 2)(6, 0x7fff0000)")
                 job.do("header = (ctypes.c_uint64 * 2)(1, ctypes.addressof(code)); libc = ctypes.CDLL(None)")
                 self.assertEqual(job.do("libc.prctl(38, 1, 0, 0, 0), libc.prctl(22, 2, header)"), (0, 0))

@@ -131,7 +131,7 @@ class Snapshot(Case):
         self.assertEqual(len(whole["device_traces"][0]), 50000)
 
     def test_the_collector_is_off_during_a_snapshot(self):
-        """A child that is forked meanwhile would stay without it: no fork happens."""
+        """A child that is forked meanwhile would stay without the collector, so forks wait."""
         for threshold in 600, 0:
             for end in "", "raise MemoryError":
                 with self.subTest(threshold=threshold, end=end):
@@ -187,7 +187,7 @@ class Snapshot(Case):
             error = self.ask(monitor, fd)["error"]
             self.assertEqual(error["code"], "bad_request")
             self.assertIn(reason, error["message"])
-        # Several, with a request that takes none, and in the middle of a line.
+        # Several descriptors come with a request that takes none, and in the middle of a line.
         monitor.send_file(self.file(), self.file(), self.file(), cmd="stats")
         self.assertTrue(monitor.receive()["ok"])
         many = [self.file() for _ in range(100)]

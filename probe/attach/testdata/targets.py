@@ -3,7 +3,8 @@
     python3 targets.py NAME FILE
 
 Each writes its number of steps to FILE, as proof that it continues. After a line on
-standard input, or its end (locked: a signal), it checks its results and prints "done".
+standard input, or the end of standard input (locked: a signal), it checks its results and
+prints "done".
 """
 
 import asyncio
@@ -186,7 +187,7 @@ def signals(step):
 
 
 def unchanged(step):
-    """Is sleeping; the collections that other code may iterate over stay the same."""
+    """Sleeps. The collections that other code may iterate over must stay the same."""
 
     def seen():
         return [set(every) for every in (sys.modules, vars(sys), sys.path_importer_cache, threading._active, vars(sys.modules["builtins"]))]
@@ -258,8 +259,8 @@ def power(step):
 
 
 def filtered(step):
-    """Is sleeping; some of its threads have a seccomp filter, as $FILTER says:
-    "main CALL", "thread CALL" or, once FILE.install exists, "later CALL"."""
+    """Sleeps with a seccomp filter. $FILTER is "main CALL", "thread CALL" or "later CALL": the
+    filter is in the main thread, in another one, or in the main thread once FILE.install exists."""
     import seccomp
 
     who, call = os.environ["FILTER"].split()
@@ -284,7 +285,7 @@ def filtered(step):
 
 
 def alone(step):
-    """Is sleeping; then a call that a process with several threads cannot make."""
+    """Sleeps, and then makes a call that a process with several threads cannot make."""
     import ctypes
 
     CLONE_NEWUSER = 0x10000000
@@ -294,7 +295,7 @@ def alone(step):
 
 
 def full(step):
-    """Is sleeping; $FREE file descriptors are free."""
+    """Sleeps with $FREE free file descriptors."""
     import resource
 
     limit = max(map(int, os.listdir("/proc/self/fd"))) + 1 + int(os.environ["FREE"])

@@ -25,9 +25,9 @@ _devices = []
 _allocators = []
 capturing = False  # set by tests: a CUDA graph is being captured
 history = False  # set by tests, and by torch.cuda.memory._record_memory_history()
-calls = []  # the calls of that function
+calls = []  # the calls of torch.cuda.memory._record_memory_history()
 snapshots = 0
-traces = 0  # set by tests: the least length of that history
+traces = 0  # set by tests: the least length of the recorded history
 slowly = 0  # set by tests: seconds that a snapshot takes
 settings = None  # as last set by the program
 
@@ -219,7 +219,8 @@ def _empty_cache():
         raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp:2967")
     if "cudaMallocAsync" in _conf():
         synchronize(current_device())
-    # 2.8 then frees nothing there, and does not wait. In 2.15 only the capturing thread does.
+    # During a capture, 2.8 does not wait for the device, and frees none of its memory. In 2.15 this is
+    # so only in the capturing thread.
     concerned = _release <= (2, 8) or threading.get_ident() == threading.main_thread().ident
     for allocator in _allocators:
         if not (concerned and (capturing or allocator.capturing)):
