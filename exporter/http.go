@@ -126,7 +126,6 @@ func offersOf(header []string) (all []offer) {
 	return all
 }
 
-// landing serves a page for a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))

@@ -98,7 +98,6 @@ func (c *webConfig) protects() bool {
 	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }
 
-// on reports whether TLS is configured.
 func (c *serverTLS) on() bool {
 	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != "" || c.ClientAllowedSANs != nil
 }

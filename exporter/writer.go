@@ -12,7 +12,6 @@ import (
 	"vramscope/metric"
 )
 
-// family has all series of one name.
 type family struct {
 	help   string
 	series []series

@@ -50,7 +50,6 @@ func connect(address, httpConfig string) (*api, string, error) {
 	return &api{client, config, u.JoinPath("api", "v1"), make(chan struct{}, maxQueries)}, u.Redacted(), nil
 }
 
-// answer is an engine's answer: data, or an error.
 type answer[T any] struct {
 	Status    string   `json:"status"`
 	Data      T        `json:"data"`
@@ -82,7 +81,6 @@ type result struct {
 	} `json:"result"`
 }
 
-// sample is a value at a moment.
 type sample struct {
 	at    time.Time
 	value float64

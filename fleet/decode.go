@@ -20,7 +20,6 @@ const (
 	mostRows = 4096
 )
 
-// decoder builds the snapshot of one box from its series.
 type decoder struct {
 	snap  *snapshot.Snapshot
 	gpus  map[string]*gpuFigures

@@ -20,8 +20,7 @@ func (d *decoder) row(s *series) *snapshot.Process {
 		return nil
 	}
 	pid, _ := strconv.Atoi(k.pid) // the label "other" is no number
-	// No action uses the start time of a fleet's row, but zero would mean a process of another
-	// container.
+	// No action uses this start time, but zero would mean a process of another container.
 	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid, Instance: instanceOf(k.instance)}, Type: "C"}
 	if pid <= 0 {
 		p.Name = "other processes"

@@ -3,7 +3,7 @@
 //
 //	engine ── aggregated queries ─→ Prometheus ─┐
 //	ssh BOX vramscope stream ─────→ SSH ────────┴─ Source ── Poller ── one slot ──→ Picture ──→ screen, once
-//	                                                  └─ Box, Past ──→ OpenBox ──→ the monitor's screen, of one box
+//	                                                  └─ Box, Past ──→ Open ──→ the monitor's screen, of one box
 //
 // A Picture has the requested number of lines, the first in the chosen order, and for Prometheus as many of
 // each kind of problem. Prometheus sums itself; for ssh this package does. All input from outside is hostile:

@@ -83,7 +83,6 @@ func (f Filter) String() string {
 	return strings.Join(words, " ")
 }
 
-// terms returns the terms of some fields.
 func (f Filter) terms(fields ...Field) (found Filter) {
 	for _, t := range f {
 		if slices.Contains(fields, t.Field) {
@@ -96,7 +95,6 @@ func (f Filter) terms(fields ...Field) (found Filter) {
 // ByState reports whether the filter has a term for a state.
 func (f Filter) ByState() bool { return len(f.terms(InState)) > 0 }
 
-// ofPeople reports whether the filter has a term for a user or a job.
 func (f Filter) ofPeople() bool { return len(f.terms(InUser, InJob)) > 0 }
 
 // named returns the terms that name hosts, users or jobs.

@@ -226,7 +226,6 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	return nil
 }
 
-// name sets the names of a line from the labels of an info series.
 func (l *Line) name(s *series) {
 	l.GPU.Name, l.Host = s.label("name"), s.label("host")
 	if i, err := strconv.Atoi(s.label("gpu")); err == nil && i >= 0 {
@@ -234,7 +233,6 @@ func (l *Line) name(s *series) {
 	}
 }
 
-// fill sets the figures of a line.
 func (l *Line) fill(values map[field]float64) {
 	g := &l.GPU
 	g.Memory = memoryOf(values)

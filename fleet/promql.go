@@ -110,7 +110,6 @@ func (a *asking) instances() string {
 	return strings.Join(terms, " and ")
 }
 
-// up selects the scraped boxes.
 func (a *asking) up() string {
 	return fmt.Sprintf("max by (instance) (up{%s})", oneOf("job", a.jobs)+more(a.within))
 }
@@ -156,7 +155,6 @@ func (a *asking) ranked() string {
 	return a.top(s)
 }
 
-// share returns the used share of the memory.
 func (a *asking) share(figure func(field) string) string {
 	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
 	if a.queries() == Recorded {
@@ -221,7 +219,6 @@ func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
 
-// intervals selects the sample intervals of boxes.
 func intervals(instances []string) string {
 	return fmt.Sprintf("max by (instance) (%s{%s})", exported(metric.SampleInterval), oneOf("instance", instances))
 }

@@ -162,13 +162,11 @@ func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*
 	return err
 }
 
-// shareOf returns the line of a series' user or job.
 func shareOf(s *series) *Line {
 	return &Line{User: s.label("user"), Job: s.label("hpc_job"), GPU: snapshot.GPU{Index: -1}}
 }
 
-// shares implements Look for users and jobs: it first chooses the lines, then asks for their
-// figures.
+// shares implements Look for users and jobs.
 func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	pic := &Picture{Unit: a.query.Unit, Simulated: a.simulated, Queries: a.queries()}
 	if !a.exporters[0].people {

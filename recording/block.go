@@ -26,15 +26,13 @@ type column struct {
 	ended  bool // no sample follows: reset removes the series
 }
 
-// A row of the tail holds the series that are new or have changed since the previous row, ordered
-// by ID. For each series it has the distance from the previous series ID, whether the value is
-// known, and the difference from the series' last value.
+// appendTail encodes the newest tick as a row of the tail. A row holds the series that are new or have
+// changed since the previous row, ordered by ID. For each series it has the distance from the previous
+// series ID, whether the value is known, and the difference from the series' last value.
 //
 //	(distance<<1 | known  [difference])*
 //
 // The first row after a sealed block has every series.
-
-// appendTail encodes the newest tick.
 func (b *block) appendTail(dst []byte) []byte {
 	before := int64(0)
 	for _, c := range b.columns {

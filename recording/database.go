@@ -86,8 +86,7 @@ func (d *database) statement(text string) *sql.Stmt {
 	return s
 }
 
-// exec runs a statement in the current transaction, or in a new one, and returns the ID of the
-// inserted row.
+// exec runs a statement in a transaction, and returns the ID of the inserted row.
 func (d *database) exec(text string, args ...any) int64 {
 	if !d.begun && d.err == nil {
 		_, d.err = d.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -143,8 +142,7 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 
 var errEndless = fmt.Errorf("a query did not end in %s", queryTime)
 
-// row scans the first row of a query, which may take at most queryTime. Without a row it returns
-// sql.ErrNoRows.
+// row scans the first row of a query. Without a row it returns sql.ErrNoRows.
 func row(ctx context.Context, in querier, into []any, text string, args ...any) error {
 	missing := sql.ErrNoRows
 	err := each(ctx, in, func(rows *sql.Rows) error {

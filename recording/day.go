@@ -58,7 +58,6 @@ type rowRecord struct {
 	sums    processSums
 }
 
-// fileOf names the database of the day that includes t.
 func fileOf(t time.Time) string { return t.UTC().Format(time.DateOnly) + suffix }
 
 const suffix = ".db"
@@ -238,7 +237,6 @@ func (d *day) close() error {
 	return cmp.Or(d.finish(), d.database.close())
 }
 
-// remove deletes a day's database with its log and index files.
 func remove(path string) error {
 	for _, also := range []string{"-wal", "-shm", ""} {
 		if err := os.Remove(path + also); err != nil && !os.IsNotExist(err) {

@@ -171,8 +171,7 @@ func (r *Recording) EventsOf(kind snapshot.EventKind, limit int) []snapshot.Even
 	return r.eventsUntil(time.Unix(0, math.MaxInt64), limit, "e.kind = ?", kind)
 }
 
-// lateEvent is how much older than its tick an event may be. An event is recorded in the day of its
-// tick.
+// lateEvent is how much older than its tick an event may be. The tick's day has the event.
 const lateEvent = time.Minute
 
 func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...any) []snapshot.Event {

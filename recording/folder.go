@@ -32,8 +32,7 @@ func makeFolder(directory string) error {
 	return nil
 }
 
-// lockFolder ensures that only one process records into a folder. The kernel releases the lock when
-// the process ends.
+// lockFolder ensures that only one process records into a folder. The lock ends with the process.
 func lockFolder(directory string) (*os.File, error) {
 	path := filepath.Join(directory, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

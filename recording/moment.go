@@ -34,8 +34,7 @@ type session struct {
 	simulated bool
 }
 
-// sessions returns the day's sessions, newest first. Sessions overlap if the clock was set back; the
-// newer session then counts.
+// sessions returns the day's sessions, newest first. They overlap if the clock was set back.
 func (d *dayReader) sessions() []session {
 	var all []session
 	d.each(collect(&all, func(s *session) []any { return []any{&s.id, &s.from, &s.simulated} }),
@@ -230,7 +229,6 @@ func lastAt(times []int64, t int64) int {
 	return i
 }
 
-// gpusAt returns the GPUs at a moment, without figures.
 func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
 	gpus := make(map[int64]snapshot.GPU)
 	d.each(func(rows *sql.Rows) error {

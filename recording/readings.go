@@ -167,7 +167,6 @@ func (d *dayReader) walk(w *walk) error {
 	return w.ticks(tail.block.times[:tail.block.n], columns)
 }
 
-// tickBlock holds the times of a sealed block's ticks.
 type tickBlock struct {
 	from  int64
 	times []int64

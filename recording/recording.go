@@ -277,7 +277,6 @@ func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) 
 	}
 }
 
-// span returns the first and the last tick.
 func (d *dayReader) span() (from, to int64) {
 	return d.number("SELECT min(from_ns) FROM sessions"), max(d.number("SELECT max(to_ns) FROM sessions"), d.number("SELECT max(time_ns) FROM tail"))
 }

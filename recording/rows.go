@@ -76,8 +76,7 @@ func (m *GPUMinute) columns() []any {
 		percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
 }
 
-// Process5Min holds the figures of a row in the five minutes that begin at Time. The parts of
-// memory are means.
+// Process5Min is a row in the five minutes that begin at Time. The parts of memory are means.
 type Process5Min struct {
 	Time         time.Time
 	Row          snapshot.RowID
@@ -203,8 +202,7 @@ func (r *Recording) Sessions(from, to time.Time) (all []Session, err error) {
 	return all, err
 }
 
-// GPUs returns the GPUs of the days between from and to, once for each day, with their names and
-// capacity.
+// GPUs returns the GPUs of each day between from and to, with their names and capacity.
 func (r *Recording) GPUs(from, to time.Time) (all []snapshot.GPU, err error) {
 	err = r.eachDay(from, to, collect(&all, func(g *snapshot.GPU) []any {
 		return []any{&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Memory.Total, quantity.Driver), known(&g.Memory.Reserved, quantity.Driver)}

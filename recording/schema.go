@@ -71,7 +71,6 @@ func create(path string) error {
 	return file.Close()
 }
 
-// inMemory makes a database in memory with the tables of this version.
 func inMemory() (*sql.DB, error) {
 	db, err := open("", "memory")
 	if err == nil {

@@ -38,8 +38,7 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	_ = d.eachSession(from+1, max(to, to+1), func(s session, begin, end int64) error { // visit returns no error
 		id := d.number("SELECT series FROM series WHERE session = ? AND metric = ? AND "+where, append([]any{s.id, metric.Table[key.Metric].Name}, args...)...)
 		if id != 0 {
-			// The tail is read first: ticks that are sealed meanwhile are visited twice rather
-			// than not at all.
+			// The tail is read first, so that ticks that are sealed meanwhile are not missed.
 			tail := d.tailOf(s.id)
 			d.sealed(s.id, id, begin-1, end-1, visit)
 			tail.samples(id, begin-1, end-1, visit)

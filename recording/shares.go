@@ -37,7 +37,6 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 	return quantity.From(int64(math.Round(v)), quantity.Computed)
 }
 
-// divider divides GPUs among their processes, tick by tick.
 type divider struct {
 	meters map[string]meter
 	drawn  map[string]snapshot.Float // J since the last tick, by GPU

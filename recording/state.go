@@ -196,8 +196,7 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 	}
 }
 
-// sameProcessState compares without building the states, because it runs for every row at every
-// tick.
+// sameProcessState does not build the states, because it runs for every row at every tick.
 func sameProcessState(a, b *snapshot.Process) bool {
 	return a.GPU == b.GPU && a.Hints.Rank == b.Hints.Rank && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
 		sameProbe(a.Probe, b.Probe) && slices.EqualFunc(a.Allocators, b.Allocators, func(x, y snapshot.Allocator) bool {

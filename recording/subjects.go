@@ -53,7 +53,6 @@ func (d *day) gpu(now int64, g *snapshot.GPU) *gpuRecord {
 	return r
 }
 
-// gpuID finds or creates the ID of a GPU.
 func (d *day) gpuID(uuid string, now int64) int64 {
 	uuid = text.Clean(uuid)
 	d.exec("INSERT INTO gpus (uuid, first_ns, last_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", uuid, now, now)

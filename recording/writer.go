@@ -75,8 +75,7 @@ func Start(directory string, options Options) *Writer {
 	return w
 }
 
-// newWriter returns a writer even if it returns an error, which says why the folder cannot be used
-// yet.
+// newWriter returns a writer even with an error, which says why the folder cannot be used yet.
 func newWriter(directory string, options Options) (*Writer, error) {
 	options.Keep = cmp.Or(max(options.Keep, 0), 30*24*time.Hour)
 	options.MaxSize = cmp.Or(max(options.MaxSize, 0), 4<<30)
@@ -201,8 +200,7 @@ func (w *Writer) write(t tick) {
 	}
 }
 
-// open opens a day. It first takes the folder, if that is not done yet or if the folder or its lock
-// has been removed.
+// open opens a day. It takes the folder first if the writer does not hold the folder's lock.
 func (w *Writer) open(at time.Time) (*day, error) {
 	if !w.holds() {
 		if err := w.take(); err != nil {
@@ -239,7 +237,6 @@ func (w *Writer) commit() {
 	}
 }
 
-// committed updates the state after a commit.
 func (w *Writer) committed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

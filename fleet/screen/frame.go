@@ -21,7 +21,6 @@ import (
 //	? help  q quit  Enter open  Tab GPUs  o ssh …              1-19 of 62  worst  4s old
 const around = 5
 
-// rows returns how many lines of the fleet fit.
 func (m *model) rows() int { return max(m.height-around, 0) }
 
 // A smaller screen shows only the least size.
@@ -124,7 +123,6 @@ func (m *model) down(t *fleet.Totals) int {
 	return t.Down.Or(0)
 }
 
-// totals writes the sum of the fleet as one bar.
 func (m *model) totals(l *cell.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	t := m.view.Totals
@@ -156,7 +154,6 @@ func (m *model) totals(l *cell.Line) {
 	l.Put(s.Text, figures)
 }
 
-// nothing writes why there is no line.
 func (m *model) nothing(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)

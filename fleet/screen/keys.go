@@ -141,7 +141,6 @@ func (m *model) askFilter() tea.Cmd {
 	return nil
 }
 
-// typed takes a key of the prompt.
 func (m *model) typed(name, typed string) tea.Cmd {
 	next, outcome := m.prompt.Press(name, typed)
 	m.prompt = &next

@@ -19,7 +19,6 @@ type opening struct {
 	cancel context.CancelFunc
 }
 
-// openedMsg is the result of opening a box.
 type openedMsg struct {
 	opening *opening
 	box     *fleet.Opened

@@ -32,7 +32,6 @@ func (q *Question) bounds() (from, to time.Time) {
 	return from, to
 }
 
-// fiveMinutes is the step in which processes are summed.
 const fiveMinutes = 5 * time.Minute
 
 // Groupings are the values of Question.By. With "gpu" each process is its own group.

@@ -21,8 +21,7 @@ const (
 	// apart is the least time between two moments at which a GPU becomes full. A recorded minute
 	// shows only that the GPU was full at some moment in it.
 	apart = 2 * time.Minute
-	// sudden is how long after its start a process cannot be forecast: the forecaster needs
-	// samples first.
+	// sudden is how long after its start a process cannot be forecast, for lack of samples.
 	sudden = time.Minute
 )
 

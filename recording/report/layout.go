@@ -184,7 +184,6 @@ func (l *layouter) hoursText(hours snapshot.Float) string {
 	}
 }
 
-// memoryColumns returns the columns of the parts of memory, after one for the GPU.
 func memoryColumns() []Column {
 	return []Column{
 		{Title: "GPU", Short: "GPU"}, {Title: "Used", Short: "USED"}, {Title: "Allocated", Short: "ALLOC"}, {Title: "Cached", Short: "CACHE"},
@@ -218,7 +217,6 @@ func (l *layouter) perGPU(t Table, cell func(schema.ReportAmount) string, rest f
 	return t
 }
 
-// shares returns the table of the parts of memory in per cent of the capacity.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
@@ -228,7 +226,6 @@ func (l *layouter) shares() Table {
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 
-// hours returns the table of the parts of memory in GiB·h, and of how often memory ran out.
 func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},

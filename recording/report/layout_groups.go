@@ -29,7 +29,6 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 }
 
-// table makes a table of groups, with at most l.most rows.
 func (l *layouter) table(title, note string, groups []schema.ReportGroup, figures []Column, cells func(*schema.ReportGroup) []string) Table {
 	columns, last, identity := l.identity()
 	t := Table{Title: title, Note: note, Columns: append(append(columns, figures...), last)}
@@ -104,7 +103,6 @@ func (l *layouter) wasters() Table {
 	return t
 }
 
-// failing returns the table of groups with out-of-memory errors or alloc retries.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
 		return g.Failures.OutOfMemory.Or(0) == 0 && g.Failures.Retries.Or(0) == 0

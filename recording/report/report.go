@@ -63,7 +63,6 @@ func (b *Builder) period() schema.ReportPeriod {
 	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }
 
-// countOutOfMemory counts the out-of-memory errors and rescues of each process.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
 		p.ooms, p.rescued, p.notRescued = Count{}, 0, 0
@@ -198,7 +197,6 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	return out, leftOut
 }
 
-// groupOf returns a process's group: its key and its name.
 func (b *Builder) groupOf(p *processSums) (key any, name string) {
 	command := text.Clean(cmp.Or(p.command, p.Name, "?"))
 	if p.JobAllocation() != nil {

@@ -69,7 +69,6 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	return all[:min(len(all), mostAdvice)]
 }
 
-// ofNeighbour advises to free a neighbour's memory, if there is a way.
 func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	who := nameOf(p)
 	if a, ok := advice.FlushOf(p, who); ok {

@@ -10,8 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Where returns the line whose allocation failed: "train.py:42 in forward, called by train.py:88 in
-// main", "" where unknown.
+// Where returns the line whose allocation failed, with its caller, "" if unknown.
 func (e *Evidence) Where() string {
 	f := e.Event.OutOfMemory
 	if f == nil || len(f.Stack) == 0 {

@@ -8,7 +8,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// read takes the samples from the history.
 func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	to := e.Event.Time
 	e.Recent = e.samples(history, quantity.Later(oldest, to.Add(-recentTime)), to, recentSamples)
@@ -43,7 +42,6 @@ func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 	}
 }
 
-// samples joins the series of the process and its device.
 func (e *Evidence) samples(history snapshot.History, from, to time.Time, limit int) []Sample {
 	buckets := min(limit, max(int(to.Sub(from)/time.Second), 1))
 	if !to.After(from) {

@@ -55,7 +55,6 @@ func (v *Verdict) Brief(at time.Time) string {
 	}
 }
 
-// The rules' thresholds.
 const (
 	// The cause can be fragmentation only if at least this share of the reserved memory was free.
 	fragmentedShare = 0.1
@@ -247,10 +246,9 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 }
 
 // referenceOf returns the moment to compare with: the last one at which the process had as much
-// as it needed now (before is true), or the beginning of the last minutes.
-//
-// "As much" allows a difference of samePeak, but at most half the shortage, because a slow leak
-// always has nearly as much as it needs.
+// as it needed now (before is true), or the beginning of the last minutes. "As much" allows a
+// difference of samePeak, but at most half the shortage, because a slow leak always has nearly as much
+// as it needs.
 func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, before, ok bool) {
 	same := min(samePeak, short/2)
 	for _, list := range [][]Sample{e.Recent, e.Long} {

@@ -27,7 +27,6 @@ type chart struct {
 	highest  quantity.Bytes
 }
 
-// drawGPU returns the chart of a GPU: its parts of memory over time, its peaks and its events.
 func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.ReportEvent) string {
 	c := &chart{from: time.Time(period.From), to: time.Time(period.To), highest: 1}
 	for i := range g.Timeline {

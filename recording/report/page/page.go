@@ -17,7 +17,6 @@ import (
 //go:embed page.css
 var style string
 
-// mostEvents is the most events that a page lists.
 const mostEvents = 200
 
 const mostRows = 20
@@ -109,7 +108,6 @@ const legend = `<h2>GPUs <small>memory over time</small></h2>
 
 type tile struct{ Value, Text string }
 
-// tiles returns the figures at the top of the page.
 func tiles(r *schema.Report) []tile {
 	all := &r.Total
 	used := tile{"–", "of memory used"}
