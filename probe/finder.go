@@ -21,9 +21,9 @@ type Finder struct {
 	proc     string
 	table    *process.Table
 	uid      uint32        // the user of this monitor
-	deadline time.Duration // for each answer on its connections
+	deadline time.Duration // for each answer to hello or stats
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
-	listings listings      // of directories for temporary files
+	listings listings      // of temporary directories
 }
 
 // NewFinder makes a Finder for the probes of the user that runs this program, or as root of all users.

@@ -30,7 +30,7 @@ type Monitor struct {
 	clock        func() time.Time
 	interval     time.Duration
 	scanInterval time.Duration
-	own          []string // this user's directories
+	own          []string // the directories that are always scanned
 	wider        bool     // whether the directories found by findOthers are scanned, too
 	everyone     bool     // whether every user's directories are scanned, as root
 
@@ -61,7 +61,7 @@ const (
 	maxProbes        = 2048
 	maxProbesPerUser = 1024 // so that no user takes all that root may read
 	maxSearches      = 48
-	maxNames         = 512 // sockets considered in one directory
+	maxNames         = 512 // sockets and records considered in one directory
 	maxRecords       = 64  // per directory and per user; a record can outlive its process
 
 	// A process without a connection is forgotten after this time. A sampler with the longest

@@ -64,7 +64,7 @@ func (m *Monitor) search(ctx context.Context) {
 		pid := m.unsearched[len(m.unsearched)-1]
 		m.unsearched = m.unsearched[:len(m.unsearched)-1]
 		if !m.wanted[pid] {
-			continue // list has found it meanwhile
+			continue // it has a connection meanwhile
 		}
 		a := m.attemptOn(target{pid: pid})
 		a.busy = true
@@ -144,7 +144,7 @@ func namesIn(path, prefix string) []string {
 	return namesWith(dir, prefix)
 }
 
-// target is what may lead to a probe: a socket by its path, or a process.
+// target is what may lead to a probe: a directory of sockets, a name in it, or a process.
 type target struct {
 	directory string
 	name      string
@@ -157,8 +157,8 @@ func (t target) path() string { return filepath.Join(t.directory, t.name) }
 type attempt struct {
 	busy      bool
 	failures  int
-	notBefore time.Time     // on the real clock
-	probe     *probeProcess // the probe that it led to
+	notBefore time.Time     // by time.Now, not the monitor's clock
+	probe     *probeProcess // the probe that the target led to
 	err       error
 	listing   listing  // the listing of a directory
 	left      []string // names in a directory that are not visited yet

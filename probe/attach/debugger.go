@@ -28,7 +28,7 @@ type debugger struct {
 	taken int64  // how much of the output has been read
 	turn  int
 	ended chan struct{}
-	nonce string // in the end marks: no output of the process looks like one
+	nonce string // random text in the mark that ends each answer
 
 	timeout time.Duration // for one answer
 }
@@ -129,7 +129,7 @@ func (d *debugger) execute(commands ...string) (string, error) {
 	}
 }
 
-// outputSize limits all that gdb prints; a list of all threads has some hundred KiB.
+// outputSize limits all that gdb prints, in bytes. A list of all threads has some hundred KiB.
 const outputSize = 8 << 20
 
 var errEndless = fmt.Errorf("gdb prints more than %d MiB", outputSize>>20)

@@ -38,7 +38,7 @@ func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
 }
 
-// otherFilters returns the reason if any thread of the process is filtered.
+// otherFilters returns the reason if a thread of the process has seccomp filters of its own.
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.proc, "self")
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 
 // filtered returns the reason if a thread has seccomp filters of its own: they may kill the process
 // for a system call of the probe. A thread with as many filters as this program, whose status is
-// own, has only those of their common container.
+// own, is taken to have only those of their common container.
 func (s *status) filtered(own *status) string {
 	switch {
 	case s.seccomp == 0 || s.seccomp == 2 && s.filters > 0 && s.filters == own.filters:
@@ -77,7 +77,7 @@ func (s *status) filtered(own *status) string {
 	}
 }
 
-const descriptorsNeeded = 8 // that a probe has open while it starts and answers
+const descriptorsNeeded = 8 // how many a probe has open while it starts and answers
 
 // noDescriptors returns the reason if a process has too few free file descriptors. Python 3.14 would
 // then print in the program's output that it cannot open the script.

@@ -30,7 +30,7 @@ type injection struct {
 	dir      string // /proc/PID
 	load     *payload
 	stood    time.Duration
-	stopped  time.Time // when gdb was asked to stop the process; zero while it runs
+	stopped  time.Time // when gdb was asked to stop the process; zero while the process runs
 }
 
 // inject starts the payload's thread in a process, by gdb. It returns how long the process may have

@@ -17,12 +17,12 @@ type Plan struct {
 	Version     string // "3.11.9", "3.9" if no more is known
 	Method      Method
 	Checks      []Check
-	Instead     string // the command line that starts it with a probe
+	Instead     string // the command line that starts the program with a probe, or ""
 	HasProbe    bool   // a probe is there: no attaching is needed
 	Note        string // what the program cannot do with a probe, or ""
 
-	gdb    string  // the program
-	root   string  // its root directory in /proc if it has mounts of its own, or ""
+	gdb    string  // the path of gdb
+	root   string  // the process's root directory in /proc if it has mounts of its own, or ""
 	python *python // nil if there is none, or it cannot be read
 }
 

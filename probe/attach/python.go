@@ -201,7 +201,7 @@ func output(ctx context.Context, timeout time.Duration, environment []string, pr
 	return string(out), err
 }
 
-const maxPrinted = 64 << 10 // bytes of a program's output
+const maxPrinted = 64 << 10 // how many bytes of a program's output are kept
 
 // cleanEnvironment returns an environment with only PATH from this program's: PYTHONHOME would
 // break the Python in gdb.

@@ -18,7 +18,7 @@ import (
 // thread is what one thread of a stopped process was doing.
 type thread struct {
 	id      int
-	call    int // the system call that it is in; −1: none
+	call    int // the system call that the thread is in; −1: none
 	args    [6]uint64
 	counter uint64 // program counter
 	stack   uint64 // stack pointer

@@ -18,7 +18,7 @@ var (
 type Error struct {
 	Code int    // CUresult
 	Name string // "CUDA_ERROR_OUT_OF_MEMORY", in the driver's words
-	Text string // "out of memory", likewise
+	Text string // "out of memory", in the driver's words
 	Call string // "cuMemAllocFromPoolAsync"
 }
 

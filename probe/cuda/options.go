@@ -21,7 +21,7 @@ type Options struct {
 	Library string                         // path of libcuda.so.1; "": found by the loader
 	Choose  func([]Device) (Device, error) // chooses one of CUDA's devices
 	Pattern Pattern
-	Size    quantity.Bytes // the most that it reserves, without its context
+	Size    quantity.Bytes // the most that the process reserves, without its context
 	Seed    uint64
 	Length  time.Duration // until leak and staircase have reached the size
 }

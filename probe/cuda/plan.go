@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-const chunk = 32 * quantity.MiB // by which a memory pool grows at least
+const chunk = 32 * quantity.MiB // a memory pool grows by this at least
 
 // SmallestSize is the smallest size for a pattern.
 const SmallestSize = 128 * quantity.MiB

@@ -56,7 +56,7 @@ func InstallShared(directory string) (string, error) {
 	return put(directory, 0o644)
 }
 
-// Usable returns the error that Install would return, without changing anything.
+// Usable returns an error if Install would refuse cache. It changes nothing.
 func Usable(cache string) error {
 	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return err

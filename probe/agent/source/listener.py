@@ -85,7 +85,7 @@ class _Directory:
         posix.rename(hidden, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def dead(self, name, check):
-        """Returns whether this is a socket of our user on which no process listens, or will in a moment."""
+        """Returns whether this is a socket of our user on which no process listens or is about to listen."""
         _socket = _library("_socket")
         try:
             if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
