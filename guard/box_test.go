@@ -11,14 +11,14 @@ import (
 
 const gib = quantity.GiB
 
-// box is a GPU of 80 GiB with processes, one tick a second.
+// box is a GPU of 80 GiB with processes, sampled once a second.
 type box struct {
 	now    time.Time
 	rows   []*row
 	total  quantity.Bytes
 	host   string
 	failed []snapshot.Event
-	blind  bool // the driver reports nothing
+	blind  bool // the driver does not report used and free memory
 	demand snapshot.Demands
 }
 
@@ -170,7 +170,7 @@ func pids(all []Decision) string {
 
 func percent(p float64) Amount { return Amount{Percent: p} }
 
-// rooms returns the rule of the examples: 10 % free, 15 % the goal.
+// rooms returns a policy with one rule: if less than 10 % is free for 10 s, the goal is 15 %.
 func rooms(mode Mode, importance ...Importance) Policy {
 	return Policy{Mode: mode, Importance: importance, Rules: []Rule{{
 		Name: "room", When: When{FreeBelow: percent(10), For: 10 * time.Second}, Users: Own, Goal: Amount{Percent: 15},

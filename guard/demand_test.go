@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// demands returns a policy that keeps free what programs need, and 5 %.
+// demands returns a policy that keeps free what programs need, and at least 5 %.
 func demands(users Users) Policy {
 	return Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: 500}, {Command: "low.py", Value: -100}}, Rules: []Rule{{
 		Name: "demand", When: When{Demand: true}, Users: users, Goal: percent(5),
@@ -24,8 +24,8 @@ func (b *box) fails(r *row, asked snapshot.Bytes) {
 	})
 }
 
-// A training that failed starts again, and needs what it had and what it asked for: its neighbour,
-// which caches that much, is flushed before it starts.
+// A training that failed is expected to start again, and to need what it had and what it asked for. A
+// neighbour that caches enough is flushed before the training starts.
 func TestRoomForTheNextRun(t *testing.T) {
 	train := &row{command: "train.py", allocated: 30 * gib}
 	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib}
@@ -50,7 +50,7 @@ func TestRoomForTheNextRun(t *testing.T) {
 	}
 }
 
-// Important programs need room for all of them together.
+// The guard makes room for all important programs together.
 func TestRoomForAllImportantPrograms(t *testing.T) {
 	train, second := &row{command: "train.py", allocated: 20 * gib}, &row{command: "second.py", allocated: 10 * gib}
 	b := newBox(train, second, &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib})
@@ -67,8 +67,8 @@ func TestRoomForAllImportantPrograms(t *testing.T) {
 	}
 }
 
-// A rule with full_within, of an older configuration, is read as one by demand, unless it has
-// another condition.
+// A rule with full_within, of an older configuration, is read as a rule by demand, unless it has another
+// condition.
 func TestFullWithinIsReadAsDemand(t *testing.T) {
 	for when, want := range map[When]int{
 		{Demand: true}: 1, {FullWithin: time.Minute}: 1, {FreeBelow: percent(4)}: 0, {FreeBelow: percent(4), FullWithin: time.Minute}: 0,
@@ -135,8 +135,8 @@ func TestWhoIsAsImportantKeepsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// For a program that no entry raises, another user's processes free nothing, whatever its probe
-// claims; its own user's free what stays free.
+// For a program that is not important, processes of other users free nothing. Those of its own user
+// free what stays free.
 func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 	for _, c := range []struct {
 		user string
@@ -155,8 +155,7 @@ func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 	}
 }
 
-// After a failed allocation another one of its size is expected, at most a part of the GPU: a
-// program that is too large soon asks in vain.
+// After a failed allocation, another one of the same size is expected, but of at most 1/16 of the GPU.
 func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 	for asked, want := range map[quantity.Bytes]quantity.Bytes{0: 10 * gib, 2 * gib: 14 * gib, 5 * gib: 20 * gib, 40 * gib: 55 * gib} {
 		train := &row{command: "train.py", allocated: 10 * gib}
@@ -171,7 +170,7 @@ func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 	}
 }
 
-// For a program that claims more than all flushes could free, nothing is kept free.
+// A need for more than all flushes could free is skipped, and the other program gets its memory.
 func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 	for _, c := range []struct {
 		liar, honest string
@@ -191,8 +190,8 @@ func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 	}
 }
 
-// An important program never frees memory for another, and a user's own guard asks for no other
-// user.
+// An important program never frees memory for another, and a user's own guard frees none for other
+// users.
 func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 	train, other := &row{command: "train.py", allocated: 10 * gib, cached: 50 * gib}, &row{command: "train.py", user: "bob", uid: 1001, allocated: 5 * gib}
 	for _, owner := range []Owner{alice, {Root: true}} {
@@ -224,8 +223,8 @@ func TestFlushesInVainRest(t *testing.T) {
 	}
 }
 
-// afterAFlush returns a box a minute before a flush only for the goal is judged: 2 GiB were free,
-// and 40 more are. The other process is another user's.
+// afterAFlush returns a box right after a flush only for the goal: 2 GiB were free, and 42 are. The
+// other process is another user's.
 func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	t.Helper()
 	notebook, other = &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib}
@@ -237,7 +236,7 @@ func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	return e, b, notebook, other
 }
 
-// A rule whose flush was in vain is judged after a minute, and rests for an hour.
+// A flush is judged after a minute. If it was in vain, the rule rests for an hour.
 func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	e, b, notebook, other := afterAFlush(t)
 	began := b.now
@@ -261,7 +260,7 @@ func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 	}
 }
 
-// For its goal only, a rule leaves a process what it will take again.
+// Only for its goal, a rule leaves a process the memory that the process will take again.
 func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	for peak, want := range map[quantity.Bytes]int{50 * gib: 0, 20 * gib: 1} {
 		other := &row{command: "other.py", user: "mallory", uid: 1001, allocated: 10 * gib}
@@ -296,7 +295,7 @@ func TestPeakBetweenSamplesIsSeen(t *testing.T) {
 	e := New(rooms(Act), alice)
 	e.Decide(b.snapshot())
 	for i := range 60 + int(10*time.Minute/time.Second) {
-		if i > 30 { // an allocator's peak stays
+		if i > 30 { // the peak that an allocator reports does not fall again
 			r.peak = 25 * gib
 		}
 		e.Decide(b.snapshot())
@@ -309,8 +308,8 @@ func TestPeakBetweenSamplesIsSeen(t *testing.T) {
 	}
 }
 
-// Right after a program has freed its memory the driver may still report it: the program does not
-// need it outside its allocators.
+// Right after a program has freed memory, the driver may still report it as used. That memory does not
+// count as needed outside the allocators.
 func TestSkewIsNoNeed(t *testing.T) {
 	train := &row{command: "train.py", allocated: 45 * gib}
 	notebook := &row{command: "notebook.py"}
@@ -328,8 +327,7 @@ func TestSkewIsNoNeed(t *testing.T) {
 	}
 }
 
-// Memory that a process takes again within seconds is no room for a program: it is not flushed, and
-// what the program still needs is not asked for.
+// Memory that a process takes again within seconds is not flushed to make room for a program.
 func TestWhatIsNeededAtOnceIsNoRoom(t *testing.T) {
 	for period, want := range map[int]bool{2: false, 30: true} {
 		train, steps := &row{command: "train.py", allocated: 25 * gib}, &row{command: "steps.py"}

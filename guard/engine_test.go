@@ -145,7 +145,7 @@ func TestRowIsRememberedForAMinute(t *testing.T) {
 	}
 }
 
-// A probe that lists its capabilities must list a flush; an old one lists none.
+// A probe that lists its capabilities must list a flush. An old probe lists none, and is flushed.
 func TestProbeThatCannotFlush(t *testing.T) {
 	for want, capabilities := range map[int][]string{0: {"stats"}, 1: nil} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: capabilities}})
@@ -180,7 +180,7 @@ func TestWithoutDigits(t *testing.T) {
 	}
 }
 
-// The newest decisions are remembered, no more than fit a screen.
+// The newest 32 decisions are remembered.
 func TestNewestDecisionsAreRemembered(t *testing.T) {
 	e := New(rooms(Act), alice)
 	for i := range 50 {

@@ -11,7 +11,7 @@ import (
 func TestConditionMustHold(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act), alice)
-	b.run(e, 30, func(second int) { // five seconds of ten with too little
+	b.run(e, 30, func(second int) { // too little is free for only five seconds of ten
 		b.rows[0].allocated = 50 * gib
 		if second%10 < 5 && second > 20 {
 			b.rows[0].allocated = 60 * gib
@@ -35,7 +35,7 @@ func TestDryRunOnlySaysSo(t *testing.T) {
 	}
 }
 
-// A dry run decides no more than reaches the goal.
+// A dry run stops when its decisions would reach the goal.
 func TestDryRunStopsAtTheGoal(t *testing.T) {
 	for most, want := range map[quantity.Bytes]int{7 * gib: 1, 7*gib - 1: 2} {
 		b := newBox(&row{command: "a", allocated: 55*gib + 7*gib - most, cached: most}, &row{command: "b", allocated: 7 * gib, cached: 6 * gib})
@@ -124,7 +124,7 @@ func TestNothingIsDoneOnALostGPU(t *testing.T) {
 // episode, and a new reason after a minute.
 func TestReasonsAreNotRepeatedSoon(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(r *row, seconds int) // after the first
+		change func(r *row, seconds int) // called with the seconds since the first reason
 		want   time.Duration
 	}{
 		"the same": {func(*row, int) {}, 0},

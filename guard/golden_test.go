@@ -29,7 +29,7 @@ func TestDecisionsAreThoseOfBefore(t *testing.T) {
 func decisionsOf(seed uint64, out *strings.Builder) {
 	c := newCourse(seed)
 	owner := alice
-	if seed%3 > 0 { // several users'
+	if seed%3 > 0 { // the processes belong to several users
 		owner, c.box.host, c.policy.Rules[0].Users = root, "root", All
 		for i, r := range c.box.rows {
 			r.user, r.uid = []string{"ann", "ben", "cat"}[i%3], uint32(1000+i%3)

@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestUnreadIsProtected: a process that an entry may match, by something that cannot be read, is
-// not flushed, is worth no more than the entry says, and is reported once.
+// TestUnreadIsProtected: a process that an entry may match by an attribute that cannot be read is not
+// flushed, is no more important than the entry says, and is reported once.
 func TestUnreadIsProtected(t *testing.T) {
 	slurm := func(id string) process.Job { return process.Job{Kind: "slurm", ID: id} }
 	alices := func(p *snapshot.Process) { p.Job = slurm("88123") }
@@ -91,8 +91,8 @@ func TestUnreadIsProtected(t *testing.T) {
 	}
 }
 
-// TestUnreadAsksForNothing: a process whose job cannot be read gains nothing from an entry that may
-// match it when it asks for memory.
+// TestUnreadAsksForNothing: in a rescue, an entry that may match the unread job of the process that asks
+// limits its importance.
 func TestUnreadAsksForNothing(t *testing.T) {
 	for _, unread := range []bool{false, true} {
 		b := newBox(&row{allocated: 40 * gib, command: "asker"}, &row{allocated: 10 * gib, cached: 20 * gib, command: "giver"})

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A pause, a back-off and a rule that was turned off survive the daemon's SIGHUP.
+// A pause, a back-off, the failures of a rule and the needs of programs survive the daemon's SIGHUP.
 func TestKeptOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 59 * gib, cached: 15 * gib}, &row{allocated: gib})
 	old := New(rooms(Act), alice)

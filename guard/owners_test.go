@@ -62,8 +62,8 @@ func TestCircuitBreakerOfAUser(t *testing.T) {
 	}
 }
 
-// Each user pays for repeated flushes of a process. If a user cannot pay, the next user's process
-// is flushed.
+// A repeated flush of a process costs its user a token. If a user has none, the next user's process is
+// flushed.
 func TestRepeatedFlushesOfAUser(t *testing.T) {
 	for uid, want := range map[uint32]string{1001: "", 1002: "101 "} {
 		b := newBox(
@@ -75,7 +75,7 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 		for _, r := range b.rows {
 			e.traces[r.id()].flushes = 1
 		}
-		e.stateOf(slot{snapshot.Place{GPUUUID: uuid}, 1001}).tokens = -1 // a minute and a half of tokens are used up
+		e.stateOf(slot{snapshot.Place{GPUUUID: uuid}, 1001}).tokens = -1 // bob has no token for two minutes
 		if got := pids(of(b.run(e, 60, nil), snapshot.GuardFlushed)); got != want {
 			t.Errorf("beside user %d's: flushed %q, want %q", uid, got, want)
 		}
@@ -111,9 +111,9 @@ func TestLimitIsShared(t *testing.T) {
 	}
 }
 
-// Whatever the users' processes do, however long their flushes take and whatever they report: one
-// flush of a process is under way at most, one of a user on a GPU, and no user has more than the
-// policy's actions a minute.
+// Whatever the users' processes do, however long their flushes take and whatever they report: a user
+// has at most one flush under way on a GPU, and all users together have at most the policy's actions a
+// minute.
 func TestPropertiesOfSeveralUsers(t *testing.T) {
 	acts := 0
 	for seed := range uint64(60) {

@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A course is a generated box, second by second: programs with peaks, leaks and caches,
-// some of them protected, another user's, part of a distributed job or without figures.
+// course is a generated box, second by second: programs with peaks, leaks and caches. Some are
+// protected, another user's, part of a distributed job or without figures.
 type course struct {
 	box    *box
 	kinds  []int
@@ -63,8 +63,8 @@ func newCourse(seed uint64) *course {
 	return c
 }
 
-// step is a second of the programs' lives. Memory is taken from the cache first, and
-// never beyond what there is.
+// step advances the programs by a second. They take memory from their cache first, and never more than
+// there is.
 func (c *course) step(second int) {
 	for i, r := range c.box.rows {
 		room := c.box.total - c.box.used()
@@ -95,7 +95,6 @@ func (c *course) step(second int) {
 	c.box.blind = c.random.IntN(100) == 0
 }
 
-// These properties must hold whatever happens.
 func TestPropertiesOnGeneratedCourses(t *testing.T) {
 	acts := 0
 	for seed := range uint64(80) {
@@ -184,7 +183,7 @@ func explains(t *testing.T, seed uint64, d *Decision) {
 	}
 }
 
-// within checks that no minute has more than most of them.
+// within checks that no minute has more than most of the times.
 func within(t *testing.T, seed uint64, what string, times []time.Time, most int) {
 	t.Helper()
 	for i := range times {

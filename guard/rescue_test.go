@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Memory that came back after a flush by a rule is available when an allocation fails: a rule's
-// back-off and its one repeated flush a minute do not bind a rescue.
+// A rescue may flush a process that rules leave alone: back-offs and the limit on repeated flushes do
+// not apply.
 func TestRescueAsksProcessesThatRulesLeaveAlone(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 40 * gib}
 	giver := &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
@@ -97,7 +97,7 @@ func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
 	}
 }
 
-// In every container root may be the same user to the kernel. Only processes of one job are equals then.
+// To the kernel, root may be the same user in all containers. Only processes of one job are equals then.
 func TestRescueOfRootInContainers(t *testing.T) {
 	for name, want := range map[string]int{"train-0": 1, "another": 0} {
 		asker := &row{command: "train.py", allocated: 40 * gib, user: "root", job: process.Job{Kind: "pod", ID: "train-0"}}
@@ -136,10 +136,10 @@ func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	}
 }
 
-// A rescue takes no more than is missing: not of a program's own caches, and not of others.
+// A rescue takes no more than is missing: it spares a program's own caches, and other programs.
 func TestRescueTakesWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
-		cached, evictable, missing quantity.Bytes // of each of two givers, to the asker
+		cached, evictable, missing quantity.Bytes // the first two of each of two givers; missing for the asker
 		want                       string
 	}{
 		{10 * gib, 20 * gib, 10 * gib, "gradual "},
@@ -182,7 +182,7 @@ func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {
 		t.Errorf("a working process gives: %+v", d)
 	}
 	giver.allocated, giver.cached = gib, 14*gib
-	b.run(e, 20, nil) // the program works no more
+	b.run(e, 20, nil) // the program has stopped its steps
 	if d := e.Rescue(b.snapshot(), ask); len(of(d, snapshot.GuardActs)) != 1 {
 		t.Errorf("an idle process gives nothing: %+v", d)
 	}

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// serving returns a server that is watched, with no requests, and a training that has cached some.
+// serving returns a watched server with these requests, and a training with a cache.
 func serving(requests int) (server, training *row) {
 	server = &row{command: "VLLM::EngineCore", allocated: 60 * gib, probe: &snapshot.Probe{State: snapshot.ProbeSilent}, served: &snapshot.Served{
 		Process: process.Identity{PID: 90}, Name: "vLLM", Command: "vllm serve m", Requests: quantity.From(requests, quantity.Probe),
@@ -24,7 +24,7 @@ func sleeps(mode Mode, whom ...string) Policy {
 	return p
 }
 
-// TestServersArePutToSleepLast: a server is put to sleep once, and no cache is flushed after that.
+// TestServersArePutToSleepLast: a server is put to sleep once, after the caches were flushed.
 func TestServersArePutToSleepLast(t *testing.T) {
 	server, training := serving(0)
 	b := newBox(server, training)
@@ -123,8 +123,8 @@ func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestServersSleepForADemand: a server sleeps for an important program whose allocation failed,
-// where no flush of caches frees enough.
+// TestServersSleepForADemand: a server sleeps for an important program whose allocation failed, if no
+// flush of caches frees enough.
 func TestServersSleepForADemand(t *testing.T) {
 	server, _ := serving(0)
 	training := &row{command: "train.py", allocated: 2 * gib}
@@ -157,7 +157,7 @@ func TestServersSleepForALease(t *testing.T) {
 		asks       bool
 	}{
 		"enough": {wants: 60 * gib, devices: 1, asks: true}, "no claim waits": {}, "it is free": {wants: 4 * gib, devices: 1},
-		"more than it has": {wants: 67 * gib, devices: 1} /* flushes, which the rule makes none of, would free the rest */, "on two GPUs": {wants: 60 * gib, devices: 2},
+		"more than it has": {wants: 67 * gib, devices: 1} /* the rest would need flushes, which are no step of the rule */, "on two GPUs": {wants: 60 * gib, devices: 2},
 		"busy": {wants: 60 * gib, devices: 1, requests: 1}, "important": {wants: 60 * gib, devices: 1, importance: 1},
 	} {
 		server, training := serving(c.requests)
@@ -175,8 +175,8 @@ func TestServersSleepForALease(t *testing.T) {
 	}
 }
 
-// TestLeasesAreServedOneGPUAtATime: the nearest GPU first, and the next one only after a release
-// that did not help.
+// TestLeasesAreServedOneGPUAtATime: the server on the GPU that lacks least sleeps first. The next one
+// sleeps only after a release that did not help.
 func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	rule := sleeps(Act, "vllm*").Rules[0]
 	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}

@@ -21,8 +21,8 @@ func settings() (all []string) {
 	return all
 }
 
-// testdata/spelled.txt is how the frameworks spell their settings: scripts/real-libraries
-// holds it to their parsers and to the text of their wheels.
+// testdata/spelled.txt has the settings as the frameworks spell them. scripts/real-libraries checks it
+// against their parsers and the text of their wheels.
 func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
 	content, err := os.ReadFile("testdata/spelled.txt")
 	if err != nil {
@@ -37,8 +37,7 @@ func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
 	if len(spelled) != len(settings()) {
 		t.Errorf("%d settings are spelled, and there are %d", len(spelled), len(settings()))
 	}
-	// Apart from its figure, each setting of a story is one of these. A setting that was replayed
-	// has been parsed.
+	// Apart from its figure, each setting that a story advises is one of these, unless it was replayed.
 	figure := regexp.MustCompile(`[0-9]*\.?[0-9]+`)
 	for _, c := range stories {
 		b := newBox()

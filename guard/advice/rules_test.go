@@ -299,7 +299,7 @@ func fragments(b *box) {
 	b.p.Allocators[0].Fragmented = amount(6 * gib)
 }
 
-// replays has replayed figures that differ from the rule of thumb.
+// replays adds replayed settings, whose figures differ from the estimate for fragments.
 func replays(b *box) {
 	fragments(b)
 	b.Replayed = []Replay{{"", 29 * gib, false}, {"max_split_size_mb:64", 28 * gib, true}, {"expandable_segments:True", 20 * gib, false}}
@@ -378,9 +378,8 @@ func TestFragmentedBringsWhatTheReplayDoes(t *testing.T) {
 	}
 }
 
-// Every rule has a story.
 func TestEveryRuleHasAStory(t *testing.T) {
-	covered := map[Rule]bool{Returnable: true, LimitTooLow: true} // recording/why has theirs
+	covered := map[Rule]bool{Returnable: true, LimitTooLow: true} // recording/why tests these
 	for _, s := range stories {
 		covered[s.rule] = true
 	}

@@ -207,8 +207,8 @@ func TestNoRescueForAStranger(t *testing.T) {
 	}
 }
 
-// TestRescueThatIsNotNeededPunishesNobody: a process that was to free memory, and no longer needs
-// to, frees it for the next rescue, and a rule may flush it.
+// TestRescueThatIsNotNeededPunishesNobody: a second flush that is withdrawn, because the first freed
+// enough, counts neither against its process nor against the limit of actions.
 func TestRescueThatIsNotNeededPunishesNobody(t *testing.T) {
 	b := newBox(guard.Act)
 	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 40 * gib } // more than the process reports

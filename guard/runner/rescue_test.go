@@ -149,7 +149,7 @@ func TestRescueAwaitsTheFigure(t *testing.T) {
 	})
 }
 
-// TestRescuesAreLimited: each rescue takes a sample.
+// TestRescuesAreLimited: a user may ask for mostRescues in a minute, because each takes a sample.
 func TestRescuesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
