@@ -24,7 +24,7 @@ class _Agent:
         self._begun.acquire()
         self._ended = None  # released when the thread ends
         self._atexit = None  # the module that stop is registered with
-        self._tasks = []  # a lock like _ended for the thread of each task
+        self._tasks = []  # for the thread of each task, a lock that is released when the thread ends
 
     def start(self, at_once=False, socket=None):
         """Starts the thread, once. If socket is a list, the calling thread becomes the probe's. The list
@@ -223,7 +223,7 @@ class _Agent:
 
     def _say_last(self):
         """Sends an out-of-memory error that the program exits with, and leaves it in a file: no monitor can
-        ask for it later, and none may have found this probe yet."""
+        ask for it later, and perhaps no monitor has found this probe yet."""
         if self.status is None or not self.memory.has_failed():
             return
         self.status.check()

@@ -1,7 +1,7 @@
 class _Cap:
     """The limit that vramscope run --cap sets on what PyTorch's allocator reserves on each device.
     Setting the limit makes a context on the device. So if the program sees several devices, the
-    probe's thread sets the limit of each device that the program uses. An only device gets its
+    probe's thread sets the limit of each device that the program uses. A single device gets its
     limit before the first allocation.
 
     Source: set_per_process_memory_fraction in torch/cuda/memory.py (2.0 to 2.15); the fraction is of the device's memory.

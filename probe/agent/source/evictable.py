@@ -39,7 +39,7 @@ class _Evictable:
         return [(name, size, number) for name, (_, _, size, number) in self._ordered()[:_MAX_EVICTABLE]]
 
     def preview(self):
-        """A dry run's notes. The monitor matches "would empty "."""
+        """A dry run's notes. The monitor recognises them by "would empty "."""
         if not self._entries:
             return [_NO_EVICTABLE]
         notes = []
@@ -108,7 +108,7 @@ class _Sizes:
         self._due = 0.0
 
     def refresh(self, every):
-        """Starts the thread if it is due, and waits for it up to _SIZES_WAIT."""
+        """Starts the thread that asks for sizes if they are due, and waits for it up to _SIZES_WAIT."""
         every = [one for one in every if one[1] is not None and type(one[1]) is not int]
         if not every or self._asking or self._stopping or _monotonic() < self._due:
             return

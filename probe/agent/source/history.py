@@ -107,7 +107,7 @@ class _History:
             try:
                 self._note(resets, before)
             except Exception:
-                self._emptied = None  # if it were raised, it would be the program's error
+                self._emptied = None  # this must not become the program's error
             return answer
 
         return noting

@@ -47,7 +47,7 @@ class _JAX(_Runtime):
             return a
         a["reserved_bytes"] = reserved
         a["cached_bytes"] = reserved - used
-        if largest or reserved == used:  # 0 in releases that do not count it
+        if largest or reserved == used:  # releases that do not count the largest block report 0
             a["largest_free_bytes"] = a["cached_bytes"] = min(largest or 0, reserved - used)
             a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
         return a

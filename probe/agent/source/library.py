@@ -45,7 +45,7 @@ def _created(name, origin, create, execute):
 
     Some modules of older Pythons enter themselves in sys.modules. They are removed in the
     same call of C code, so no other thread runs in between. If another thread has imported
-    the module first, that one is returned.
+    the module first, that thread's instance is returned.
     """
     spec = type(sys.implementation)(name=name, origin=origin)
     absent = map({False: spec}.__getitem__, map(sys.modules.__contains__, (name,)))

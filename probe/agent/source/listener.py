@@ -216,8 +216,8 @@ class _Listener:
         return False
 
     def leave(self, record):
-        """Writes an error's record beside the sockets, in the first usable directory. Monitors read it once
-        it has its name."""
+        """Writes an error's record beside the sockets, in the first usable directory. The record gets its
+        name when it is complete."""
         for path in self._directories():
             try:
                 self._check()

@@ -67,7 +67,7 @@ class _Memory:
         return any(runtime.flushes for runtime in self._active())
 
     def report(self, fresh=False):
-        """Returns the stats. They are at most _STATS_TIME old, or older if they are slow to read. With fresh they are of now, as far as that is cheap."""
+        """Returns the stats. They are at most _STATS_TIME old, or older if they are slow to read. With fresh they are read anew, as far as that is cheap."""
         with self._lock:
             now = _monotonic()
             if self._report is None or now >= (self._fresh_due if fresh else self._due):
@@ -78,7 +78,7 @@ class _Memory:
                         raise
                     return self._report  # with the time at which it was read
                 took = _monotonic() - now
-                # Slow stats are read less often: 0.5 % of the time, or every 2.5 s.
+                # Slow stats are read less often: reading takes 0.5 % of the time, or is due every 2.5 s.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
                 self._fresh_due = now + min(took * 20, 2.5)
             return self._report

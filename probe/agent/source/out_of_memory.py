@@ -22,8 +22,8 @@ class _OutOfMemory:
 
     def attach_early(self):
         """Has PyTorch attach the observer itself, on the program's thread, at the end of CUDA's
-        initialisation: its first allocation may fail. Source: _lazy_init in torch/cuda/__init__.py,
-        1.13 to 2.15."""
+        initialisation, because the first allocation may fail. Source: _lazy_init in
+        torch/cuda/__init__.py, 1.13 to 2.15."""
         queue = getattr(_module("torch.cuda"), "_queued_calls", None)
         if not (self._queued or self._tried) and isinstance(queue, list):
             self._queued = True

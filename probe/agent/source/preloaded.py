@@ -56,7 +56,7 @@ class _Preloaded:
                 report["devices"].append(theirs)
 
     def _further(self, theirs, ours):
-        """Returns the native allocators less what ours report. A flush of this probe frees none of it."""
+        """Returns the native allocators less what ours report. A flush of this probe frees none of their memory."""
         handles = {a["handle"] for a in ours if a.get("handle")}
         further = []
         for allocator in theirs:
@@ -72,7 +72,7 @@ class _Preloaded:
         return further[: max(_MAX_ALLOCATORS - len(ours), 0)]
 
     def _rest(self, raw, ours):
-        """Returns the raw allocations less the segments of our allocators, which are among them; None if that is less than nothing."""
+        """Returns the raw allocations less the segments of our allocators, which are among them; None if the result is negative."""
         by_library = raw.pop("libraries", ())
         # An allocator with a handle is a pool in the driver: none of its memory is a raw allocation.
         ours = [a for a in ours if not a.get("handle")]
@@ -87,7 +87,7 @@ class _Preloaded:
             return None  # skew: memory changed between the two readings
         if reserved:
             for name in ("blocks", "segments", "largest"):
-                raw.pop(name, None)  # the segments of ours are among these
+                raw.pop(name, None)  # these include the segments of our allocators
         raw["reserved_bytes"] = raw["allocated_bytes"] = bytes_left
         return raw
 

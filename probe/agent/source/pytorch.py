@@ -310,7 +310,7 @@ class _PyTorch(_Runtime):
                 return self._empty(cuda, ordinals, keep, notes)
             return self._trim(cuda, ordinals, keep)
         except RuntimeError as error:
-            if "captur" in str(error):  # releases before 2.8 fail then
+            if "captur" in str(error):  # releases before 2.8 fail during a capture
                 return "a graph capture was running: PyTorch refused"
             return "PyTorch refused: " + _first_line(error)
         finally:

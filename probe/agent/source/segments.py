@@ -14,10 +14,10 @@ def _new_figures():
         "mixed": 0,  # segments with fragmented memory
         "expandable": {"small": 0, "large": 0},  # expandable segments, which PyTorch's statistics do not count
         # Fragmented memory, less what PyTorch's statistics count as such: free memory of expandable
-        # segments outside whole free pages. It is negative if they count free blocks beside pending
-        # ones, which a flush frees.
+        # segments outside whole free pages. It is negative if the statistics count free blocks beside
+        # pending blocks, which a flush frees.
         "fragmented": {"small": 0, "large": 0},
-        "asleep": {},  # key of PyTorch's statistics → part → bytes that it counts and that take no memory
+        "asleep": {},  # key of PyTorch's statistics → part → bytes that are counted and take no memory
     }
 
 

@@ -5,7 +5,7 @@ class _Settings:
     """
 
     def __init__(self):
-        self._last = None  # as in the last snapshot
+        self._last = None  # the settings in the last snapshot
         self._seen = set()
 
     def learn(self, settings):
@@ -42,7 +42,7 @@ class _Settings:
 
         large_segment_size_mb came with the function that _ask returns. A segment keeps the
         unit that it began with, and later settings that do not name the unit leave it as it
-        was. So it is certain only if the program has never changed the settings.
+        was. So the unit is certain only if the program has never changed the settings.
         """
         self.text()
         if self._ask() is None:

@@ -63,7 +63,7 @@ class _SnapshotFile:
     def __init__(self, fd, wanted):
         self.offset = 0
         self._fd = fd
-        self._wanted = wanted  # whether the monitor is still connected
+        self._wanted = wanted  # returns whether the monitor is still connected
         self._buffer, self._size = [], 0
 
     def add(self, text):

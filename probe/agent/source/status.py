@@ -75,7 +75,7 @@ class _Status:
         self._inode = posix.fstat(self._fd).st_ino
 
     def lost(self):
-        """Whether the program has closed the descriptor. It may be a file of the program's now."""
+        """Whether the program has closed the descriptor. Its number may be a file of the program's now."""
         return self._seek(self._fd, 0, 1) != self._offset
 
     def check(self):

@@ -1,9 +1,9 @@
 class _Steps:
-    """The training steps of the program, counted by PyTorch's hook for all optimizers or by itself.
+    """The training steps of the program, counted by PyTorch's hook for all optimizers or by step().
 
     A program may have several optimizers: the program's steps are those of the slowest. An
     optimizer that is gone, or idle while others continue, no longer counts. A set of optimizers
-    counts until one comes or goes, or for a minute:
+    counts until an optimizer comes or goes, or for a minute:
 
         count = least steps in each earlier set + least steps since this set's begin
 
@@ -16,7 +16,7 @@ class _Steps:
     def __init__(self):
         self.own = 0  # by step()
         self._counted = {}  # id of an optimizer → [weak reference, steps]
-        self._set = {}  # id → [its list in _counted, steps at the set's begin, those last seen, when they grew, all steps then]
+        self._set = {}  # id → [its list in _counted, steps at the set's begin, steps last seen, when they grew, all optimizers' steps then]
         self._removed = 0  # steps of optimizers that are no longer in _counted
         self._before, self._begun = 0, 0.0  # steps of earlier sets, and when this one began
         self._hook = _GlobalHook("torch.optim.optimizer", "register_optimizer_step_post_hook", "_global_optimizer_post_hooks")  # since 1.13
@@ -129,7 +129,7 @@ class _Steps:
             self._begin([members[key] for key in members if key not in gone] or members.values())
             for key in gone:
                 entry = members.pop(key)[0]
-                if self._counted.get(key) is entry:  # one that steps again is new
+                if self._counted.get(key) is entry:  # an optimizer that steps again counts as new
                     self._removed += self._counted.pop(key)[1]
         if self._compiled() and all(now - member[3] > self._IDLE_TIME for member in members.values()):
             return None  # the steps may be part of a compiled graph
