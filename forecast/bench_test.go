@@ -50,7 +50,7 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 	}
 }
 
-// BenchmarkSample does what the monitor does with a sample: it takes it and asks for everything.
+// BenchmarkSample observes a sample and asks for all forecasts, as the monitor does.
 func BenchmarkSample(b *testing.B) {
 	for _, g := range regime.All() {
 		y := g.Make(regime.Seeded(13))

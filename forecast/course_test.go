@@ -89,8 +89,8 @@ func TestCourseOutOfASawtoothNeedsNewTops(t *testing.T) {
 	}
 }
 
-// A step is not a line. The rises of a sawtooth are lines, but they are forecast. A series that
-// falls and then rises to its earlier level is nothing new.
+// A step, which is no line, is not announced as a course, and neither are the rises of a sawtooth,
+// which are forecast, nor a rise to an earlier level.
 func TestStepsAndSawtoothAreNoCourse(t *testing.T) {
 	for name, y := range map[string][]float64{
 		"step": noisy(2, 20*mib, 2400, func(t float64) float64 {
@@ -136,7 +136,7 @@ func TestBurstFillsNoGPU(t *testing.T) {
 	}
 }
 
-// A rise that lasts as long as a server takes its KV cache does not fill the GPU while it rises.
+// A rise that is as short as the allocation of a server's KV cache is not forecast to fill the GPU.
 func TestKVCacheFillsNoGPU(t *testing.T) {
 	for _, lasts := range []float64{20, 24, 28} {
 		y := noisy(5, mib, 600+int(lasts), func(t float64) float64 { return 10*gib + 60*gib*max((t-600.2)/lasts, 0) })
@@ -208,7 +208,7 @@ func TestRampUnderATextureIsSeen(t *testing.T) {
 	}
 }
 
-// The steps of a ramp do not end the ramp.
+// A ramp in steps keeps its time to full between the steps.
 func TestRampInStepsDoesNotFlicker(t *testing.T) {
 	f := New()
 	for i := range 780 {
@@ -220,8 +220,7 @@ func TestRampInStepsDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// A rise that ends below everything before it does not lead for long, however straight it was, and a plateau
-// after a rise is not one of the course's falls.
+// A rise out of a sawtooth that ends in a plateau is no course after a minute.
 func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	saw := regime.Sawtooth(regime.Seeded(1))[:1200]
 	y := noisy(4, 20*mib, 2400, func(t float64) float64 {
@@ -239,8 +238,8 @@ func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	}
 }
 
-// A leak in bursts seems to return to a level that it has not reached yet: such a leak can fill a
-// GPU. The falls of a sawtooth do not slow the leak below it.
+// A leak in bursts, which seems to approach a level, and a leak under a sawtooth have a time to full
+// at most samples.
 func TestUnevenLeakFills(t *testing.T) {
 	most := map[string]float64{"bursts": 0.33, "leak under a sawtooth": 0.05}
 	for _, g := range regime.All() {

@@ -104,7 +104,7 @@ func TestClockSetBackIsFollowed(t *testing.T) {
 	}
 }
 
-// If a clock is set back by less than a minute, the forecaster waits until it has caught up.
+// If a clock is set back by less than a minute, the forecaster waits until the clock has caught up.
 func TestClockSetBackALittle(t *testing.T) {
 	for back, want := range map[float64]int{59.999: 100, 60: 101} {
 		f := fed(flat(100, 20*gib), 1)
@@ -138,7 +138,7 @@ func TestStepFollowsTheSamples(t *testing.T) {
 	}
 }
 
-// A gap before the first sample, or one that ends at the newest, does not count.
+// A gap before the first sample, or from a time before the newest sample, does not count.
 func TestGapIsAfterTheNewestSample(t *testing.T) {
 	y := regime.Leak(regime.Seeded(2))[:300]
 	f := New()
@@ -164,7 +164,7 @@ func TestNextJobBegins(t *testing.T) {
 	}
 }
 
-// In its first minute a job is forecast to stay where it is, unless it grows in a line. This is a second job.
+// In its first minute, a second job is forecast to stay where it is, unless it grows in a line.
 func TestFirstMinuteOfAJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path func(t float64) float64
@@ -230,7 +230,7 @@ func TestNextJobStartsWithoutWeights(t *testing.T) {
 	if twice.Trend() != Leak {
 		t.Errorf("the second leak is %v", twice.Trend())
 	}
-	// The error that the end of the first job made is remembered.
+	// The error of forecasts at the end of the first job is remembered.
 	if in, _ := at(twice, 5*time.Minute); in.Lower95 > int64(40*gib) {
 		t.Errorf("at 5 min %.1f GiB at least, though a job has ended before", float64(in.Lower95)/gib)
 	}

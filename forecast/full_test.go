@@ -37,8 +37,7 @@ func TestFullInOfLeak(t *testing.T) {
 	}
 }
 
-// A leak without noise fills the GPU by the next sample at the latest: not "perhaps
-// never".
+// If nothing is free, a leak without noise fills the GPU by the next sample at the latest.
 func TestFullInOfNoiselessLeakHasLatest(t *testing.T) {
 	f := fed(ramp(1200, 10*gib, 25*mib), 1)
 	if full, ok := f.FullIn(0); !ok || full.Latest <= 0 || full.Latest > 2*time.Second {
@@ -61,7 +60,7 @@ func TestShrinkingMemoryNeverFills(t *testing.T) {
 	}
 }
 
-// A sawtooth close to the limit is known not to pass it after the second cycle.
+// After two cycles, a sawtooth that stays just below the limit is not forecast to fill the GPU.
 func TestSawtoothCloseToLimitDoesNotFill(t *testing.T) {
 	for _, period := range []int{20, 45, 90, 180} {
 		r := regime.Seeded(uint64(period))
@@ -113,8 +112,7 @@ func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 	}
 }
 
-// A series that can grow by less than is free does not fill the GPU, alone or beside one that does
-// not grow.
+// A series that can grow by less than is free does not fill the GPU. A larger bound changes nothing.
 func TestFullInHeedsBound(t *testing.T) {
 	f, level := fed(regime.Leak(regime.Seeded(9))[:900], 1), fed(flat(900, 1<<30), 1)
 	const free = int64(8 << 30)

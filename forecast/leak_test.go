@@ -81,7 +81,7 @@ func TestSlowLeakIsFound(t *testing.T) {
 	}
 }
 
-// After a long plateau a leak is found in a few minutes, whatever was loaded before it.
+// After a long plateau a leak is found within ten minutes, whatever was loaded before the plateau.
 func TestLeakAfterPlateauIsFoundInMinutes(t *testing.T) {
 	r := regime.Seeded(22)
 	y := saturating(3000, 5*gib, 20*gib, 100, 0, 0)

@@ -91,7 +91,7 @@ func TestForecastsAreMadeThroughoutTheHorizon(t *testing.T) {
 	}
 }
 
-// From the ninth error on the interval ends at the worst error on each side. Before that it extends
+// With nine errors, the 80 % interval ends at the worst error on each side. With fewer, it extends
 // beyond the worst error.
 func TestIntervalEndsAtTheWorstOfNine(t *testing.T) {
 	var kept residuals

@@ -145,7 +145,7 @@ func TestRisingPeaks(t *testing.T) {
 	}
 }
 
-// A rise was a step if the series then falls by no more than what counts.
+// A rise was a step if the series then falls by no more than minChange.
 func TestFallAfterAStep(t *testing.T) {
 	for _, fall := range []float64{minChange - 1, minChange} {
 		var s seasons
@@ -239,8 +239,8 @@ func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 	}
 }
 
-// A cycle is placed in the half of the last cycle that fits its age, however high it is, and at any
-// sampling interval.
+// A cycle is placed at its age in the last cycle, or up to half of its age later, however high it is,
+// and at any sampling interval.
 func TestCycleIsPlacedByItsAge(t *testing.T) {
 	for _, step := range []int{1, 4} {
 		var s seasons

@@ -52,7 +52,7 @@ func (b *pooled) row(snap *snapshot.Snapshot) *snapshot.Process {
 	return &snap.Rows[i]
 }
 
-// flusher flushes the box.
+// flusher returns a Flusher of the box that does not sleep.
 func (b *pooled) flusher() *Flusher {
 	return &Flusher{
 		Probes: b, Sample: b.sample, Clock: time.Now,
@@ -223,7 +223,8 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	})
 }
 
-// TestFlushWaitsForNewStats before it reads the driver, but not for long.
+// TestFlushWaitsForNewStats: a flush waits for new stats before it reads the driver, but no longer
+// than statsTimeout.
 func TestFlushWaitsForNewStats(t *testing.T) {
 	b := newPooled("pytorch")
 	f := b.flusher()
@@ -331,7 +332,7 @@ func TestSinceNeedsNewStats(t *testing.T) {
 	}
 }
 
-// TestIndexOfAGPUThatOnlyAProbeKnows is unknown.
+// TestIndexOfAGPUThatOnlyAProbeKnows: the index is unknown.
 func TestIndexOfAGPUThatOnlyAProbeKnows(t *testing.T) {
 	b := newPooled("pytorch")
 	if r := b.run(t, t.Context(), Request{Level: Urgent}); r.Devices[0].Index.Or(-1) != 3 {

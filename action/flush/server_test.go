@@ -25,8 +25,7 @@ import (
 	"vramscope/server"
 )
 
-// standIn is a stand-in for a server of a kind, written from its sources, and the driver's figure
-// of its memory.
+// standIn answers as a server of a kind does by its sources, and has the driver's figure of its memory.
 type standIn struct {
 	kind, fault string
 	child       *exec.Cmd // the process that has the memory
@@ -231,8 +230,8 @@ func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, 
 	}
 }
 
-// endsItsProcess lists the kinds that keep the memory in a process of its own, and free it by
-// ending that process.
+// endsItsProcess lists the kinds that keep the memory in a separate process, and free it by ending
+// that process.
 var endsItsProcess = map[string]bool{"ollama": true, "llama.cpp": true, "llama-swap": true}
 
 const bearer = "Bearer secret-1234"
@@ -336,8 +335,8 @@ func TestServersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestServersWake: each server is woken in the way that fits how it was put to sleep, and SGLang
-// only if it sleeps.
+// TestServersWake: each server is woken in the way that fits how it was put to sleep, and only if it
+// sleeps, if that is known.
 func TestServersWake(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	wants := map[string][]string{
@@ -375,7 +374,7 @@ func TestServersWake(t *testing.T) {
 	}
 }
 
-// TestServersGoOnAfterARefusal: SGLang, which was paused for the release, continues.
+// TestServersGoOnAfterARefusal: SGLang, which was paused for a release that failed, continues.
 func TestServersGoOnAfterARefusal(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	s, f := newStandIn(t, "sglang", "500")

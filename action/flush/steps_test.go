@@ -192,7 +192,7 @@ func TestPoolThatHasNothingToFree(t *testing.T) {
 	}
 }
 
-// TestLastStepAfterAllIsFreed: a skipped step is not reported.
+// TestLastStepAfterAllIsFreed: a step that is skipped because all was freed before is not reported.
 func TestLastStepAfterAllIsFreed(t *testing.T) {
 	b := newPooled("cuda_pool")
 	b.onFlush = func(n int) (string, error) {
