@@ -16,23 +16,23 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestNativeProgramWithAProbeGetsNoAdvice: the advice would be vramscope run, which may have
+// TestNativeProgramWithAProbeGetsNoAdvice: the advice would be vramscope run, which can have
 // started the program.
 func TestNativeProgramWithAProbeGetsNoAdvice(t *testing.T) {
 	b := newProbeBox(t, 1)
 	p := b.start()
 	pid := strconv.Itoa(p.cmd.Process.Pid)
 	var said []byte
-	if !eventually(func() bool { // its probe may be late on a loaded machine
-		said, _ = b.command("attach", pid, "--dry-run").CombinedOutput() // the code is the script's to check
+	if !eventually(func() bool { // on a loaded machine the probe can be late
+		said, _ = b.command("attach", pid, "--dry-run").CombinedOutput() // testdata/script checks the exit code
 		return string(said) == "vramscope: refused: PID "+pid+": it has a probe already\n"
 	}) {
 		t.Errorf("it says %s", said)
 	}
 }
 
-// TestAttachShowsAndFlushesAPythonProgram: a job that was started without a probe gets one, and
-// then is like any other.
+// TestAttachShowsAndFlushesAPythonProgram: a job that was started without a probe gets one, which
+// reports and flushes its memory.
 func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	python := needs.Tool(t, "python3")
 	b := newProbeBox(t, 2)
@@ -50,7 +50,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	}
 	var attached []byte
 	for deadline := time.Now().Add(waitLimit); ; {
-		// A loaded machine may need longer than attaching waits.
+		// A loaded machine can need longer than attach waits.
 		again := b.command("attach", pid, "--yes")
 		if attached, err = again.CombinedOutput(); again.ProcessState.ExitCode() != command.ExitFailure ||
 			cannotTrace(string(attached)) || time.Now().After(deadline) {
@@ -60,7 +60,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	switch {
 	case cannotTrace(string(attached)):
 		t.Skipf("no process can be traced on this machine: %s", attached)
-	case bytes.Contains(attached, []byte("it has a probe already")): // which came after the first try had given up
+	case bytes.Contains(attached, []byte("it has a probe already")): // the probe came after the first try had given up
 	case err != nil || !bytes.Contains(attached, []byte("; PyTorch 2.6.0\n")):
 		t.Fatalf("%v\n%s", err, attached)
 	}

@@ -34,7 +34,7 @@ type attachBox struct {
 func newAttachBox(t *testing.T) *attachBox {
 	t.Helper()
 	python := needs.Tool(t, "python3")
-	runtime, err := os.MkdirTemp("", "vramscope-test-") // a socket's path is short
+	runtime, err := os.MkdirTemp("", "vramscope-test-") // short, because the path of a socket has a limit
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 	if _, err := os.Stat(b.state); err == nil {
 		t.Error("a dry run writes a log")
 	}
-	// A loaded machine may need longer than attaching waits.
+	// A loaded machine can need longer than attach waits.
 	for deadline := time.Now().Add(waitLimit); ; {
 		out, code = b.vramscope("attach", "PID", "--yes")
 		if cannotTrace(out) {

@@ -11,7 +11,6 @@ import (
 	"vramscope/cli/command"
 )
 
-// TestClosedOutputIsAnError: a command that cannot write its output says so.
 func TestClosedOutputIsAnError(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -43,7 +43,7 @@ func TestColumnsOfTheConfiguration(t *testing.T) {
 			options := config.Options(&s)
 			return options[slices.IndexFunc(options, func(o config.Option) bool { return o.Key == key })].Set(text)
 		}
-		if err := set("sort", c.Name); (err != nil) != slices.Contains([]string{"BAR", "TREND", "LAST 10m"}, c.Name) { // pictures have no order
+		if err := set("sort", c.Name); (err != nil) != slices.Contains([]string{"BAR", "TREND", "LAST 10m"}, c.Name) { // drawings have no order
 			t.Errorf("sort = %q: %v", c.Name, err)
 		}
 		if err := set("columns", c.Name); err != nil {

@@ -19,7 +19,7 @@ import (
 func (d *runningDaemon) exported(path string) (status int, body string) {
 	d.Helper()
 	var addresses [][]string
-	d.wait("its address", func() bool { // READY may be here before the log
+	d.wait("its address", func() bool { // READY can arrive before the log
 		addresses = regexp.MustCompile(`exporting address=(\S+)`).FindAllStringSubmatch(d.logged(), -1)
 		return len(addresses) > 0
 	})

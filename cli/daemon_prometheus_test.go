@@ -86,7 +86,7 @@ func TestPrometheusScrapesTheDaemon(t *testing.T) {
 		{`up{job="vramscope"}`, "1"},
 		{`count(vramscope_gpu_state{state="ok"})`, "2"},
 		{`count(vramscope_process_memory_used_bytes)`, fmt.Sprint(2 * exported)},
-		// The largest ones and the rest are all that processes use.
+		// The series of the largest processes and of the rest add up to the used memory.
 		{`sum(vramscope_gpu_memory_used_bytes) - sum(vramscope_gpu_memory_unattributed_bytes) - sum(vramscope_process_memory_used_bytes)`, "0"},
 		{`count(gpu:vramscope_memory_used:ratio > 0.5)`, "2"},
 		{`sum(instance_user:vramscope_memory_used_bytes:sum) / sum(vramscope_process_memory_used_bytes)`, "1"},

@@ -33,7 +33,7 @@ type runningDaemon struct {
 
 func startDaemon(t *testing.T, environ []string, args ...string) *runningDaemon {
 	t.Helper()
-	home, err := os.MkdirTemp("", "vs") // the path of a socket is short
+	home, err := os.MkdirTemp("", "vs") // short, because the path of a socket has a limit
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,10 @@ func (d *runningDaemon) logged() string {
 	return d.log.String()
 }
 
-// notified reports whether systemd has received at least this many messages that begin with what.
+// notified reports whether systemd has received at least times messages that begin with what.
 func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
-// count returns how many notices began with these words.
+// count returns how many lines of the notices begin with what.
 func (d *runningDaemon) count(what string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,7 +161,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 		t.Error("it reloads a configuration that is refused")
 	}
 
-	// A configuration without a mistake is read by the same process, which keeps its past.
+	// A configuration without a mistake is read.
 	d.configure("[daemon]\nshare = 'all'\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("READY again", func() bool { return d.notified("RELOADING=1", 1) && d.notified("READY=1", 2) })
@@ -185,17 +185,15 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 func TestDaemonWaitsForADriver(t *testing.T) {
 	d := startDaemon(t, []string{"JOURNAL_STREAM=0:0"}, "--nvml-library", "/nonexistent")
 	d.wait("READY", func() bool { return d.notified("STATUS=no driver (", 1) && d.notified("READY=1", 1) })
-	// What it has logged comes through a pipe.
+	// The log comes through a pipe, and can be late.
 	d.wait("one line about the driver", func() bool { return strings.Count(d.logged(), "the driver cannot be read; it is tried again") == 1 })
-	// vramscope once finds the daemon, and doctor says so.
-	out, _ := d.command("doctor", "--nvml-library", "/nonexistent").CombinedOutput() // it fails: there is no driver
+	out, _ := d.command("doctor", "--nvml-library", "/nonexistent").CombinedOutput() // doctor fails: there is no driver
 	if want := "answers: PID " + strconv.Itoa(d.cmd.Process.Pid); !strings.Contains(string(out), want) {
 		t.Errorf("doctor does not say %q:\n%s", want, out)
 	}
 	d.end()
 }
 
-// TestDaemonSaysThatAGPUIsNotThere: the log names a GPU of --gpu that is not there.
 func TestDaemonSaysThatAGPUIsNotThere(t *testing.T) {
 	d := startDaemon(t, nil, "--demo", "--gpu", "3,99")
 	d.wait("its log", func() bool { return strings.Contains(d.logged(), "there is no GPU 99 here") })

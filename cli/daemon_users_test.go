@@ -45,8 +45,8 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := &usersPlace{t, dir, filepath.Join(dir, "lib")}
 	copied := func(from, to string) {
-		// A process that is started meanwhile would keep the program open for writing until it
-		// executes its own: "text file busy".
+		// A child that forks meanwhile would keep the program open for writing until the child executes
+		// another: "text file busy".
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		in, err := os.Open(from)
@@ -188,7 +188,7 @@ func TestAliceSeesThatBobsMemoryIsCached(t *testing.T) {
 	if want := "root's answers: PID " + strconv.Itoa(daemon.Process.Pid); err != nil || !strings.Contains(string(found), want) {
 		t.Errorf("doctor does not say %q: %v\n%s", want, err, found)
 	}
-	// She can still not act on it.
+	// She still cannot act on the process.
 	if out, err := u.as("alice", aliceID, "vramscope", "flush", "--yes", strconv.Itoa(bob.Process.Pid)).CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") {
 		t.Errorf("alice flushes bob's process: %v, %s", err, out)
 	}

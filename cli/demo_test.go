@@ -65,7 +65,7 @@ func fitsAScreen(t *testing.T, out string) {
 }
 
 // TestDemoLease: the server frees its memory and takes it again, by the driver's figures, and only
-// the training that takes from its lease gets its room.
+// the training that takes from the server's lease gets the server's room.
 func TestDemoLease(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "lease") })

@@ -35,7 +35,7 @@ func TestDoctorReportsProbes(t *testing.T) {
 	}
 	wants(b.doctorSays(), "no process has one")
 	p := b.start()
-	// On a loaded machine the probe may be late for one look.
+	// On a loaded machine the probe can be late.
 	report := ""
 	eventually(func() bool {
 		report = b.doctorSays()
@@ -63,8 +63,8 @@ func TestDoctorReportsProbes(t *testing.T) {
 	}
 }
 
-// waitUntilStopped waits until no thread of a process runs any more: kill returns before
-// the signal has stopped all threads, and a thread that still runs may answer.
+// waitUntilStopped waits until no thread of a process runs: kill returns before the signal has
+// stopped all threads, and a thread that still runs can answer.
 func waitUntilStopped(t *testing.T, pid int) {
 	t.Helper()
 	if !eventually(func() bool {

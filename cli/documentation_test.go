@@ -45,7 +45,6 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 	}
 }
 
-// TestHeadroomDocumentationNamesEveryField: docs/headroom.md names every field.
 func TestHeadroomDocumentationNamesEveryField(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "docs", "headroom.md"))
 	if err != nil {
@@ -78,8 +77,7 @@ func fieldsOf(in reflect.Type, names []string) []string {
 	return names
 }
 
-// notRun has the command lines of the README that TestCommandsOfTheREADME only parses, by their beginnings,
-// and why.
+// notRun has the beginnings of the README's command lines that TestCommandsOfTheREADME does not run, and why.
 var notRun = map[string]string{
 	"tar ": "of a download", "sudo ": "installs", "pip ": "installs", "pipx ": "installs", "uvx ": "downloads",
 	"docker ": "downloads", "podman ": "downloads", "kubectl ": "needs a cluster", "pytest ": "needs a program of the reader's", "python": "needs the installed wheel",
@@ -105,8 +103,8 @@ var notRun = map[string]string{
 	"vramscope backtest":         "needs a recording of the reader's: testdata/script",
 }
 
-// TestCommandsOfTheREADME runs every command line of the README on the fake driver, in a
-// folder with the reader's programs, or at least parses it.
+// TestCommandsOfTheREADME parses every vramscope command line of the README, and runs every line that
+// notRun does not have, on the fake driver and in a folder with the programs that the lines name.
 func TestCommandsOfTheREADME(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
@@ -167,13 +165,13 @@ func TestCommandsOfTheREADME(t *testing.T) {
 			}
 			t.Run(line, func(t *testing.T) {
 				records := strings.HasPrefix(line, "vramscope daemon")
-				if !records { // the others come after it, and have a recording
+				if !records { // the other lines run after it, and have a recording
 					t.Parallel()
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				cmd := exec.CommandContext(ctx, "timeout", "-s", "INT", "20", "bash", "-o", "pipefail", "-ec", line)
-				if records { // until it is ended
+				if records { // the daemon runs until timeout ends it
 					cmd.Args[3] = "2"
 				}
 				cmd.Dir, cmd.Env = folder, environment

@@ -26,8 +26,8 @@ if after:
 torch.empty(200 << 30, 0)
 `
 
-// TestEarlyErrorsAreExplained: a program may fail and exit before anything has found its probe, or
-// has seen it on the GPU. With VRAMSCOPE_FULL it runs 100 programs.
+// TestEarlyErrorsAreExplained: a program can fail and exit before the daemon has found its probe or
+// seen it on the GPU. With VRAMSCOPE_FULL the test runs 100 programs.
 func TestEarlyErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	python := pythonWith(t, "sys")
@@ -63,7 +63,7 @@ func TestEarlyErrorsAreExplained(t *testing.T) {
 	if explained != programs {
 		t.Errorf("%d of %d errors are explained", explained, programs)
 	}
-	// Each is one event, however many times it was reported.
+	// Each error is one event, even if it was reported more than once.
 	d.end()
 	r, err := recording.Open(filepath.Join(d.home, "recordings"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// TestRunAndEnvPassTheSeccompCount: a probe compares this count with its own process's.
+// TestRunAndEnvPassTheSeccompCount: a probe compares this count with that of its process.
 func TestRunAndEnvPassTheSeccompCount(t *testing.T) {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {

@@ -2,8 +2,7 @@ package cli
 
 import "time"
 
-// waitLimit is how long a test waits for something. It is long enough for a
-// loaded machine.
+// waitLimit is how long a test waits. It is long enough for a loaded machine.
 const waitLimit = time.Minute
 
 // eventually polls until a condition holds, and reports whether it did in time.

@@ -26,7 +26,7 @@ func serveProbe(ctx context.Context, answer answerer, ready func() error) error 
 	if err != nil {
 		return err
 	}
-	// The name is reached from its directory: a test's path may be too long for a socket.
+	// The name is relative to its directory, because the path of a test can be too long for a socket.
 	directory := probe.Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))[0]
 	if err := errors.Join(os.MkdirAll(directory, 0o700), os.Chdir(directory)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func serveProbe(ctx context.Context, answer answerer, ready func() error) error 
 	}
 }
 
-// lentFile reads a connection, and keeps the descriptor that came last.
+// lentFile reads a connection, and keeps the last file descriptor that it received.
 type lentFile struct {
 	*net.UnixConn
 	file *os.File
@@ -101,7 +101,7 @@ func answerLines(conn *net.UnixConn, answer answerer) {
 	}
 }
 
-// ofThisProcess completes a hello.
+// ofThisProcess sets the protocol and the process of a hello.
 func ofThisProcess(h probe.Hello) (probe.Hello, error) {
 	id, err := process.NewTable("/proc").Identify(os.Getpid())
 	h.Proto, h.PID, h.StartTime = probe.Version, os.Getpid(), id.StartTime

@@ -117,7 +117,7 @@ func same[T comparable](t *testing.T, what string, got *T, want T) {
 	}
 }
 
-// known is same, for figures that the driver may not report.
+// known is same, for figures that the driver can lack.
 func known(t *testing.T, what string, got *uint64, want uint64) {
 	t.Helper()
 	if want != fakedriver.Absent && want != fakedriver.Unavailable {

@@ -80,13 +80,12 @@ func TestFlushOfAProcessThatAnswersLate(t *testing.T) {
 	b.flush(p.cmd.Process.Pid)
 }
 
-// withTerminal returns the box's environment on a terminal.
+// withTerminal returns the environment of the box for a terminal.
 func (b *probeBox) withTerminal() []string {
 	return append(slices.Clone(b.environ), "TERM=xterm-256color")
 }
 
-// question is how long a question must have stood before y is taken for an
-// answer.
+// question is how long a question must stand before y counts as an answer.
 const question = 400 * time.Millisecond
 
 // TestFlushKeyFreesMemory: F frees the cached memory that the screen shows, and the driver's figure falls.
@@ -120,7 +119,7 @@ func TestFlushKeyFreesMemory(t *testing.T) {
 	b.logged(pid, "key F", "begin", "flushed")
 }
 
-// logged compares the outcomes in the audit log of one process.
+// logged checks the outcomes that the audit log has for a process.
 func (b *probeBox) logged(pid int, why string, want ...string) {
 	b.Helper()
 	content, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName))
@@ -284,7 +283,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	if d.GPU == nil || *d.GPU != 1 || d.UUID != b.state.GPUs[1].UUID || d.DriverOf != "process" || d.DriverBefore == nil || d.DriverAfter == nil {
 		t.Fatalf("it says %s", out)
 	}
-	// The process continues meanwhile, and may have taken a block or two again.
+	// The process continues meanwhile, and can have taken a block or two again.
 	if fell := *d.DriverBefore - *d.DriverAfter; fell != *d.DriverFreed || fell <= 0 || fell > f.Freed {
 		t.Errorf("freed %d, the driver's figure fell by %d", f.Freed, fell)
 	}
@@ -325,7 +324,6 @@ func TestRefusedPIDIsLogged(t *testing.T) {
 	}
 }
 
-// TestFlushKeyInTheDemo flushes a simulated process.
 func TestFlushKeyInTheDemo(t *testing.T) {
 	t.Parallel()
 	s := onScreen(t, nil, os.Args[0], "--demo", "--seed", "3")
@@ -347,7 +345,6 @@ func TestFlushKeyInTheDemo(t *testing.T) {
 	s.ended()
 }
 
-// A flush that is under way when the monitor ends is still logged.
 func TestFlushIsLoggedWhenTheMonitorEnds(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

@@ -300,7 +300,8 @@ func (b *sharedBox) full(tenants []*tenant, bytes quantity.Bytes) bool {
 	return !slices.ContainsFunc(tenants, func(n *tenant) bool { return known[n.cmd.Process.Pid].Or(0) != bytes })
 }
 
-// pauses sends root's request the given number of times, and returns how many were answered.
+// pauses sends root's request to pause the guard the given number of times, and returns how many
+// requests were answered.
 func (b *sharedBox) pauses(times int) (answered int) {
 	conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
 	if err != nil {
@@ -326,9 +327,9 @@ const (
 	honestUser  = 12351 // and the next two
 )
 
-// TestHonestUsersBesideAHostileOne: a fourth user's fifty processes ask without end, also for
-// processes that are not on the GPU, and their probes hang. Meanwhile root's guard, which has no
-// rules, answers three users' rescues and root's own requests.
+// TestHonestUsersBesideAHostileOne: the probes of a hostile user's fifty processes hang in a flush, and
+// four of that user's processes, two of them on no GPU, ask for rescues without end. Meanwhile root's
+// guard, which has no rules, answers the rescues of three users and root's own requests.
 func TestHonestUsersBesideAHostileOne(t *testing.T) {
 	b := newSharedBox(t, 1, `[daemon]
 share = "all"
@@ -423,7 +424,7 @@ match = { command = "caches*" }
 }
 
 // TestRuleBesideAHostileUser: alice's cache is flushed at most five seconds later than without the
-// hostile user's fifty processes. That is the time until a process counts as loaded.
+// hostile user's fifty processes. A process counts as loaded after five seconds.
 func TestRuleBesideAHostileUser(t *testing.T) {
 	needs.Full(t)
 	const config = `[daemon]

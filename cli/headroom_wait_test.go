@@ -127,7 +127,7 @@ func TestHeadroomWaitEndsInTime(t *testing.T) {
 	}
 }
 
-// Ctrl+C ends the wait as a signal, so that a shell does not continue with what follows &&.
+// Ctrl+C ends headroom by SIGINT, so that a shell does not run the command after &&.
 func TestHeadroomWaitIsInterrupted(t *testing.T) {
 	b := waitFor(t, "--wait", "10m")
 	b.says("waiting")
@@ -140,14 +140,14 @@ func TestHeadroomWaitIsInterrupted(t *testing.T) {
 	}
 }
 
-// A driver that goes away may come back; one that was never there does not.
+// A GPU that is lost during the wait can come back.
 func TestHeadroomWaitsThroughADriverThatGoes(t *testing.T) {
 	t.Parallel()
 	b := waitFor(t, "--wait", "10m")
 	b.says("waiting")
 	b.state.GPUs[0].Lost = true
 	b.write()
-	time.Sleep(300 * time.Millisecond) // time for some polls: there is nothing to wait for
+	time.Sleep(300 * time.Millisecond) // some samples; the output does not change
 	b.state.GPUs[0].Lost = false
 	b.state.GPUs[0].End(uint64(os.Getpid()))
 	b.write()

@@ -10,8 +10,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// TestHelpFitsATerminal: the help of each top command is readable in 80 columns. Commands in it may be
-// longer: users copy them.
+// TestHelpFitsATerminal: the help of each top command fits 80 columns, except its example commands,
+// which users copy.
 func TestHelpFitsATerminal(t *testing.T) {
 	p := &command.Program{Getenv: os.Getenv, Now: time.Now}
 	root := root(p)

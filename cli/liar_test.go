@@ -15,8 +15,7 @@ import (
 	"vramscope/probe"
 )
 
-// ready is the script command "ready": it waits until a liar (see below) has written its pid, and sets
-// $PID to that.
+// ready is the script command "ready": it waits until a liar has written its PID, and sets $PID to it.
 func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	name := filepath.Join(ts.Getenv("WORK"), "pid")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

@@ -32,8 +32,8 @@ for line in sys.stdin:
     print("done", flush=True)
 `
 
-// TestOtherMemoryIsOfOneMoment: a snapshot soon after a large allocation, by once or by a stream that runs
-// meanwhile, never shows that memory as other. With VRAMSCOPE_FULL it tries 100 times.
+// TestOtherMemoryIsOfOneMoment: a snapshot soon after a large allocation, by once or by a running
+// stream, never shows that memory as other. With VRAMSCOPE_FULL the test tries 100 times.
 func TestOtherMemoryIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	b, times := newProbeBox(t, 1), 8
@@ -101,8 +101,8 @@ func TestOtherMemoryIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// tally counts the process's rows, and the rows in which its other memory is known. That must be the context alone,
-// without memory of the allocator.
+// tally counts the rows of a document, and the rows in which other memory is known. Other memory must be the
+// context alone, without memory of the allocator.
 func tally(t *testing.T, by string, document []byte, counted *[2]int) {
 	var doc struct {
 		GPUs []struct {

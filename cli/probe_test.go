@@ -161,7 +161,7 @@ func (b *probeBox) used(pid int) (used quantity.Bytes, listed bool) {
 	return 0, false
 }
 
-// reserved returns what a report's allocators hold.
+// reserved returns the memory that the allocators of a report reserve.
 func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 	t.Helper()
 	for _, device := range report.Devices {
@@ -172,7 +172,7 @@ func reserved(t testing.TB, report probe.Report) (sum quantity.Bytes) {
 	return sum
 }
 
-// stats asks a probe, patiently: the test machine may be busy.
+// stats asks a probe until it answers, which takes long on a busy machine.
 func (p *probing) stats(client *probe.Client) probe.Report {
 	p.box.Helper()
 	var report probe.Report
@@ -197,7 +197,7 @@ func (p *probing) pool(client *probe.Client) probe.Allocator {
 	return probe.Allocator{}
 }
 
-// flushed reports whether the pool has ever been flushed: before that its fragmentation is unknown.
+// flushed reports whether the pool has been flushed: before a flush, its fragmentation is unknown.
 func (p *probing) flushed() bool {
 	p.box.Helper()
 	return p.pool(p.open()).Fragmented.Known()
@@ -287,7 +287,6 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
-// TestProbeWhoseSocketIsGoneEndsCleanly: the probe ends cleanly even if the socket's directory is gone.
 func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
 	t.Parallel()
 	p := newProbeBox(t, 1).start()

@@ -29,7 +29,7 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close() // it was only read
-	// The simulated box loses a GPU, whose processes' memory is unknown then.
+	// The simulated box loses a GPU. The memory of the processes on it is unknown then.
 	p := &processes[slices.IndexFunc(processes, func(p recording.ProcessRow) bool { return p.Used.Known() })]
 	then, _ := time.Parse(time.RFC3339, noon.Add(30*time.Second).Format(time.RFC3339))
 	line := func(change func(*action.Entry)) []byte {
@@ -48,7 +48,7 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 	log := line(func(*action.Entry) {})
 	for _, other := range []func(*action.Entry){
 		func(e *action.Entry) { e.Outcome = "begin" },
-		func(e *action.Entry) { e.Origin = action.Policy("low") }, // the daemon's own is recorded
+		func(e *action.Entry) { e.Origin = action.Policy("low") }, // the recording has the daemon's own flushes
 		func(e *action.Entry) { e.StartTime++ },
 		func(e *action.Entry) { e.Time = then.Add(-240 * time.Hour).Format("2006-01-02T15:04:05.000Z07:00") },
 	} {

@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func init() { time.Local = time.UTC } // which the expected times are in
+func init() { time.Local = time.UTC } // the expected times are in UTC
 
 // reported runs the command.
 func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
@@ -121,7 +121,7 @@ func reportInEachFormat(t *testing.T, where string) {
 	}
 }
 
-// The first and the last minute have sums, but not all of them is recorded.
+// Sums are of whole minutes, but the first and the last minute are recorded only in part.
 func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
 	t.Parallel()
 	where := demoRecording(t, 100*time.Second)
@@ -135,8 +135,7 @@ func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
 	}
 }
 
-// The sums of processes cover five minutes. Of the first and of the last of these sums the report
-// takes the part that lies in the period.
+// The sums of processes cover five minutes. The report counts the part of a sum that lies in the period.
 func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
 	where := demoRecording(t, 100*time.Second)
 	for _, period := range [][]string{
@@ -159,7 +158,7 @@ func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
 	}
 }
 
-// A day that cannot be read is named; the others are evaluated.
+// A day that cannot be read is named; the other days are evaluated.
 func reportSaysWhatIsDamaged(t *testing.T, where string) {
 	directory := t.TempDir()
 	if err := os.CopyFS(directory, os.DirFS(where)); err != nil {
@@ -208,8 +207,7 @@ func reportOfTheDemo(t *testing.T, where string) {
 	}
 }
 
-// undated removes what cannot be read back: times and unknown values are written by types that can
-// only write.
+// undated removes times and sizes, whose types can be encoded but not decoded.
 func undated(document []byte) []byte {
 	var any map[string]any
 	if json.Unmarshal(document, &any) != nil {
@@ -315,7 +313,7 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 	}
 }
 
-// A recording has no sums of the minute that has just begun: the report makes them.
+// A recording lacks the sums of a minute that has just begun: the report computes them.
 func TestReportOfTheFirstMinute(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -332,8 +330,8 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 	}
 }
 
-// A recorder that is killed leaves no sums of its last minute, nor of its processes' last five. The
-// report is the same as from a recorder that was ended.
+// A recorder that is killed leaves no sums of the last minute of GPUs, nor of the last five minutes of
+// processes. The report is the same as after a recorder that ended.
 func TestReportAfterAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()

@@ -18,8 +18,8 @@ import (
 	"vramscope/probe/preload"
 )
 
-// nativeJob is a program in C: 96 MiB in a pool, a third of them live, 40 MiB
-// outside of it, and an allocation that cannot be had.
+// nativeJob is a program in C with 96 MiB in a pool, of which a third is live, 40 MiB outside of the
+// pool, and an allocation that fails.
 const nativeJob = `
 #include "api.h"
 #include <stdio.h>
@@ -214,7 +214,7 @@ func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+t.TempDir(), "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1",
 		"PYTHONDONTWRITEBYTECODE=1", "LD_PRELOAD=", "ASAN_OPTIONS=")
 	job := begin(t, cmd)
-	// The native probe sees the first allocation before the Python probe looks for another one.
+	// The native probe sees the first allocation before the Python probe looks for other probes.
 	const live, cached, raw = 3 * 64 * quantity.MiB, 6 * 64 * quantity.MiB, 40 * quantity.MiB
 	var row jobRow
 	eventually(func() bool {

@@ -145,7 +145,7 @@ sys.stdin.read()
 live.clear()
 `
 
-// pythonWith returns a Python that the probe is for and that has these modules.
+// pythonWith returns a Python that the probe supports and that has these modules.
 func pythonWith(t *testing.T, modules string) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -175,7 +175,7 @@ func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
 	cmd := b.command("run", "--", python, script)
 	cmd.Env = append(slices.Clone(b.environ), "XDG_CACHE_HOME="+cache, "PYTHONPATH="+fake, "FAKE_TORCH_DRIVER=1", "PYTHONDONTWRITEBYTECODE=1")
 	job := begin(t, cmd)
-	// The program itself runs from the directory that the command made.
+	// run has installed the probe in the cache.
 	if _, err := os.Stat(filepath.Join(cache, "vramscope", agent.Name(), "vramscope_probe.py")); err != nil {
 		t.Error(err)
 	}

@@ -98,7 +98,7 @@ func writableByAll(t *testing.T) string {
 	return directory
 }
 
-// TestRunKeepsOutOfAnotherUsersDirectory: HOME may be another user's, as under sudo -E.
+// TestRunKeepsOutOfAnotherUsersDirectory: XDG_CACHE_HOME can be another user's, as under sudo -E.
 func TestRunKeepsOutOfAnotherUsersDirectory(t *testing.T) {
 	theirs, own := t.TempDir(), t.TempDir()
 	if os.Geteuid() != 0 {

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar, "asks": beNeighbour, "caches": beNeighbour, "hangs": beNeighbour})
 }
 
-// alone is Main, but sees only the probes in its own runtime directory and no recordings: those of
-// other people on this machine would disturb a test.
+// alone is Main, but sees only the probes, daemons and recordings in XDG_RUNTIME_DIR: those of other
+// users of this machine would disturb a test.
 func alone() int {
 	p := &command.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, NoStdout: startup.StdoutClosed()}
 	p.ProbeDirectories, p.DaemonPlaces, p.Recordings = []string{}, []socket.Place{}, "/nonexistent"
@@ -131,8 +131,7 @@ func writeBox(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(state.Write(ts.Getenv("VRAMSCOPE_FAKE_STATE")))
 }
 
-// exitCodeOf is the script command "code N CMD ARG…": it runs CMD, which must
-// end in N.
+// exitCodeOf is the script command "code N CMD ARG…": it runs CMD, whose exit code must be N.
 func exitCodeOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N CMD ARG…")

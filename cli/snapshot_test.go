@@ -30,7 +30,7 @@ type pythonJob struct {
 	pid     int
 	environ []string
 	said    *bytes.Buffer
-	in      *os.File // it executes what is written here, line by line
+	in      *os.File // the program executes each line that is written here
 }
 
 // startJob starts a program with allocated and fragmented memory, in this environment.
@@ -77,7 +77,7 @@ func startJob(t *testing.T, environ ...string) *pythonJob {
 			t.Errorf("the job: %v\n%s", err, j.said)
 		}
 	})
-	// However slow the machine, no map would hold the program up for too long.
+	// The probe refuses no map, even on a slow machine, where a map holds the program up for long.
 	j.do("v._MAP_MOST = v._MAP_SHARE = 1e9")
 	j.do("import threading; gate = threading.Event(); gate.set()")
 	j.do("kept = [torch.empty(n << 20, 1) for n in (1, 30, 3, 3, 50)]; del kept[2]")
@@ -166,7 +166,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 	checkSegments(t, content)
 
 	var aside bytes.Buffer
-	eventually(func() bool { // the probe of a busy machine may be late
+	eventually(func() bool { // on a busy machine the probe can be late
 		aside.Reset()
 		piped := j.snapshot("-o", "-", "--format", "segments")
 		piped.Stderr = &aside
@@ -213,7 +213,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Once it has begun, its draft exists. From then on the signal may come at any moment.
+	// Once the draft exists, the signal can come at any moment.
 	if !eventually(func() bool { return len(names(t, directory)) == 2 }) {
 		t.Fatal("it does not begin")
 	}
@@ -231,7 +231,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	j.await("-o", filepath.Join(directory, "third"))
 }
 
-// TestSnapshotOfAStoppedProcessIsRefused: the refusal has the words of a flush.
+// TestSnapshotOfAStoppedProcessIsRefused with the same words as a flush.
 func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	j := startJob(t)
@@ -240,13 +240,13 @@ func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	if err := syscall.Kill(j.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(j.pid, syscall.SIGCONT) }) // its end waits for that
+	t.Cleanup(func() { _ = syscall.Kill(j.pid, syscall.SIGCONT) }) // a stopped job cannot end
 	if !eventually(func() bool { return stopped(t, j.pid) }) {
 		t.Fatal("it does not stop")
 	}
 	var said []byte
 	var err error
-	if !eventually(func() bool { // a busy machine may hold up the command for longer than it waits
+	if !eventually(func() bool { // on a busy machine the command can end without an answer
 		cmd := j.snapshot("--force", "-o", file)
 		said, err = cmd.CombinedOutput()
 		return cmd.ProcessState.ExitCode() == command.ExitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot")
@@ -255,7 +255,7 @@ func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	}
 }
 
-// stopped reports whether all threads of a process are stopped. After a SIGSTOP a thread may run on
+// stopped reports whether all threads of a process are stopped. After a SIGSTOP a thread can run on
 // for a moment.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()

@@ -104,7 +104,7 @@ func TestStreamEndsWhileItsReaderStandsStill(t *testing.T) {
 			break
 		}
 	}
-	time.Sleep(time.Second) // four lines later
+	time.Sleep(time.Second) // for four more lines
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

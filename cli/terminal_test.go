@@ -56,7 +56,7 @@ func TestTerminals(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out := onTerminal(t, 72, tc.environ, tc.args...)
-			if tc.args[0] != "once" { // below the table, which may be higher than the screen
+			if tc.args[0] != "once" { // below the table, which can be higher than the screen
 				_, why, explained := strings.Cut(out, "vramscope: ")
 				if !explained || !strings.Contains(why, "cannot move the cursor") || !strings.Contains(why, tc.environ[0][len("TERM="):]) {
 					t.Errorf("the table is not explained: %q", why)

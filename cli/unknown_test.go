@@ -38,8 +38,7 @@ func silentBox(t *testing.T) []string {
 	return fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), path)
 }
 
-// realCounts are the zeros that are really known for such a box, and numbers that begin at 0, by
-// their keys in JSON.
+// realCounts has the JSON keys that may be 0 for such a box: known counts, and numbers that begin at 0.
 var realCounts = map[string]string{
 	"index": "a GPU's", "gpu": "likewise", "gpus": "likewise",
 	"answering": "probes that answer", "unasked": "processes that were not asked for one",
@@ -53,7 +52,7 @@ var realCounts = map[string]string{
 	"boxes_down": "of a fleet",
 }
 
-// zeros are the keys of a document's zeros that are no real counts.
+// zeros adds to found the keys of a document that are 0 and not in realCounts.
 func zeros(key string, value any, found map[string]bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -79,8 +78,8 @@ var zeroWord = regexp.MustCompile(`(^|[\s>±+(:|])0(\.0+)?(%|[BKMGTWC]|°C|[hms]
 var knownZeros = regexp.MustCompile(`(?s)<style>.*?</style>|<svg.*?</svg>|(?m)^[ >]*0 |^box +0 |^\| 0 \||<tr>(<td class="name">\?</td>)?<td class="">0</td>|GPU 0|gpu 0|fullest 0| 0[┤│]|` +
 	`\b0s|0 down|alerts:? +0$|flushes:? +0$|ran out( on a GPU|):? +0$|<dt>(alerts|flushes|times that memory ran out on a GPU)</dt><dd>0|<b>0</b><span>times`)
 
-// TestUnknownIsNeverZero: what neither the driver nor a probe reports is a 0 on no screen, and in no
-// snapshot, headroom, scrape, report or fleet.
+// TestUnknownIsNeverZero: no screen, snapshot, headroom, scrape, report or fleet has a 0 for a figure
+// that neither the driver nor a probe reports.
 func TestUnknownIsNeverZero(t *testing.T) {
 	t.Parallel()
 	driver := silentBox(t)
@@ -156,7 +155,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 			}
 		}
 	}
-	// What the daemon counts of itself.
+	// The daemon's counts of its own work.
 	counted := []string{"vramscope_probes_answering", "vramscope_probes_unasked", "vramscope_recording_paused", "vramscope_recording_errors_total", "vramscope_recording_lost_samples_total", "vramscope_driver_failures_total", "vramscope_late_samples_total"}
 	for line := range strings.Lines(metrics) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")

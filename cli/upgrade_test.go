@@ -86,10 +86,10 @@ func (s *screen) text() string {
 	return s.vt.String()
 }
 
-// begun is what the screen starts with: the terminal's title is put aside.
+// begun is the sequence with which a screen starts: it saves the terminal's title.
 const begun = "\x1b[22;2t"
 
-// sent counts how often the terminal has been sent something.
+// sent counts how often the terminal has received a sequence.
 func (s *screen) sent(sequence string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *screen) until(texts ...string) {
 	}
 }
 
-// ended waits for the end and checks that the terminal is as it was found.
+// ended waits for the end and checks that the terminal is as it was before.
 func (s *screen) ended() {
 	s.Helper()
 	ended := make(chan error, 1)
@@ -137,7 +137,7 @@ func (s *screen) ended() {
 	if err != nil || *after != *s.before {
 		s.Errorf("the terminal's modes are %+v, were %+v: %v", after, s.before, err)
 	}
-	// The last output may still be on its way to the screen.
+	// The last output can still be on its way to the screen.
 	if !eventually(func() bool {
 		s.mu.Lock()
 		left := !s.vt.IsAltScreen()
@@ -156,9 +156,8 @@ type upgrade struct {
 	before, then fakedriver.State
 }
 
-// newUpgrade makes a box before its upgrade. The library of the second release reads a state file
-// of its own: there the driver is the new one from the start, while the first release's library
-// refuses it.
+// newUpgrade makes a box before its upgrade. The library of the second release reads the state file
+// "then", in which the driver is the new one from the start; that of the first release reads "before".
 func newUpgrade(t *testing.T) *upgrade {
 	t.Helper()
 	if !haveCgo() {
@@ -186,8 +185,7 @@ func (u *upgrade) environ() []string {
 
 func (u *upgrade) library() string { return filepath.Join(u.directory, "libnvidia-ml.so.1") }
 
-// install does what a driver's package does: a new file, and the link to it
-// replaced.
+// install writes a new library and replaces the link to it, as the driver's package does.
 func (u *upgrade) install(release string, content []byte) {
 	u.Helper()
 	file, link := "libnvidia-ml.so."+release, u.library()
@@ -204,7 +202,7 @@ func (u *upgrade) happen() {
 	u.unload()
 }
 
-// unload takes the first release's driver away: its library is refused.
+// unload removes the first release's driver: the new driver refuses its library.
 func (u *upgrade) unload() {
 	u.Helper()
 	u.before.Driver.Init = fakedriver.VersionMismatch
@@ -243,8 +241,7 @@ func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
 	s.ended()
 }
 
-// The new driver may be there before its library, and the program's own file
-// may have been replaced as well.
+// The new driver can be there before its library, and the program's own file can be gone.
 func TestDriverUpgradeInSteps(t *testing.T) {
 	t.Parallel()
 	u := newUpgrade(t)

@@ -46,7 +46,7 @@ func recordedFailure(t *testing.T) (directory string, failed snapshot.Event) {
 	return directory, failed
 }
 
-// A directory may have traces of other processes, and older ones of this PID.
+// A directory can have traces of other processes, and older traces of this PID.
 func TestWhyRefusesAnotherTrace(t *testing.T) {
 	directory, failed := recordedFailure(t)
 	traces, pid := t.TempDir(), failed.Row.Process.PID

@@ -23,8 +23,8 @@ func idleFor(w *Watcher, d time.Duration) {
 	}
 }
 
-// TestServersThatDoNotServeAgainAreNotSaidTo: no event says that a server serves again if it sleeps, does not answer,
-// holds less, or does not say what it does.
+// TestServersThatDoNotServeAgainAreNotSaidTo: no event says that a server serves again if the server sleeps, holds less,
+// or does not report its requests.
 func TestServersThatDoNotServeAgainAreNotSaidTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		is     string // what the server reports then
@@ -81,8 +81,8 @@ func TestFiguresAreNotComparedWithUnknownOnes(t *testing.T) {
 	}
 }
 
-// TestServersThatHangHideNoOthers: another server's answer is there before the round ends, and what
-// samples note meanwhile is kept.
+// TestServersThatHangHideNoOthers: another server's answer is there before the round ends, and the
+// state that samples note during the round is kept.
 func TestServersThatHangHideNoOthers(t *testing.T) {
 	w, sample := watchedBox(t, "vllm", vllm(&atomic.Int32{}))
 	hangs, release := make(chan struct{}, 9), make(chan struct{})

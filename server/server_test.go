@@ -49,8 +49,8 @@ func TestKindsByTheirCommandLines(t *testing.T) {
 	}
 }
 
-// started starts a server, which listens on its own ports and may be started through another
-// command, and returns the server's child.
+// started starts a server, with through as a wrapper, which listens on the addresses among the
+// arguments. It returns the server's child.
 func started(t *testing.T, name string, through []string, arguments ...string) process.Identity {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), name)
@@ -75,7 +75,7 @@ time.sleep(1000)`
 	if err != nil {
 		needs.Missing(t, "python3 is missing: %v", err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL); _ = command.Wait() }) // also what a wrapper started
+	t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL); _ = command.Wait() }) // also the wrapper's child
 	line := make([]byte, 32)
 	n, _ := out.Read(line)
 	table := process.NewTable("/proc")

@@ -18,7 +18,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// watchedBox returns a server of a kind that is watched, and a sample with its process.
+// watchedBox returns the watcher of a server, and a function that returns a sample with its process.
 func watchedBox(t *testing.T, kind string, answer http.HandlerFunc) (*Watcher, func() *snapshot.Snapshot) {
 	t.Helper()
 	web := httptest.NewServer(answer)
@@ -42,7 +42,7 @@ func watchedBox(t *testing.T, kind string, answer http.HandlerFunc) (*Watcher, f
 	}
 }
 
-// round asks, and returns the next sample's events.
+// round asks the server, and returns the events of a sample.
 func round(t *testing.T, w *Watcher, snap *snapshot.Snapshot) []snapshot.Event {
 	w.ask(t.Context(), []process.Identity{snap.Rows[0].ID.Process})
 	return w.Add(snap)
@@ -57,8 +57,8 @@ func vllm(requests *atomic.Int32) http.HandlerFunc {
 	}
 }
 
-// TestWatchedServersReport: the figures of servers are in the rows, and a server that serves nothing
-// is named once.
+// TestWatchedServersReport: the figures of a server are in its rows, and one event names a server that
+// serves nothing.
 func TestWatchedServersReport(t *testing.T) {
 	requests := &atomic.Int32{}
 	w, sample := watchedBox(t, "vllm", vllm(requests))

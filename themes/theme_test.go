@@ -15,8 +15,8 @@ import (
 	"github.com/lucasb-eyer/go-colorful"
 )
 
-// grounds are the backgrounds that people really have: the extremes and the
-// two halves of Solarized, the least contrasty in wide use.
+// grounds are common backgrounds, by whether they are dark: the extremes, those of editors, and
+// Solarized's, which leave the least contrast.
 var grounds = map[bool][]color.Color{
 	true:  {hex("#000000"), hex("#1e1e1e"), hex("#002b36"), hex("#282c34")},
 	false: {hex("#ffffff"), hex("#fdf6e3"), hex("#f6f8fa")},
@@ -62,8 +62,7 @@ func TestTextIsReadable(t *testing.T) {
 	}
 }
 
-// TestPartsDifferInLightness is rule 13: without any sense of hue the five
-// parts of a bar still differ.
+// TestPartsDifferInLightness: the five parts of a bar differ without their hues.
 func TestPartsDifferInLightness(t *testing.T) {
 	for i, p := range coloured() {
 		parts := []Style{p.Other, p.Unknown, p.Allocated, p.Fragmented, p.Returnable}
@@ -103,9 +102,8 @@ func TestCachedIsTheBrightest(t *testing.T) {
 
 var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 
-// TestForecastIsNearItsPart: in 24 bits and in 256 colours the forecast of what is allocated
-// looks like allocated memory and not like cached, no two parts look alike, and text has no
-// hue. Rounding to 256 colours makes dim blue and grey text teal.
+// TestForecastIsNearItsPart: in 24 bits and in 256 colours a faded part has its own hue, no two parts
+// look alike, and dim text has no hue. Rounding to 256 colours makes dim blue and grey text teal.
 func TestForecastIsNearItsPart(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
 		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
@@ -178,8 +176,8 @@ func turn(a, b Style) float64 {
 	return min(math.Abs(h-k), 360-math.Abs(h-k))
 }
 
-// TestNoColour is rule 15: with NO_COLOR only bold and reverse are left, and what must be seen
-// still is.
+// TestNoColour: with NO_COLOR only bold and reverse are left. Alarms, the cursor, badges and matches
+// are reversed.
 func TestNoColour(t *testing.T) {
 	for _, name := range Names() {
 		for _, dark := range []bool{true, false} {
@@ -205,8 +203,8 @@ func TestNoColour(t *testing.T) {
 	}
 }
 
-// TestSixteenColours is rule 14: no bright black, no background, and other,
-// unknown and free in the terminal's own colour.
+// TestSixteenColours: no style is bright black or has a background, and other, unknown and free have
+// the terminal's own colour.
 func TestSixteenColours(t *testing.T) {
 	for _, name := range Names() {
 		styles, err := New(name, true, colorprofile.ANSI)
@@ -237,7 +235,7 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := all(styles)
-		delete(words, "allocated") // it is only used for blocks of a bar
+		delete(words, "allocated") // only for the blocks of a bar
 		words["name of allocated"] = styles.AllocatedName
 		for i, owner := range styles.Owners {
 			words[fmt.Sprint("owner ", i)] = owner
@@ -252,10 +250,10 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 	}
 }
 
-// TestNoBackground is rule 14's last sentence, for every theme and profile.
+// TestNoBackground: no style has a background, in any theme and profile.
 func TestNoBackground(t *testing.T) {
 	background := regexp.MustCompile(`(^|;)(4[0-8]|10[0-7])(;|$)`)
-	// The components of a foreground colour are numbers too; they go first.
+	// The components of a foreground colour are numbers, too, and are removed first.
 	foreground := regexp.MustCompile(`38[;:](2[;:]+\d+[;:]\d+[;:]\d+|5[;:]\d+)`)
 	for _, name := range Names() {
 		for _, profile := range []colorprofile.Profile{colorprofile.ANSI, colorprofile.ANSI256, colorprofile.TrueColor} {

@@ -10,7 +10,6 @@ import (
 	"vramscope/probe/attach"
 )
 
-// TestAttachFailureListsEveryReason: if there are several reasons, each has a line.
 func TestAttachFailureListsEveryReason(t *testing.T) {
 	plan := &attach.Plan{
 		Process: process.Identity{PID: 7, StartTime: 8}, Instead: "vramscope run -- tritonserver",

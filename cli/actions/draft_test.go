@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestDraftReplacesNoNewerFile: if several drafts of one name are finished at once, only one gets
-// the name.
+// TestDraftReplacesNoNewerFile: if two drafts with the same target are finished at once, one gets the name.
 func TestDraftReplacesNoNewerFile(t *testing.T) {
 	for range 200 {
 		target := filepath.Join(t.TempDir(), "job.pickle")

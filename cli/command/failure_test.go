@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// An error's message and advice may name files and processes, which are hostile.
+// The message and the advice of an error can contain names of files and processes that an attacker chose.
 func TestHostileTextInAnError(t *testing.T) {
 	for _, bad := range []string{
 		"\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t",

@@ -25,7 +25,7 @@ func TestRootsStateIsInOnePlace(t *testing.T) {
 		t.Setenv("XDG_STATE_HOME", c.named)
 		t.Setenv("STATE_DIRECTORY", c.given)
 		p := &Program{Getenv: os.Getenv}
-		if got := p.LogDirectory(); c.given != "" && c.named == "" && got != BoxState { // another unit's variable
+		if got := p.LogDirectory(); c.given != "" && c.named == "" && got != BoxState { // commands ignore STATE_DIRECTORY
 			t.Errorf("%+v: a command takes the log from %s", c, got)
 		}
 		p.TakeState()

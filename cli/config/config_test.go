@@ -15,8 +15,7 @@ import (
 	"vramscope/sampler"
 )
 
-// TestDefaultConfigIsTheDefaults: the documentation is a valid file that
-// changes nothing, and every key in it works.
+// TestDefaultConfigIsTheDefaults: DefaultFile returns a valid file that changes nothing.
 func TestDefaultConfigIsTheDefaults(t *testing.T) {
 	s := Defaults()
 	if err := s.parse("config.toml", []byte(DefaultFile())); err != nil {
@@ -27,7 +26,6 @@ func TestDefaultConfigIsTheDefaults(t *testing.T) {
 	}
 }
 
-// TestInForceReadsBack: if what config prints as in force is read back, it sets the same values.
 func TestInForceReadsBack(t *testing.T) {
 	s := Settings{
 		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
@@ -46,7 +44,7 @@ func TestInForceReadsBack(t *testing.T) {
 	}
 }
 
-// TestInlineTable: a table of the file may also be written in one line.
+// TestInlineTable: a table of the file can also be written in one line.
 func TestInlineTable(t *testing.T) {
 	s := Defaults()
 	if err := s.parse("f", []byte("theme = 'light'\ndaemon = { record = true, share = 'all' }\n")); err != nil || !s.Record || s.Share != "all" {
@@ -54,7 +52,6 @@ func TestInlineTable(t *testing.T) {
 	}
 }
 
-// TestDocumentationNamesEveryKey: docs/config.md names every option's key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
 	if err != nil {
@@ -144,7 +141,7 @@ func TestLibraryNeedsASafeFile(t *testing.T) {
 	}
 }
 
-// TestAnotherUsersConfigurationIsNotRead: HOME may be another user's, as under sudo -E.
+// TestAnotherUsersConfigurationIsNotRead: XDG_CONFIG_HOME can be another user's, as under sudo -E.
 func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
 	theirs, own := t.TempDir(), t.TempDir()
 	file := filepath.Join(theirs, Name)
@@ -167,7 +164,6 @@ func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreShort: a refusal is short, however long the key or value is.
 func TestRefusalsAreShort(t *testing.T) {
 	huge := strings.Repeat("x", fileSize-100)
 	for _, content := range []string{huge + " = 1", "theme = '" + huge + "'", "[" + huge + "]", "[guard]\n" + huge + " = 1", huge} {

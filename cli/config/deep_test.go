@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLargeFile: neither a huge file nor one full of brackets ends the program.
+// TestLargeFile: a file that is too large or too deeply nested is refused, and crashes nothing.
 func TestLargeFile(t *testing.T) {
 	for name, content := range map[string]string{
 		"[": "gpus = " + strings.Repeat("[", fileSize-10), "{": "gpus = " + strings.Repeat("{a=", fileSize/4), ".": strings.Repeat("a.", fileSize/3) + "a=1",

@@ -54,7 +54,7 @@ func TestSaveKeepsTheRestOfTheFile(t *testing.T) {
 	}
 }
 
-// sameLines compares lines in any order: added keys are in the order of the options.
+// sameLines compares lines in any order, because added keys are in the order of the options.
 func sameLines(a, b []string) bool {
 	count := func(lines []string) map[string]int {
 		n := make(map[string]int)

@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestATakenDirectoryIsExplained: doctor names a directory of sockets that another user has put
-// there, and says what that prevents and what to do.
+// TestATakenDirectoryIsExplained: doctor names a directory of sockets that is another user's, or no
+// directory, and says what to do.
 func TestATakenDirectoryIsExplained(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", home)

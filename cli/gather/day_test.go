@@ -23,9 +23,9 @@ import (
 )
 
 // TestReportIsWhatAnotherSamplerSums: the report of a day (with VRAMSCOPE_FULL; else of an hour
-// around midnight) has the same sums as a second program, which reads the same driver once a
-// second, without recordings. It implements the rules of docs/report.md independently.
-// docs/report.md promises .5 %. The deviation here is smaller, because both read at the same moments.
+// around midnight) has the same sums as secondSampler, which reads the same driver once a second and
+// implements the rules of docs/report.md independently. docs/report.md promises .5 %. The deviation
+// here is smaller, because both read at the same moments.
 func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	begin, length := time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC), time.Hour
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
@@ -150,7 +150,7 @@ func (a *amounts) deviations(doubt *amounts, g *schema.ReportGroup) map[string]f
 type usedBy struct {
 	process process.Info
 	amounts
-	doubt amounts // from a GPU that has been back for less than half a minute: the sampler looks for a lost GPU that often
+	doubt amounts // amounts of a GPU's first half minute after it was lost: the sampler looks for a lost GPU only every half minute
 }
 
 // secondSampler reads the driver. From the second reading on, each reading counts for the second before it.

@@ -8,8 +8,8 @@ import (
 	"vramscope/probe/preload"
 )
 
-// FuzzCommandLine: what is read from a script's first line and from env's arguments occurs in them,
-// and Python's flags are letters before the script.
+// FuzzCommandLine: the words of a script's first line and of env's arguments, and Python's version,
+// occur in the input.
 func FuzzCommandLine(f *testing.F) {
 	for _, line := range []string{
 		"#!/usr/bin/env -S python3 -I -u\nimport x", "#! /bin/sh -e\r\n", "#!", "#!\n", "\x7fELF", "#!/usr/bin/env\x00python3", "#!" + strings.Repeat("a ", 130),

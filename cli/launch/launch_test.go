@@ -40,8 +40,7 @@ func TestPreloadComesLastAndOnce(t *testing.T) {
 	}
 }
 
-// TestInterpretersOfScriptsAreFound: an interpreter behind env is found, too. It decides which
-// probe a command gets.
+// TestInterpretersOfScriptsAreFound: an interpreter behind env is found, too.
 func TestInterpretersOfScriptsAreFound(t *testing.T) {
 	python := filepath.Join(t.TempDir(), "python3")
 	script := filepath.Join(t.TempDir(), "train")

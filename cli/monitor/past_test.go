@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestPastOfAMonitor: the monitor's own recording or, if that has ended, a daemon's history.
+// TestPastOfAMonitor: the past is the user's recording and, after it, a daemon's history, if there are both.
 func TestPastOfAMonitor(t *testing.T) {
 	began := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	own := spanned{oldest: began, newest: began.Add(time.Minute)}
@@ -36,7 +36,7 @@ type spanned struct {
 
 func (s spanned) Span() (oldest, newest time.Time) { return s.oldest, s.newest }
 
-// An error that was recorded after the monitor had read the past is on its screen all the same.
+// An error that is recorded after the monitor has read the past is still shown.
 func TestPastIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, warmed := time.Now(), 0
@@ -54,7 +54,7 @@ func TestPastIsReadAgain(t *testing.T) {
 	})
 }
 
-// puts notes when a past was put before it.
+// puts has the times at which a past was put before it.
 type puts []time.Time
 
 func (p *puts) Before(snapshot.History) bool { *p = append(*p, time.Now()); return true }

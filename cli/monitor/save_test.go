@@ -13,8 +13,8 @@ import (
 	"vramscope/schema"
 )
 
-// TestSavedSnapshotIsTheJSONOfOnce: what w writes has the format of once
-// --format json, and only its owner can read it.
+// TestSavedSnapshotIsTheJSONOfOnce: the file of the key w has the format of once --format json, and
+// only its owner can read it.
 func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state", "vramscope")
 	snap := snapshottest.DrawnBox()

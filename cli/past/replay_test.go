@@ -56,7 +56,6 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 	}
 }
 
-// TestReplayBeginsAtTheLastEventOfAKind that is recorded.
 func TestReplayBeginsAtTheLastEventOfAKind(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
 	w := recording.Start(directory, recording.Options{})

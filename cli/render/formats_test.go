@@ -27,7 +27,7 @@ import (
 // forecast returns the drawn box, as seen after watching for a while.
 func forecast() *snapshot.Snapshot { return snapshottest.DrawnBox() }
 
-// asJSON is the document of once --format json.
+// asJSON returns the document of once --format json.
 func asJSON(t testing.TB, snap *snapshot.Snapshot) string {
 	t.Helper()
 	encoded, err := schema.Encode(schema.Of(snap))
@@ -104,7 +104,7 @@ func TestJSONHasItsStableFields(t *testing.T) {
 	}
 }
 
-// hostile returns a box with a process whose every text is an attack.
+// hostile returns a box of which every text is an attack.
 func hostile() *snapshot.Snapshot {
 	return hostileWith("\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t" + strings.Repeat("界", 100))
 }
@@ -194,7 +194,7 @@ func FuzzOutputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bad string) { checkOutputs(t, bad) })
 }
 
-// TestJSONKeepsWhatItEscapes: escaping does not change what a reader reads.
+// TestJSONKeepsWhatItEscapes: a decoder returns the text from before the escaping.
 func TestJSONKeepsWhatItEscapes(t *testing.T) {
 	var out bytes.Buffer
 	snap := hostile()

@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// TestStartIsWhereTheLastColumnBegins: it does not depend on what is widest in the other columns.
+// TestStartIsWhereTheLastColumnBegins for titles, cells and least widths that are the widest of a column.
 func TestStartIsWhereTheLastColumnBegins(t *testing.T) {
 	g := grid{columns: []column{{"GPU", true, 3}, {"USER", false, 8}, {"FLUSH", true, 5}, {"COMMAND", false, 0}}}
 	for _, row := range [][]string{nil, {"0", "a", "–", "one"}, {"0:12", "administrator", "12.3G", "two"}, {"1", "用户用户用户用户用户", "1G", "three"}} {

@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestDayOne: on a terminal there are no columns that would be empty.
+// TestDayOne: on a terminal, a table without probes lacks the columns that only probes fill.
 func TestDayOne(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString(Table(snapshottest.DayOne(), 80, false))
@@ -57,8 +57,8 @@ func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
 	}
 }
 
-// TestUnattributedMemoryIsNoted: in containers, for example, the driver lists no process. A
-// difference from the driver's rounding gets no line.
+// TestUnattributedMemoryIsNoted: in containers, for example, the driver lists no process. Less than
+// 1 GiB gets no line.
 func TestUnattributedMemoryIsNoted(t *testing.T) {
 	snap := snapshottest.OneSample()
 	snap.GPUs[0].Unattributed = quantity.From(3*quantity.GiB, quantity.Driver)
@@ -91,8 +91,7 @@ func TestTableHasJobs(t *testing.T) {
 	}
 }
 
-// TestNarrowTableSpendsItsWidthOnFigures: if nothing of a GPU's name would remain, only the first
-// line has the name.
+// TestNarrowTableSpendsItsWidthOnFigures: if the GPUs' names do not fit, only the first line has the name.
 func TestNarrowTableSpendsItsWidthOnFigures(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(Table(snapshottest.DrawnBox(), 80, false))

@@ -60,7 +60,7 @@ func TestHandover(t *testing.T) {
 		"":                  false,
 		"nonsense":          false,
 		"7":                 false,
-		"x 1790000000":      true, // without what was kept, as all below
+		"x 1790000000":      true, // without a guard's state, as in all cases below
 		"- 1790000000":      true,
 		"-1 1790000000 why": true,
 		"100000 1790000000": true,

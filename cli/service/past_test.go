@@ -27,7 +27,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 			at = at.Add(time.Second)
 			latest = s.Tick(at)
 			events := []snapshot.Event{{Time: at, Kind: snapshot.EventXID, Message: "Xid 79"}}
-			for writer.Append(latest, events) != nil { // in a test the disk may be behind
+			for writer.Append(latest, events) != nil { // in a test the disk can be too slow
 				time.Sleep(time.Millisecond)
 			}
 		}

@@ -17,8 +17,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestHoldsOfAProcessThatHasExitedAreRefused: another process may have its pid when the driver is
-// read.
+// TestHoldsOfAProcessThatHasExitedAreRefused: when the driver is read, another process can have its PID.
 func TestHoldsOfAProcessThatHasExitedAreRefused(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	proc, pid := t.TempDir(), strconv.Itoa(os.Getpid())
@@ -52,7 +51,7 @@ func TestHoldsOfAProcessThatHasExitedAreRefused(t *testing.T) {
 	}
 }
 
-// answerHolds serves this process's probe: it holds nothing.
+// answerHolds serves a probe in this process, which answers that nothing holds memory.
 func answerHolds(t *testing.T, table *process.Table) {
 	t.Helper()
 	id, err := table.Identify(os.Getpid())

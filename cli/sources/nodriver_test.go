@@ -17,7 +17,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestDriverMessagesAsDrawn compares the three texts with the drawing of them.
+// TestDriverMessagesAsDrawn compares the messages with golden files.
 func TestDriverMessagesAsDrawn(t *testing.T) {
 	absent := &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
 	unloaded := &nvml.Error{Name: "ERROR_DRIVER_NOT_LOADED", Call: "nvmlInit_v2", Kind: nvml.ErrDriverNotLoaded}

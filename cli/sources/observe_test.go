@@ -30,7 +30,7 @@ func TestCancelledWatch(t *testing.T) {
 	}
 }
 
-// TestGPUsAloneAskNoServer: nothing reads the answer, and a claim would wait for it in vain.
+// TestGPUsAloneAskNoServer: a claim for a lease would wait for an answer that nothing reads.
 func TestGPUsAloneAskNoServer(t *testing.T) {
 	library := nvml.New(nvml.Options{LibraryPath: t.TempDir() + "/none.so"})
 	src := &Set{Library: library, Options: sampler.Options{Devices: library, Processes: process.NewTable("/proc"), Clock: time.Now}}
@@ -41,7 +41,7 @@ func TestGPUsAloneAskNoServer(t *testing.T) {
 	src.GPUs()
 }
 
-// TestGarbageOfOneSnapshot: GOGC in the environment comes first.
+// TestGarbageOfOneSnapshot: GOGC in the environment takes precedence.
 func TestGarbageOfOneSnapshot(t *testing.T) {
 	const set = 70
 	percent := debug.SetGCPercent(set)

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestRoomIsHeldWhereItWasFreed: on each device exactly what was freed there is held.
+// TestRoomIsHeldWhereItWasFreed: a claim for each device needs exactly the memory that was freed there.
 func TestRoomIsHeldWhereItWasFreed(t *testing.T) {
 	claims := roomClaims(&flush.Result{Devices: []flush.Device{
 		{UUID: "GPU-1", Before: 40 * quantity.GiB, After: quantity.GiB}, {UUID: "GPU-2", Before: quantity.GiB, After: quantity.GiB}, {UUID: "GPU-3", Before: 6 * quantity.GiB, After: quantity.GiB},

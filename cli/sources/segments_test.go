@@ -94,7 +94,7 @@ func TestReasonsForNoMap(t *testing.T) {
 	}
 }
 
-// TestImpossibleMapsAreRefused: a map may not have more memory than the driver reports for the
+// TestImpossibleMapsAreRefused: a map must not have more memory than the driver reports for the
 // process.
 func TestImpossibleMapsAreRefused(t *testing.T) {
 	src, sampling := demoSources(t)

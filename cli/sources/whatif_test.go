@@ -71,7 +71,7 @@ pickle.dump(whole, open(sys.argv[1], "wb"))`, name)
 	}
 }
 
-// A trace is a regular file of root's, or of the user whose process wrote it.
+// A trace is a regular file. For root, it belongs to root or to a user whom allowed accepts.
 func TestReadTrace(t *testing.T) {
 	directory := t.TempDir()
 	file, link, fifo := filepath.Join(directory, "file"), filepath.Join(directory, "link"), filepath.Join(directory, "fifo")
@@ -104,7 +104,7 @@ func TestReadTrace(t *testing.T) {
 	}
 }
 
-// The probe is asked for nothing if a replay would not help.
+// Replayed refuses these processes before it asks the probe.
 func TestWhatIsNotReplayed(t *testing.T) {
 	table := process.NewTable("/proc")
 	id, err := table.Identify(os.Getpid())
@@ -130,7 +130,7 @@ func TestWhatIsNotReplayed(t *testing.T) {
 	}
 }
 
-// How much of a GPU is PyTorch's is known only for a process on a single GPU.
+// The room is known only for a process on a single GPU.
 func TestRoomOf(t *testing.T) {
 	size := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n, quantity.Driver) }
 	row := snapshot.Process{Used: size(30), Other: size(4), ID: snapshot.RowID{GPUUUID: "GPU-0"}}
