@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// promise is a test in a document: `package: TestName`, or a Python test.
+// promise matches a test that a document names: `package: TestName`, or a Python test.
 var promise = regexp.MustCompile("`([a-z/]+|\\.): ((?:Test|Fuzz|test_)[A-Za-z0-9_]+)`")
 
 // TestPromisesHaveTests: each test that a document names exists, and each line of
@@ -68,7 +68,7 @@ func hasTest(t *testing.T, folder, name string) bool {
 
 // networks are the packages that may open a connection or listen: at an address from a flag, or to
 // the servers that the user has asked to release memory or wants to watch. The list also has the
-// package that reads their TLS settings, and the one that asks the kubelet's Unix socket.
+// package that reads TLS settings, and the package that asks the kubelet's Unix socket.
 var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/kubelet", "vramscope/internal/promconfig", "vramscope/server"}
 
 // TestNoNetwork: no other package that is linked has code for HTTP, TLS or the Internet's sockets.

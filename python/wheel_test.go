@@ -41,7 +41,7 @@ func build(t *testing.T, program string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// installation is what pip made of the wheel.
+// installation holds the paths of the installed program and of the installed package's directory.
 type installation struct{ program, site string }
 
 func install(t *testing.T, wheel string) installation {
@@ -142,7 +142,7 @@ func TestInstalledWheel(t *testing.T) {
 	if want, _ := filepath.EvalSymlinks(i.program); err != nil || running != want {
 		t.Errorf("python -m vramscope is %s, %v; want %s", running, err, want)
 	}
-	_ = cmd.Process.Kill() // it streams until then
+	_ = cmd.Process.Kill() // stream does not end by itself
 	_ = cmd.Wait()
 
 	i.suite(t, "test_api", environ)

@@ -81,8 +81,8 @@ func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBounded: the output, memory and time of a command are limited, and a child in its
-// group ends with it.
+// TestCommandsAreBounded: the output, memory and time of a command are limited, and a child in the
+// command's process group ends with the command.
 func TestCommandsAreBounded(t *testing.T) {
 	pid := t.TempDir() + "/pid"
 	for name, c := range map[string]struct {

@@ -41,7 +41,7 @@ func TestDirectoryRefusesWhatOthersCanChange(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				return err
 			}
-			return os.Chmod(path, 0o777) // whatever the umask is
+			return os.Chmod(path, 0o777) // regardless of the umask
 		}, "can be written by others"},
 	} {
 		path := filepath.Join(t.TempDir(), "directory")

@@ -45,7 +45,7 @@ func TestReplaceablePathIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherUsersLinkIsRefused: in /tmp anybody can make a link.
+// TestAnotherUsersLinkIsRefused: every user can make a link in /tmp.
 func TestAnotherUsersLinkIsRefused(t *testing.T) {
 	base := t.TempDir()
 	link := filepath.Join(base, "link")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAllocationsAreOfRootsDirectories: scontrol is asked once about a job that it knows, and again
-// after the job's cgroup has disappeared and returned, but never about a directory of a user's.
+// after the job's cgroup has disappeared and returned, but never about a directory that a user has made.
 func TestAllocationsAreOfRootsDirectories(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()
@@ -77,7 +77,7 @@ func TestGRES(t *testing.T) {
 		"gpu:h100:2(IDX:0-1)":                {0, 1},
 		"gpu:3(IDX:1,4-5)":                   {1, 4, 5},
 		"gpu:h100:2(IDX:0-1),gpu:a:1(IDX:2)": {0, 1, 2},
-		"gpu:h100:2(IDX:0)":                  nil, // fewer GPUs than it states
+		"gpu:h100:2(IDX:0)":                  nil, // fewer indices than the stated number of GPUs
 		"gpu:0(IDX:)":                        nil,
 		"gpu:2(IDX:1-0)":                     nil,
 		"gpu:h100:1":                         nil,

@@ -121,8 +121,8 @@ var jobEnvironment = regexp.MustCompile(`^(slurm [0-9]+|apptainer [^\x00]+)$`)
 
 var jobDetail = regexp.MustCompile(`^[0-9a-z+]+$`)
 
-// FuzzJob: a job's ID has the form that its kind requires and occurs in the path. A directory below
-// that is not a job's changes nothing.
+// FuzzJob: a job's ID has the form that its kind requires and occurs in the path. Directories above
+// and below that are not a job's do not change the job.
 func FuzzJob(f *testing.F) {
 	recorded, err := filepath.Glob("testdata/cgroup/*")
 	if err != nil {
@@ -184,7 +184,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzHost: memory and load can be shown on a screen and in JSON.
+// FuzzHost: memory and load are finite and not negative, and the used memory is at most the total.
 func FuzzHost(f *testing.F) {
 	memory, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

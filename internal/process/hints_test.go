@@ -44,7 +44,7 @@ func TestRankAndLimits(t *testing.T) {
 	}
 }
 
-// TestMPSLimit: the limits have CUDA's numbers. A number counts only if it certainly means that GPU.
+// TestMPSLimit: a limit names its GPU by CUDA's number. It counts only if the number certainly means this GPU.
 func TestMPSLimit(t *testing.T) {
 	const gib = quantity.GiB
 	const uuid, other = "GPU-8f1c2d3e-0000", "GPU-77777777-0000"

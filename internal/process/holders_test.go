@@ -40,7 +40,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestHoldersNeedTheDevice: in a mount namespace of its own, a process can give any file that name.
+// TestHoldersNeedTheDevice: in its own mount namespace a process can give any file the name /dev/nvidia0.
 func TestHoldersNeedTheDevice(t *testing.T) {
 	for _, path := range []string{"/dev/null", t.TempDir(), "/nowhere"} {
 		if minor, shared, ok := deviceOf(path, "/dev/nvidia0"); ok {

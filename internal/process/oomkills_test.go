@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOOMKills: the count is that of the cgroup that accounts for the process's memory or, in a pod
-// or a Slurm job, that of the pod or job, whose cgroup still exists when the process has ended.
+// TestOOMKills: kills are counted in the process's memory cgroup. In a pod or a Slurm job they are
+// counted in the cgroup of the pod or job, which outlives the cgroup of the process.
 func TestOOMKills(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, content string) {

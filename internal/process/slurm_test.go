@@ -70,7 +70,7 @@ func TestSlurmJobByItsStepd(t *testing.T) {
 	}
 }
 
-// TestSlurmJobMadeByAUser: a directory with a job's name that is not root's is not a job.
+// TestSlurmJobMadeByAUser: a directory with a job's name is a job only if it belongs to root.
 func TestSlurmJobMadeByAUser(t *testing.T) {
 	for owner, want := range map[int]string{0: "slurm 1", 1000: ""} {
 		tree := newTree(t)
@@ -143,7 +143,7 @@ func TestSlurmsAnswer(t *testing.T) {
 		want       slurmAnswer
 	}{
 		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7", uid: 1000, gpus: []int{0, 1}}},
-		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this node may have either of the two
+		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this may be either of the job's two nodes
 		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // the job's user is unknown
 		{array, "88123", slurmAnswer{number: "88123", account: "physics"}},
 		{array, "88122", slurmAnswer{number: "88122", account: "other"}},
@@ -161,8 +161,8 @@ func TestSlurmsAnswer(t *testing.T) {
 }
 
 // TestSlurmsRecordedAnswer reads the answer of Debian's Slurm 24.11.5 (data_parser/v0.0.42) about a
-// job with GPUs and a GRES of the site, which its user named x", "account": "root. The parser
-// v0.0.46, of Slurm 26.05, has the same types: src/plugins/data_parser/v0.0.46/parsers.c, JOB_INFO.
+// job with GPUs and a GRES of the site. The job's name is x", "account": "root. The parser of
+// Slurm 26.05, v0.0.46, has the same types: src/plugins/data_parser/v0.0.46/parsers.c, JOB_INFO.
 func TestSlurmsRecordedAnswer(t *testing.T) {
 	output, err := os.ReadFile("testdata/slurm/24.11.5.json")
 	if err != nil {

@@ -24,7 +24,7 @@ func TestThreadsShareAHeap(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			together.Done()
-			together.Wait()                               // so that each runs on a thread of its own
+			together.Wait()                               // so that each goroutine has a thread of its own
 			if _, err := user.LookupId("0"); err != nil { // runs C code, which allocates
 				t.Log(err)
 			}

@@ -72,7 +72,7 @@ class API(unittest.TestCase):
         (allocator,) = device["allocators"]
         self.assertEqual((allocator["kind"], allocator["allocated_bytes"]), ("pytorch", 96 * MIB))
         del tensor
-        (device,) = vramscope.self()["devices"]  # at once: it is read now
+        (device,) = vramscope.self()["devices"]  # needs no waiting: the probe reads it now
         (allocator,) = device["allocators"]
         self.assertEqual((allocator["allocated_bytes"], allocator["cached_bytes"]), (32 * MIB, 64 * MIB))
 

@@ -114,7 +114,7 @@ func newMeeting(size int) *meeting {
 	return m
 }
 
-// meet waits until all programs have called it.
+// meet waits until it has been called for all programs.
 func (m *meeting) meet() {
 	m.Done()
 	m.Wait()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report holds the tables, in Markdown. They are also printed as they come.
+// report holds the tables, in Markdown. say also prints them at once.
 type report struct {
 	options options
 	text    strings.Builder

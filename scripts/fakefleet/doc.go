@@ -3,10 +3,10 @@
 // scrapes them.
 //
 //	box, time ── boxAt ──→ snapshot.Snapshot ── exporter ──→ /box-0007/metrics
-//	POST /box-0007/down, …/slow, …/failing, …/up ──→ how it answers from now on
+//	POST /box-0007/down, …/slow, …/failing, …/stopped, …/up ──→ how the box answers from now on
 //
-// A box's figures depend only on its number and the time, so nothing but its mode is kept. They are
-// marked as simulated.
+// A box's figures depend only on its number and the time. So only its mode is kept, and when it was
+// stopped. The figures are marked as simulated.
 //
 // Start reading at main.go; box.go has what happens on a box.
 package main

@@ -81,7 +81,7 @@ const (
 	modeDown    mode = "down"    // closes the connection
 	modeSlow    mode = "slow"    // takes longer than any scrape waits
 	modeFailing mode = "failing" // answers 500
-	modeStopped mode = "stopped" // answers with the figures of the moment when it stopped
+	modeStopped mode = "stopped" // answers with old figures: those of the moment when it was stopped
 )
 
 // simulated serves the boxes.

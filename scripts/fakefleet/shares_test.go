@@ -13,15 +13,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// has is what a user or a job has, computed from the simulated boxes themselves.
+// has holds the figures of a user or a job, computed from the simulated boxes themselves.
 type has struct {
 	used, allocated quantity.Bytes
 	gpus, idle      int
 	boxes           map[int]bool
 }
 
-// TestSharesAreTheUsersOwn compares the fleet's users and jobs with those of boxes that do not change,
-// with the recorded series and without rules.
+// TestSharesAreTheUsersOwn compares the users and jobs that the fleet shows with those computed from
+// the boxes, whose time stands still. It does so with the recorded series and without rules.
 func TestSharesAreTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
@@ -97,7 +97,7 @@ func TestSharesAreTheUsersOwn(t *testing.T) {
 	}
 }
 
-// evaluated waits until an engine has evaluated its rules for all six boxes, and once more.
+// evaluated waits until an engine has evaluated its rules for all six boxes, and then for two seconds more.
 func evaluated(t *testing.T, url string, rules bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); rules; time.Sleep(100 * time.Millisecond) {

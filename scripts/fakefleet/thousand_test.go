@@ -120,7 +120,7 @@ func BenchmarkFirstLines(b *testing.B) {
 	}
 	for name, rules := range map[string]string{fleet.Recorded: shippedRules, fleet.Raw: ""} {
 		url, stop, _ := engine(b, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second, rules)
-		time.Sleep(20 * time.Second) // the rules are evaluated once more
+		time.Sleep(20 * time.Second) // time for one more evaluation of the rules
 		for _, unit := range []fleet.Unit{fleet.Boxes, fleet.GPUs, fleet.Users, fleet.Jobs} {
 			b.Run(name+"/"+unit.Word(), func(b *testing.B) {
 				var each []time.Duration

@@ -1,4 +1,4 @@
-"""Child processes, which end with this process however it ends."""
+"""Child processes that end with this process, even if a signal of ENDING ends it."""
 
 import contextlib
 import signal

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from gpucheck.figures import FIGURES, MIB, Figure, Row, compare_value, look_up, parse_smi, show
 from gpucheck.programs import once, query_gpus, query_processes, run
 
-ATTEMPTS = 3             # a figure counts as different if all of this many attempts differ
+ATTEMPTS = 3             # a figure differs if it differs in each of these attempts
 
 
 def compare_gpus(queries, before, snapshot, after):

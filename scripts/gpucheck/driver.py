@@ -74,9 +74,9 @@ class Driver:
 class Holding:
     """The memory of one of our processes, by the driver.
 
-    If the driver does not list the process (as in many containers), this is how much
-    the whole GPU's used memory has grown since before the process started. Then no
-    other program on the GPU may allocate or free in that time.
+    If the driver does not list the process (as in many containers), bytes() returns the
+    growth of the whole GPU's used memory since this object was made. In that time no
+    other program on the GPU may allocate or free.
     """
 
     def __init__(self, driver, whole_gpu):

@@ -11,7 +11,7 @@ from gpucheck.programs import CannotCheck
 from gpucheck.protocol import Probe
 
 JOBS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "jobs")
-PROBE_SECONDS = 40       # until a program's probe serves; imports are slow
+PROBE_SECONDS = 40       # how long to wait for a program's probe; imports are slow
 
 
 class Missing(Exception):

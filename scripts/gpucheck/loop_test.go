@@ -86,8 +86,8 @@ var checkedRows = [][2]string{
 	{"flush of fragment", "fragmented after, MiB"}, {"flush of fragment", "freed by a second flush, MiB"},
 }
 
-// falsifiedRows are rows that testdata/liar falsifies. They leave out the pattern leak, which on a
-// loaded machine grows by more than the lie between two looks, or has filled the GPU.
+// falsifiedRows are rows that testdata/liar falsifies. The pattern leak is left out: on a loaded
+// machine it grows by more than the lie between two looks, or has filled the GPU.
 var falsifiedRows = [][2]string{
 	{"allocation of 1024 MiB", "grows by, MiB"},
 	{"pattern sawtooth", "reserved, MiB"}, {"pattern steady", "cached, MiB"},

@@ -17,7 +17,7 @@ from gpucheck.figures import MIB, Row, compare_bytes, judged, noted, show, sprea
 from gpucheck.programs import once, query_processes
 from gpucheck.protocol import Probe
 
-ATTEMPTS = 3             # a figure counts as different if all of this many attempts differ
+ATTEMPTS = 3             # a figure differs if it differs in each of these attempts
 SAMPLE_SECONDS = 0.2
 FILL_SECONDS = 2.2       # until a pattern is full for the first time
 LAST = 3                 # how many samples count as the end of a pattern

@@ -17,7 +17,7 @@ import (
 type backend struct {
 	library, name string
 	settings      []string
-	wants         int64 // GiB, so much that it needs what the neighbours cache
+	wants         int64 // GiB, more than is free beside the neighbours' caches
 	first         bool  // the program starts before its neighbours
 	lost          bool  // its allocation is not rescued
 }

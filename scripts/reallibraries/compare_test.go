@@ -39,14 +39,14 @@ type row struct {
 
 // The identities: what must be equal.
 const (
-	isDriver   = "driver"   // used is the driver's figure; the part that no allocator has is the context
-	isStats    = "stats"    // the report is the allocator's statistics
-	isBlocks   = "blocks"   // the report is the sums over the allocator's blocks
-	isWorkers  = "workers"  // the reports of child processes are their allocators' statistics
+	isDriver   = "driver"   // used equals the driver's figure, and the memory of no allocator equals the context
+	isStats    = "stats"    // the report equals the allocator's statistics
+	isBlocks   = "blocks"   // the report equals the sums over the allocator's blocks
+	isWorkers  = "workers"  // the reports of child processes equal their allocators' statistics
 	isErrors   = "errors"   // each out-of-memory error is counted once
-	isSnapshot = "snapshot" // the snapshot is the allocator's own, and PyTorch's visualiser shows it
-	isMap      = "map"      // the map equals the allocator's blocks, and returnable is its cached memory, with the pending memory
-	isFlush    = "flush "   // at a level: what was predicted is freed, by the allocator's figures and by the driver's
+	isSnapshot = "snapshot" // the snapshot equals the allocator's own, and PyTorch's visualiser shows it
+	isMap      = "map"      // the map equals the allocator's blocks; returnable is the map's cached memory and a part of the pending memory
+	isFlush    = "flush "   // with a level: the flush frees what was predicted, by the allocator's figures and by the driver's
 )
 
 func (p *program) figures(device int) (own figures) {
@@ -128,7 +128,7 @@ func (p *program) settle(into *cell, device int, identities ...string) {
 	}
 }
 
-// compare returns the differences by identity. It has only the identities that can be checked here.
+// compare returns the differences by identity. It leaves out identities that cannot be checked here.
 func (p *program) compare(device int, own figures, rows []row) map[string][]string {
 	shown := of(rows, p.pid, device)
 	found := map[string][]string{isDriver: p.compareDriver(device, own, shown, rows)}

@@ -10,8 +10,8 @@ import (
 
 var levels = []string{"gradual", "selective", "urgent"}
 
-// flush flushes at each level, with something to free each time. Afterwards the program must hold as
-// much less, and the driver have as much more free, as was predicted and reported.
+// flush flushes at each level, with something to free each time. The predicted and reported amount
+// must be what the program then holds less, and what the driver then has free in addition.
 func (p *program) flush(into *cell, devices []int) {
 	p.t.Helper()
 	for i, level := range levels {
@@ -29,8 +29,8 @@ func (p *program) flush(into *cell, devices []int) {
 	}
 }
 
-// seen waits until a report has what a snapshot of the blocks shows as cached. The
-// snapshot's other figures may be older; a flush does not need them.
+// seen waits until the shown cached memory equals that of the program's blocks. Other figures may
+// be older, but a flush does not need them.
 func (p *program) seen(device int) {
 	p.t.Helper()
 	eventually(func() bool {

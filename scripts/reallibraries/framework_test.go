@@ -19,8 +19,8 @@ import (
 
 // framework is a library whose memory no flush frees.
 type framework struct {
-	name    string // names its releases and its job, and is the kind of its allocators
-	refusal string // in the message when a flush is refused
+	name    string // the name of its releases, of its job, and of its allocators' kind
+	refusal string // a part of the message with which a flush is refused
 	setups  []setup
 }
 
@@ -29,7 +29,7 @@ type setup struct {
 	name, way string
 	settings  []string
 	child     bool // the program is a child of the one that was started
-	shim      bool // run only with the native probe; the other ways show nothing more
+	shim      bool // runs only with the native probe, because the other ways show nothing more
 	devices   []int
 	known     string // the identity in which a known fault shows
 }

@@ -1,7 +1,7 @@
 """A real PyTorch with one thread inside a slow call of the driver while the main thread computes.
 
 Started by freeze_test.go. The step "during" takes "cudaMalloc" or "cudaFree", which the fake driver
-makes slow, and returns for how many milliseconds the main thread stood still during the call.
+makes slow. It returns how long the call took, and how long the main thread stood still meanwhile, in ms.
 """
 
 import os

@@ -19,10 +19,9 @@ import (
 
 const (
 	slowCall = 2 * time.Second
-	// mostLost is the longest time for which the other threads may stand still. They do for some
-	// milliseconds, and for longer on a loaded machine, where the thread that holds the GIL may have
-	// no processor. When the question waited for the allocator's lock, they stood still for the rest
-	// of the call, 0.8 s to 1 s.
+	// mostLost is the longest time for which the other threads may stand still. Some milliseconds are
+	// usual, and more on a loaded machine, where the thread that holds the GIL may have no processor.
+	// A question that waits for the allocator's lock stops them for the rest of the call: 0.8 s to 1 s.
 	mostLost = 500 * time.Millisecond
 )
 

@@ -60,7 +60,7 @@ def state_of(*optimizers):
 
 
 class Training(threading.Thread):
-    """Makes steps. In the middle of each step the thread stands still until a question has looked at it."""
+    """Makes steps. In the middle of each step the thread stands still until a question waits for the step's end."""
 
     def __init__(self, case):
         super().__init__(daemon=True)
@@ -340,7 +340,7 @@ def check(case):
     print(case.__name__, json.dumps(parts), answer["notes"], answer["ms"], "ms", flush=True)
     expect(case.__name__ + ", allocated", allocated, at.allocated)
     expect(case.__name__ + ", moving", answer["moving"], False)
-    for name in NAMED:  # gradients are not read without a step
+    for name in NAMED:  # the probe reads no gradients of the case many
         if case is many and name == "gradients":
             continue
         expect(f"{case.__name__}, {name}", parts[name], at.sums[name])

@@ -11,8 +11,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestHolds runs holds_job.py for each release: programs that train in several ways compare, to the
-// byte, what they know that they hold with what vramscope says.
+// TestHolds runs holds_job.py for each release: programs that train in several ways compare
+// vramscope's answers, to the byte, with what they know to hold.
 func TestHolds(t *testing.T) {
 	needs.Tool(t, "python3")
 	vramscope := needs.Vramscope(t)

@@ -59,7 +59,7 @@ func TestLeaks(t *testing.T) {
 				}
 				return answer
 			}
-			// The program trains as long as it is recorded.
+			// The program trains while it is recorded.
 			record := func(name string) string {
 				file, over, trained := filepath.Join(directory, name), make(chan bool), make(chan bool)
 				go func() {

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The programs, in Python. What is in held stays allocated.
+// The programs, in Python. Tensors in held stay allocated.
 const (
 	// Pending blocks: alone in their segment, beside free memory, and beside live blocks.
 	pending = `
@@ -250,9 +250,9 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 	}
 }
 
-// TestRealFlushOfCUDAMallocAsync: the driver's pool counts as used what its streams have not yet
-// freed, so the prediction is an estimate. The flush still frees all that can be freed, in steps or
-// at once, and no later prediction promises that memory again.
+// TestRealFlushOfCUDAMallocAsync: the driver's pool counts memory as used until its stream has freed
+// it, so the prediction is an estimate. The flush still frees all that can be freed, in steps or at
+// once, and no later prediction promises that memory again.
 func TestRealFlushOfCUDAMallocAsync(t *testing.T) {
 	beyondCore(t)
 	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)

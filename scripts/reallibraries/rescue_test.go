@@ -107,7 +107,7 @@ func (s *shared) startOf(site, library, name, how string, settings ...string) *p
 	return p
 }
 
-// attempt is one allocation.
+// attempt is the outcome of one allocation.
 type attempt struct {
 	Error string
 	MS    float64

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// cell is what was compared for one release, one configuration and one way of getting a
-// probe in.
+// cell holds the comparison for one release, one configuration and one way to get a probe into the
+// program.
 type cell struct {
 	release, configuration, how string
 	known                       string // the identity in which a known fault shows

@@ -18,8 +18,8 @@ type configuration struct {
 	settings  map[string]string
 	alone     bool  // the settings are read at the import, so the program is a separate one
 	below     bool  // started by another Python program
-	last      bool  // runs in the program itself, not in a child, so no other can follow
-	core      bool  // every change is tested with it
+	last      bool  // runs in the program itself, not in a child, so no other configuration can follow
+	core      bool  // tested with every change
 	devices   []int // default: 0
 	cacheless bool  // has no cache, or none that can be flushed
 	history   bool

@@ -4,7 +4,7 @@
     whatif_job.py PROGRAM {ROOM SETTINGS}…   runs it under each of the settings
 
 ROOM is how many bytes of the GPU are for PyTorch, 0 for all. For each run the program prints the most that PyTorch
-reserved and, if an allocation failed, the bytes that it asked for, and those free, reserved and allocated then.
+reserved and, if an allocation failed, its size and the free, reserved and allocated bytes at that moment.
 
 Started by whatif_test.go.
 """

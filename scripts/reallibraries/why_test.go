@@ -19,23 +19,23 @@ import (
 	"vramscope/internal/needs"
 )
 
-// whyStory is an out-of-memory error with a known cause. The neighbour is there
-// before the program, unless it comes later.
+// whyStory is an out-of-memory error with a known cause. The neighbour allocates before the program
+// does, unless later is set.
 type whyStory struct {
 	name      string
 	settings  string   // of the allocator
-	neighbour string   // what the neighbour does first
-	before    string   // what the program does then
-	meanwhile []string // what the neighbour does then; each is recorded
-	fails     string   // what the program does last, which ends with the error
-	both      bool     // the neighbour does the same at the same time
-	later     bool     // the neighbour starts when the program has done before
+	neighbour string   // first: what the neighbour does
+	before    string   // second: what the program does
+	meanwhile []string // third: what the neighbour does
+	fails     string   // last: what the program does, which ends with the error
+	both      bool     // the neighbour runs fails, too, at the same time
+	later     bool     // the neighbour starts only after the program has run before
 	want      string
 
 	// Evidence that is withheld.
 	noProbe bool // in the program
 	hidden  bool // the driver lists no processes, and the neighbour has no probe
-	late    bool // the recording begins before the last step
+	late    bool // the recording begins only before the last step
 }
 
 // The names that all stories can use, in Python.

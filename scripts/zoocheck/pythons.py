@@ -35,7 +35,7 @@ class Python:
         return os.path.join(cache, "vramscope-zoo", self.name)
 
     def having(self, packages):
-        """The path of an interpreter that has these packages, and why it lacks some, "" if it has all."""
+        """The path of an interpreter that has these packages, and "". If there is none, None and the reason."""
         if not packages:
             return self.path, ""
         python = os.path.join(self.environment, "bin", "python")

@@ -39,10 +39,10 @@ func zooCommand(t *testing.T, environ []string, vramscope string, arguments ...s
 	return cmd
 }
 
-// TestZooCleansUp: the zoo's programs wait for the runner, so without a cleanup they would stay for ever.
+// TestZooCleansUp: the zoo's programs wait for the runner, so without a cleanup they would never end.
 func TestZooCleansUp(t *testing.T) {
 	needs.Full(t)
-	t.Parallel() // mostly it waits
+	t.Parallel() // it mostly waits
 	harmful, err := filepath.Abs("testdata/harmful")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestZoo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	t.Parallel() // mostly it waits
+	t.Parallel() // it mostly waits
 	needs.Tool(t, "python3")
 	binary := needs.Vramscope(t)
 	ways := "run,attach"
@@ -134,7 +134,7 @@ func TestZooSeesHarm(t *testing.T) {
 		"lies":    "bytes freed by the probe",
 	} {
 		t.Run(harm, func(t *testing.T) {
-			t.Parallel() // mostly it waits
+			t.Parallel() // it mostly waits
 			environ := []string{"ZOO_VRAMSCOPE=" + binary, "ZOO_HARM=" + harm}
 			if harm == "process" || harm == "nothing" {
 				environ = append(environ, "ZOO_SECONDS=3") // the runner waits for something that never happens

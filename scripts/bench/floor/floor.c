@@ -23,7 +23,7 @@ static void *call(const char *name)
 	return function;
 }
 
-/* The types of the driver's calls. Those of type get fill one number, or three. */
+/* The types of the driver's functions. A function of type get fills one number, or three. */
 typedef int (*get)(device, unsigned long long *);
 typedef int (*get_of)(device, unsigned, unsigned long long *);
 typedef int (*get_two)(device, unsigned *, unsigned *);
