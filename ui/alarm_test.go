@@ -21,7 +21,7 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 		alerts []snapshot.Alert
 		rings  bool
 	}{
-		{0, []snapshot.Alert{memory}, false}, // on the first screen
+		{0, []snapshot.Alert{memory}, false}, // the first snapshot never rings
 		{time.Second, []snapshot.Alert{memory, lost}, false},
 		{time.Second, []snapshot.Alert{memory, full, lost}, true},
 		{time.Second, []snapshot.Alert{full, memory}, false},    // full stays
@@ -29,7 +29,7 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 		{time.Second, []snapshot.Alert{full}, false},            // again, within a minute
 		{time.Second, nil, false},                               //
 		{2 * time.Minute, []snapshot.Alert{full, memory}, true}, // two at once: one bell
-		{2 * time.Minute, []snapshot.Alert{full, slice}, true},  // the same of a MIG instance is another
+		{2 * time.Minute, []snapshot.Alert{full, slice}, true},  // the alert of a MIG instance is a new one
 	} {
 		now = now.Add(step.after)
 		if got := b.ring(step.alerts, now); got != step.rings {

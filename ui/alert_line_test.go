@@ -18,8 +18,7 @@ func alertLine(st *state, lk *cell.Appearance) string {
 	return strings.TrimRight(l.String(), " ")
 }
 
-// TestAdviceNamesOnlyAvailableKeys: advice names no key that is not bound, and none
-// for another user's process.
+// TestAdviceNamesOnlyAvailableKeys: advice names only bound keys, and none for another user's process.
 func TestAdviceNamesOnlyAvailableKeys(t *testing.T) {
 	all := drawnLook(t)
 	none := drawnLook(t)
@@ -91,7 +90,6 @@ func TestChosenAlertOutOfRange(t *testing.T) {
 	}
 }
 
-// TestDayOneHintHasWholeWordings: the hint is never cut in the middle.
 func TestDayOneHintHasWholeWordings(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	for width := 30; width <= 120; width++ {
@@ -124,8 +122,7 @@ func TestLongAdviceKeepsItsLastClause(t *testing.T) {
 	}
 }
 
-// TestAlertLineAndGraphAgreeOnFull: both name the same second, also some time after
-// the snapshot.
+// TestAlertLineAndGraphAgreeOnFull: both name the same second, also some time after the snapshot.
 func TestAlertLineAndGraphAgreeOnFull(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	st.now = st.now.Add(900 * time.Millisecond)

@@ -40,7 +40,7 @@ func seenBy(user string) *snapshot.Snapshot {
 
 const drawnLog = "/home/bob/.local/state/vramscope"
 
-// drawnPlan returns what an examination of bob's process finds in the drawing.
+// drawnPlan returns the plan for bob's process in the drawing 6-attach.
 func drawnPlan() attach.Plan {
 	plan := attach.Plan{
 		Interpreter: "/opt/conda/bin/python3.11", Version: "3.11.9", Method: attach.GDB,
@@ -54,7 +54,7 @@ func drawnPlan() attach.Plan {
 	return plan
 }
 
-// refusedPlan returns the plan of the other drawing.
+// refusedPlan returns the plan of the drawing 6-attach-refused.
 func refusedPlan() attach.Plan {
 	return attach.Plan{
 		Checks: []attach.Check{
@@ -96,7 +96,7 @@ func TestRefusedAttachAsDrawn(t *testing.T) {
 	}
 }
 
-// TestAttachDialogKeepsItsHeight: the plan does not change the height of the dialog.
+// TestAttachDialogKeepsItsHeight: the dialog has its height before the plan is known.
 func TestAttachDialogKeepsItsHeight(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
 	before := d.Size(80)
@@ -193,7 +193,6 @@ func TestAttachGoldens(t *testing.T) {
 	})
 }
 
-// TestAttachExplainsItselfAtEverySize: what will be done stays readable.
 func TestAttachExplainsItselfAtEverySize(t *testing.T) {
 	lk := drawnLook(t)
 	for width := 60; width <= 200; width += 7 {

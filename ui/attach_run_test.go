@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// attaches stands for a box's Attachable and Attach, under a test's control.
+// attaches fakes Actions.Attachable and Actions.Attach.
 type attaches struct {
 	mu       sync.Mutex
 	examined []process.Identity
@@ -40,7 +40,7 @@ func (a *attaches) attach(_ context.Context, r attach.Request) (attach.Result, e
 	return attach.Result{Method: attach.GDB, Standstill: 280 * time.Millisecond}, a.err
 }
 
-// times returns how often a probe was asked for.
+// times returns how often attach was called.
 func (a *attaches) times() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func TestAttachKeyAsksAndYAttaches(t *testing.T) {
 	m.onto(snapshottest.Probeme)
 	m.key("a")
 	m.shows("examining the process")
-	m.key("y", "enter") // sooner than anyone can read
+	m.key("y", "enter") // before the plan is known
 	if m.st.overlay == nil {
 		t.Fatal("the dialog is gone before it was answered")
 	}
@@ -102,7 +102,7 @@ func TestEarlyYDoesNotAnswer(t *testing.T) {
 	m.key("a")
 	close(a.wait)
 	m.until("ok  no other tracer")
-	m.send(keyNamed("y")) // at the same moment
+	m.send(keyNamed("y")) // in the moment in which the plan came
 	if a.times() != 0 || m.st.overlay == nil {
 		t.Error("y attaches before the question can have been read")
 	}

@@ -16,16 +16,16 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// The budget of a frame at 200×50 is 0.25 ms and 400 allocations. Frames read a history as the
-// sampler keeps it, not the curves of snapshottest: what a frame costs is often what it reads.
+// The budget of a frame at 200×50 is 0.25 ms and 400 allocations. Frames read a history as the sampler keeps it, because
+// reading is a large part of their cost.
 
 func BenchmarkView80x24(b *testing.B)  { benchmarkFrame(b, 80, 24) }
 func BenchmarkView200x50(b *testing.B) { benchmarkFrame(b, 200, 50) }
 func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
 func BenchmarkView300x80(b *testing.B) { benchmarkFrame(b, 300, 80) }
 
-// crowded returns a screen of a box whose last quarter of an hour has been recorded. The memory of
-// each process goes up and down in two minutes.
+// crowded returns a screen of a box with a history of a quarter of an hour. The memory of each process is a sawtooth of
+// two minutes.
 func crowded(gpus, processes, width, height int) *state {
 	s := snapshottest.Crowded(gpus, processes)
 	st := screenOf(s, width, height)
@@ -55,7 +55,7 @@ func crowded(gpus, processes, width, height int) *state {
 func benchmarkFrame(b *testing.B, width, height int) {
 	st := crowded(8, 8, width, height)
 	for i := range st.shown.Rows {
-		st.shown.Rows[i].Demand = snapshot.Demand{Known: true, Seen: time.Minute} // as the sampler has it
+		st.shown.Rows[i].Demand = snapshot.Demand{Known: true, Seen: time.Minute} // the sampler fills it in
 	}
 	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	b.ReportAllocs()
@@ -100,7 +100,7 @@ func BenchmarkGPUPanel200x50(b *testing.B) {
 	}
 }
 
-// A tick is measured from the message to the frame that Bubble Tea gets.
+// A tick is measured from the message to the drawn frame.
 func BenchmarkTick80x24(b *testing.B)  { benchmarkTick(b, 80, 24) }
 func BenchmarkTick200x60(b *testing.B) { benchmarkTick(b, 200, 60) }
 
@@ -146,5 +146,5 @@ func BenchmarkIdleMessage(b *testing.B) {
 	}
 }
 
-// endOfNothing is a message that no part of the program knows.
+// endOfNothing is a message that the model does not know.
 type endOfNothing struct{}

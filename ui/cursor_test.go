@@ -33,7 +33,6 @@ func TestNoCursorUntilAMovementKey(t *testing.T) {
 	}
 }
 
-// The cursor's process keeps its screen line while the rows around it move.
 func TestCursorStaysOnItsProcessAndLine(t *testing.T) {
 	m := newTestModel(t, smallBox(8, 8, 0), nil)
 	m.press("down", "down", "down", "down", "down", "pgdown")
@@ -70,7 +69,7 @@ func TestEndedProcessStaysUnderTheCursor(t *testing.T) {
 		}
 	}
 	after.Ended = []snapshot.EndedProcess{{Last: last, Ended: after.Time}}
-	for range 300 { // long past the time that others see it
+	for range 300 { // longer than any other ended row is listed
 		after.Time = after.Time.Add(time.Second)
 		again := *after
 		m.tick(&again)
@@ -103,8 +102,7 @@ func TestDigitsFocusAGPU(t *testing.T) {
 	m.shows("there is no GPU 9")
 }
 
-// TestDigitsAreGPUIndices: with --gpu 3,12 there are two GPUs, and 12
-// needs two digits.
+// TestDigitsAreGPUIndices: with --gpu 3,12 there are two GPUs, and 12 needs two digits.
 func TestDigitsAreGPUIndices(t *testing.T) {
 	s := smallBox(2, 2, 0)
 	s.GPUs[0].Index, s.GPUs[1].Index = 3, 12
@@ -196,7 +194,7 @@ func TestTabMovesAmongGPUs(t *testing.T) {
 	}
 }
 
-// TestAllKeysMoveAmongGPUs: in a box of 40 GPUs the last one is not 39 key presses away.
+// TestAllKeysMoveAmongGPUs: Home, End, PgUp and PgDn move the focus, too.
 func TestAllKeysMoveAmongGPUs(t *testing.T) {
 	m := newTestModel(t, smallBox(40, 3, 0), nil)
 	m.press("tab")
@@ -239,8 +237,7 @@ func TestClicks(t *testing.T) {
 	}
 }
 
-// TestKeysMeanTheDetailBesideTheGraph: without a cursor keys act on the process whose detail a wide
-// screen shows, which is one of those listed.
+// TestKeysMeanTheDetailBesideTheGraph: without a cursor, keys act on the process whose detail is beside the graph.
 func TestKeysMeanTheDetailBesideTheGraph(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), nil)
 	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
@@ -253,8 +250,7 @@ func TestKeysMeanTheDetailBesideTheGraph(t *testing.T) {
 	m.shows("GPU 0  PID 2963101  alice")
 }
 
-// oldEnded returns a box on which processes ended minutes ago, with sizes between those of the live
-// rows.
+// oldEnded returns a box on which processes ended minutes ago, with the memory of running ones.
 func oldEnded(count int) *snapshot.Snapshot {
 	s := smallBox(2, 2, 0)
 	for i := range count {
@@ -265,8 +261,7 @@ func oldEnded(count int) *snapshot.Snapshot {
 	return s
 }
 
-// TestCursorWalksThroughEndedRows: an old ended row stays at the end of the table even while the
-// cursor is on it, so that each key moves the cursor further.
+// TestCursorWalksThroughEndedRows: an old ended row stays at the end of the table even while the cursor is on it.
 func TestCursorWalksThroughEndedRows(t *testing.T) {
 	m := newTestModel(t, oldEnded(4), nil)
 	before := m.rowIDs()
@@ -287,8 +282,7 @@ func TestCursorWalksThroughEndedRows(t *testing.T) {
 	}
 }
 
-// TestSortingShowsTheTop: when the order changes the table shows its first rows, and the cursor is
-// not on a process that was not chosen.
+// TestSortingShowsTheTop: a new order shows the first rows, and leaves the cursor on the chosen process or removes it.
 func TestSortingShowsTheTop(t *testing.T) {
 	for _, key := range []string{"r", "s"} {
 		m := newTestModel(t, smallBox(8, 8, 0), nil)

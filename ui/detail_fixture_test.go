@@ -45,7 +45,7 @@ func carol() snapshot.Process {
 	}
 }
 
-// drawnState returns carol's GPU with the cursor on her.
+// drawnState returns a screen of carol's GPU with the cursor on her process.
 func drawnState() *state {
 	p := carol()
 	gpu := snapshot.GPU{

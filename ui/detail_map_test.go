@@ -53,7 +53,7 @@ func TestSegmentGoldens(t *testing.T) {
 	})
 }
 
-// holding returns the drawn state with what holds the memory above the graph.
+// holding returns the drawn state with the holders above the graph.
 func holding(change func(*detail.Held)) *state {
 	st := drawnState()
 	h := &detail.Held{View: &segments.View{}, Asked: uitest.DrawnAt, Found: &snapshot.Held{
@@ -95,8 +95,7 @@ func TestHoldersGoldens(t *testing.T) {
 	}
 }
 
-// BenchmarkSegmentMap measures a frame of the map of a process with very many
-// segments.
+// BenchmarkSegmentMap measures a frame of a map with twenty times the segments of carol's process.
 func BenchmarkSegmentMap(b *testing.B) {
 	reported := uitest.CarolsSegments()
 	one := reported.Segments

@@ -44,7 +44,6 @@ func TestDetailAsDrawn(t *testing.T) {
 	}
 }
 
-// TestDetailTellsTheSizesOfCaches: the detail shows the sizes of caches that the program reports.
 func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 	box := fullStats()
 	for i := range box.Rows {
@@ -60,13 +59,12 @@ func TestDetailTellsTheSizesOfCaches(t *testing.T) {
 	}
 }
 
-// justStarted returns the history of a process that has been there for five seconds.
+// justStarted returns the history of a process that started five seconds ago.
 func justStarted(snapshot.History) snapshot.History {
 	return uitest.CurveHistory{Curve: uitest.Leak, Now: uitest.DrawnAt, Every: time.Second, Since: 5 * time.Second}
 }
 
-// TestDetailOfYoungProcessHasNoOutlook: after only a few seconds the detail does not estimate how
-// much a flush frees for good.
+// TestDetailOfYoungProcessHasNoOutlook: after a few seconds the detail does not say how much of a flush stays free.
 func TestDetailOfYoungProcessHasNoOutlook(t *testing.T) {
 	st := screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1)
 	st.detail = true
@@ -90,8 +88,7 @@ func TestEstimateHasTwoDigits(t *testing.T) {
 	}
 }
 
-// TestProbeWithoutAllocator: a probe was attached to a program that uses none of the libraries that
-// a probe can read.
+// TestProbeWithoutAllocator: the program uses no library whose allocator the probe can read.
 func TestProbeWithoutAllocator(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
 		for i := range box.Rows {
@@ -154,8 +151,6 @@ func TestDetailTellsWhatOtherMayHold(t *testing.T) {
 	}
 }
 
-// TestDetailHasTheFiguresThatAreRare: the detail shows memory that shrinks, readings of different
-// moments, and a process on several GPUs.
 func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 	for want, change := range map[string]func(*snapshot.Process){
 		"shrinking -25M/s": func(p *snapshot.Process) {
@@ -183,7 +178,6 @@ func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 	}
 }
 
-// The full-screen detail shows the best advice for its process, in one line that fits.
 func TestDetailShowsAdvice(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	m := newTestModel(t, s, nil)

@@ -15,9 +15,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestDrawings lays what is rendered beside the drawings of the screen, line by line. If the screen
-// deviates from a drawing on purpose, the drawing here shows what it should be and
-// testdata/drawings/README.md says why.
+// TestDrawings compares screens with their drawings, line by line. testdata/drawings/README.md says where a drawing was
+// changed on purpose.
 func TestDrawings(t *testing.T) {
 	story := snapshottest.DrawnBox()
 	ascii := drawnLook(t)
@@ -26,7 +25,7 @@ func TestDrawings(t *testing.T) {
 		name  string
 		state *state
 		look  *cell.Appearance
-		rows  [2]int // of the screen, that the drawing shows
+		rows  [2]int // the first and last line of the screen that the drawing shows
 	}{
 		{"1-story-80x24", screenOf(story, 80, 24).at(snapshottest.Probeme, 10), drawnLook(t), [2]int{0, 24}},
 		{"1b-day-one-80x24", screenOf(snapshottest.DayOne(), 80, 24).at(1288410, 0), drawnLook(t), [2]int{0, 24}},
@@ -63,8 +62,7 @@ func focused(st *state, gpu int) *state {
 	return st
 }
 
-// TestRowStates is drawing 1d: what a row shows about its probe, its process and its figures, at
-// the columns of an 80-cell table.
+// TestRowStates is drawing 1d: the states of a row in a table of 80 cells.
 func TestRowStates(t *testing.T) {
 	want := readLines(t, filepath.Join("testdata", "drawings", "1d-row-states-80x9.txt"))
 	got := []string{frame(screenOf(snapshottest.DrawnBox(), 80, 24), drawnLook(t))[9]}

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// neverADriver makes s the box of somebody who has never had a driver: only probes report its GPUs.
+// neverADriver makes s a box that has never had a driver: only probes report its GPUs.
 func neverADriver(s *snapshot.Snapshot) {
 	*s = *snapshottest.NoDriver()
 	s.Driver = snapshot.Driver{State: snapshot.DriverAbsent, Message: "LIBRARY_NOT_FOUND", ProbesAnswering: 7}

@@ -85,14 +85,14 @@ func TestFitStaysUntilEsc(t *testing.T) {
 	m.press("H")
 	m.shows("how much will the job use")
 	m.press("2", "0")
-	m.shows("how much will the job use") // 20 bytes always fit
+	m.shows("how much will the job use") // "20" is no size: 20 bytes always fit
 	m.press("G")
 	m.shows("need 20G: GPU 4 yes;")
 	m.shows("+++")
 	m.shows("fits after a flush")
 	m.press("enter", "j")
 	m.shows("need 20G: GPU 4 yes;")
-	m.press("H", "backspace", "backspace", "5", "G", "esc") // the question before
+	m.press("H", "backspace", "backspace", "5", "G", "esc") // Esc restores the former size
 	m.shows("need 20G: GPU 4 yes;")
 	m.press("esc")
 	m.hides("need 20G")

@@ -42,7 +42,7 @@ func drawnLook(t testing.TB) *cell.Appearance {
 	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
 
-// screenOf shows a box on a screen of this size.
+// screenOf returns a screen of this size that shows a snapshot.
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	st := &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,
@@ -52,13 +52,13 @@ func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	return st
 }
 
-// at puts the cursor on a pid, if it is drawn.
+// at puts the cursor on a process, on a line of the table.
 func (st *state) at(pid, line int) *state {
 	st.Cursor = table.Cursor{Active: true, ID: snapshottest.RowID(st.shown, pid), Line: line}
 	return st
 }
 
-// fakeSource publishes the snapshots of a test, as the sampler would.
+// fakeSource fakes the sampler, and counts the calls.
 type fakeSource struct {
 	mu        sync.Mutex
 	latest    *snapshot.Snapshot
@@ -150,11 +150,10 @@ func (h fakeHistory) Span() (oldest, newest time.Time) {
 
 func (h fakeHistory) Events(int) []snapshot.Event { return nil }
 
-// noon returns when the small box begins to live.
+// noon returns the time of smallBox at second 0.
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-// smallBox returns a box with the given numbers of GPUs and of processes on each, at a second of
-// its life: memory moves a little each second.
+// smallBox returns a snapshot of a box with so many GPUs and processes on each; memory changes a little each second.
 func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(second) + 1,

@@ -18,8 +18,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// peaked is a history in which the leaking process once had 2.3 GiB more
-// allocated than now.
+// peaked is a history in which the leaking process once had 2.3 GiB more allocated than now.
 type peaked struct{ snapshot.History }
 
 func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
@@ -30,8 +29,7 @@ func (h peaked) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	return points
 }
 
-// askedToFlush returns the drawn box with the dialog about some of its processes
-// open.
+// askedToFlush returns the drawn box with the dialog about some of its processes open.
 func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...int) (*state, dialog.Flush) {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
@@ -68,7 +66,7 @@ func TestFlushAsDrawn(t *testing.T) {
 	}
 }
 
-// shownText returns the dialog as a person reads it.
+// shownText returns an overlay as text of 80×20.
 func shownText(d dialog.Overlay) string { return strings.Join(d.Render(80, 20), "\n") }
 
 func TestFlushLevels(t *testing.T) {
@@ -130,7 +128,7 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	if got := shownText(d.Follow(st.screen())); !strings.Contains(got, "frees 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
-	// The chosen level is no longer offered: y does nothing else.
+	// The chosen level is no longer offered: y does nothing.
 	next.Rows[at].Probe = nil
 	server := d.Fill(flush.Result{Level: flush.Sleep, Server: "vLLM 0.33.0"}, nil).Follow(st.screen())
 	if _, out := server.Press("y", 80, 14); out != dialog.Handled || !strings.Contains(shownText(server), "sleep") {
@@ -320,7 +318,6 @@ func TestFlushSurvivesHostileNames(t *testing.T) {
 	}
 }
 
-// TestFlushShowsEveryLevelInASmallPane: the dialog is there to choose a level.
 func TestFlushShowsEveryLevelInASmallPane(t *testing.T) {
 	lk := drawnLook(t)
 	for height := 11; height <= 30; height++ {

@@ -21,7 +21,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// flushes stands for a box's Flush, under a test's control.
+// flushes fakes Actions.Flush.
 type flushes struct {
 	mu     sync.Mutex
 	asked  []flush.Request
@@ -149,7 +149,7 @@ func TestFlushKeyAsksAndYFlushes(t *testing.T) {
 	}
 }
 
-// flush0 reports whether a flush is under way.
+// flush0 reports whether a flush runs.
 func (m *flushModel) flush0() bool { return m.model.flush != nil }
 
 func TestFlushClosesWithoutAction(t *testing.T) {
@@ -323,7 +323,6 @@ func TestFlushOfAProcessThatExits(t *testing.T) {
 	}
 }
 
-// gib returns an amount in GiB.
 func gib(amount float64) quantity.Bytes { return quantity.Bytes(amount * float64(quantity.GiB)) }
 
 func TestFlushMessageFitsTheScreen(t *testing.T) {
@@ -371,8 +370,8 @@ func TestFlushSaysWhatWasTakenAgain(t *testing.T) {
 	}
 }
 
-// TestFlushOffersSleepAndWake: F asks the server of a process what it would do, and y asks it
-// for that; a process without a server is asked about as before.
+// TestFlushOffersSleepAndWake: F shows what the process's server would do, and y makes the server do that. A process
+// without a server has the ordinary question.
 func TestFlushOffersSleepAndWake(t *testing.T) {
 	var would flush.Result
 	var refused error

@@ -7,7 +7,6 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// An alarm about an instance takes the graph to that instance.
 func TestTheGraphFollowsAnInstancesAlarm(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[5]
@@ -21,8 +20,7 @@ func TestTheGraphFollowsAnInstancesAlarm(t *testing.T) {
 	}
 }
 
-// TestGraphFollowsTheUser: the graph shows the pinned series, else the focus, else the cursor, else
-// the alarm.
+// TestGraphFollowsTheUser: the graph shows the pinned series, else the focus, the cursor, or the alert.
 func TestGraphFollowsTheUser(t *testing.T) {
 	st := screenOf(snapshottest.DrawnBox(), 120, 40)
 	uuid := func(i int) string { return st.shown.GPUs[i].UUID }

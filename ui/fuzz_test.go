@@ -23,8 +23,7 @@ func hostileTexts() []string {
 	}
 }
 
-// TestHostileNames: no name of a process breaks the layout or reaches the terminal as
-// an escape sequence.
+// TestHostileNames: no name of a process breaks the layout or reaches the terminal as an escape sequence.
 func TestHostileNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
@@ -104,8 +103,7 @@ func messageOf(event uv.Event) tea.Msg {
 	return event
 }
 
-// FuzzKeyboard: whatever a terminal sends, keys, a mouse, a paste or answers, each
-// frame is whole and as wide as the screen.
+// FuzzKeyboard: whatever a terminal sends, keys, a mouse, a paste or answers, each frame fills the screen.
 func FuzzKeyboard(f *testing.F) {
 	for _, input := range []string{
 		"jjjksrGgHlL/rank\r?\x1b \x1b[A\x1b[B\x1b[5~\x1b[6~", "fpython\x7f\x17\x15\x1b", "vF\x1bax\x1bTtTiziz+-+-", "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[2;3R\x1b[?62;c\x1b[?2026;2$y",

@@ -100,7 +100,7 @@ func TestGPUPages(t *testing.T) {
 	})
 }
 
-// The page names everything that is known, whatever the size, when it is scrolled through.
+// TestGPUPageShowsAllThatIsKnown: scrolled to its end, the page has every known figure, at every size.
 func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}} {
 		st := pageOf(pagedBox(), 3, 0, size[0], size[1])

@@ -24,7 +24,7 @@ func lineOf(t *testing.T, lines []string, prefix string) string {
 	return ""
 }
 
-// TestNoteIsTheWorst is rule 12: the note of a GPU is its worst condition.
+// TestNoteIsTheWorst: the note of a GPU is its worst condition.
 func TestNoteIsTheWorst(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[3]
@@ -63,8 +63,7 @@ func TestNoteIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestIdleHolder: a GPU is idle after ten minutes without work with more than 1 GiB
-// used.
+// TestIdleHolder: a GPU is idle after ten minutes without work with more than 1 GiB used.
 func TestIdleHolder(t *testing.T) {
 	for _, c := range []struct {
 		idle time.Duration
@@ -80,7 +79,6 @@ func TestIdleHolder(t *testing.T) {
 	}
 }
 
-// TestIdleAfterIsConfigured: a GPU is called idle after the configured time.
 func TestIdleAfterIsConfigured(t *testing.T) {
 	s := snapshottest.DrawnBox() // GPU 2 has done nothing for 42 minutes
 	for _, c := range []struct {
@@ -123,8 +121,8 @@ func TestAlarmedLinesArePinned(t *testing.T) {
 	}
 }
 
-// TestTwoKinds: if the box has two kinds of GPU each line says which it is, and side by side used
-// is in per cent of the GPU's own memory.
+// TestTwoKinds: on a box with two kinds of GPU each line names the kind, and lines side by side have used memory in per
+// cent.
 func TestTwoKinds(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[1].Name = "NVIDIA GeForce RTX 4090"
@@ -145,8 +143,7 @@ func TestTwoKinds(t *testing.T) {
 	}
 }
 
-// TestThresholdsColourTheDigits is rule 13: a hot GPU's temperature is yellow,
-// and nothing else on its line is.
+// TestThresholdsColourTheDigits: a hot GPU's temperature is yellow, and nothing else on its line is.
 func TestThresholdsColourTheDigits(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[0].Temperature = quantity.From(84, quantity.Driver)
@@ -212,8 +209,7 @@ func TestSystemMemoryIsLabelled(t *testing.T) {
 	}
 }
 
-// TestNamelessGPUIsOfNoKind: the name of a GPU that was lost from the start is
-// unknown, and does not count as a second kind of GPU.
+// TestNamelessGPUIsOfNoKind: a GPU that was lost from the start has no name, and is no second kind of GPU.
 func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[6].Name = ""
@@ -231,8 +227,7 @@ func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	}
 }
 
-// TestUnknownUsedIsNotFree: if used memory is unknown the bar says so: an empty bar would mean
-// free.
+// TestUnknownUsedIsNotFree: a bar says if used memory is unknown: an empty bar would mean free.
 func TestUnknownUsedIsNotFree(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[1].Memory.Used, s.GPUs[1].Memory.Free = snapshot.Bytes{}, snapshot.Bytes{}

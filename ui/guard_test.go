@@ -54,7 +54,7 @@ func TestGuardInTheHeader(t *testing.T) {
 	}
 }
 
-// TestHeaderSaysThatNothingIsRecorded: a full disk is shown on the screen, not just in the log.
+// TestHeaderSaysThatNothingIsRecorded: the screen shows why, as far as it has room.
 func TestHeaderSaysThatNothingIsRecorded(t *testing.T) {
 	for width, want := range map[int]string{60: "recording paused", 80: "recording paused", 200: "recording paused: the disk is full  "} {
 		s := snapshottest.DrawnBox()
@@ -65,7 +65,7 @@ func TestHeaderSaysThatNothingIsRecorded(t *testing.T) {
 	}
 	s := snapshottest.DrawnBox()
 	s.RecordingPaused = "recording: /var/lib/vramscope: " + strings.Repeat("a long reason ", 10)
-	for _, width := range []int{100, 120} { // it was left out as a whole, with all after it
+	for _, width := range []int{100, 120} { // a long reason is cut, not left out
 		if header := frame(screenOf(s, width, 40), drawnLook(t))[0]; !strings.Contains(header, "recording paused: ") || !strings.Contains(header, "…  ") {
 			t.Errorf("%d: %q", width, header)
 		}
@@ -89,7 +89,7 @@ func TestGuardInTheDetail(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheGuardIsInWords: a guard that acts has the order in words, too.
+// TestOrderOfTheGuardIsInWords: of a guard that acts, too.
 func TestOrderOfTheGuardIsInWords(t *testing.T) {
 	for order, want := range map[int]string{1: "first", 3: "third", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 102: "102nd", 113: "113th"} {
 		s := guarded(snapshot.GuardAct)
@@ -101,8 +101,7 @@ func TestOrderOfTheGuardIsInWords(t *testing.T) {
 	}
 }
 
-// TestPausingTheGuard: A asks first and says what it means; y pauses for ten minutes, and
-// while it is paused ends the pause.
+// TestPausingTheGuard: A asks first; y pauses the guard for ten minutes or ends its pause.
 func TestPausingTheGuard(t *testing.T) {
 	var asked []time.Duration
 	var refused error

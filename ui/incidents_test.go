@@ -15,8 +15,8 @@ func errorOn(box *snapshot.Snapshot, at time.Time) snapshot.Event {
 		Name: "finetune.py", Message: "out of memory: asked for 2.00G", Bytes: p.Used}
 }
 
-// TestIncidentStaysUntilSeen: an error is on the alert line, twenty minutes later in the sums, and
-// visible on every screen until W or M is pressed. What was seen is kept.
+// TestIncidentStaysUntilSeen: an error is on the alert line, twenty minutes later in the sums, and visible on every
+// screen until W or M is pressed. KeepSeen gets the incidents that were seen.
 func TestIncidentStaysUntilSeen(t *testing.T) {
 	history := &uitest.CurveHistory{Now: noon().Add(2 * time.Hour), Since: 3 * time.Hour, Every: time.Minute, Curve: func(time.Duration) float64 { return 5 }}
 	kept := make(map[string]time.Time)
@@ -95,8 +95,8 @@ func TestIncidentStaysUntilSeen(t *testing.T) {
 	again.shows("Why it ran out of memory")
 }
 
-// TestIncidentsAreOfTheDay: events older than a day, a hanging GPU and another user's doubt are no
-// incidents, and a lost GPU opens the events.
+// TestIncidentsAreOfTheDay: an event older than a day and a hanging GPU are no incidents, and W opens the events about a
+// lost GPU.
 func TestIncidentsAreOfTheDay(t *testing.T) {
 	box := smallBox(4, 1, 0)
 	lost := snapshot.Event{Time: noon().Add(-time.Hour), Kind: snapshot.EventGPULost, GPU: 2, GPUUUID: box.GPUs[2].UUID, Message: "lost: GPU_IS_LOST, had 41.2G"}

@@ -15,7 +15,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// segmentAnswers stands for a box's Segments, under a test's control.
+// segmentAnswers fakes Actions.Segments.
 type segmentAnswers struct {
 	mu    sync.Mutex
 	asked []string // device of each request
@@ -37,8 +37,7 @@ func (s *segmentAnswers) times() int {
 	return len(s.asked)
 }
 
-// newMapModel returns a model on the drawn box with v bound, on the detail of the
-// leaking process.
+// newMapModel returns a model on the drawn box with v bound, on the detail of the leaking process.
 func newMapModel(t *testing.T) (*flushModel, *segmentAnswers) {
 	t.Helper()
 	s := &segmentAnswers{found: uitest.CarolsSegments()}
@@ -144,8 +143,7 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 	})
 }
 
-// TestTheMapFollowsTheCursor: the map shows the process under the cursor if its probe can report a
-// map; for any other process the screen says why there is none.
+// TestTheMapFollowsTheCursor: the map shows the process under the cursor, or the screen says why there is no map.
 func TestTheMapFollowsTheCursor(t *testing.T) {
 	m, s := newMapModel(t)
 	m.key("v")
@@ -172,7 +170,7 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	}
 }
 
-// TestMapKeysWithoutAMap: when its process has gone, keys of the map break nothing.
+// TestMapKeysWithoutAMap: when the process has ended, the keys of its map break nothing.
 func TestMapKeysWithoutAMap(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	for i := range box.Rows {
@@ -199,8 +197,7 @@ func TestMapKeysWithoutAMap(t *testing.T) {
 	m.check()
 }
 
-// newHoldersModel returns a model on the detail of the leaking process with V bound; each answer waits
-// for release.
+// newHoldersModel returns a model on the detail of the leaking process with V bound; each answer waits for release.
 func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release chan error) {
 	t.Helper()
 	asked, release = &atomic.Int32{}, make(chan error, 9)
@@ -227,8 +224,7 @@ func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release 
 	return m, asked, release
 }
 
-// TestVShowsWhatHoldsTheMemory: the probe is asked only on request; meanwhile the screen says what
-// it waits for.
+// TestVShowsWhatHoldsTheMemory: only V and r ask the probe, and the screen says what the answer waits for.
 func TestVShowsWhatHoldsTheMemory(t *testing.T) {
 	m, asked, release := newHoldersModel(t)
 	m.shows("V holders")

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// However the program ends, it ends soon and leaves the terminal as it was.
+// TestEveryEndRestoresTheTerminal: the program also ends soon.
 func TestEveryEndRestoresTheTerminal(t *testing.T) {
 	for name, end := range map[string]func(*monitor){
 		"q":       func(m *monitor) { m.press("q") },
@@ -60,8 +60,7 @@ func TestClosedLineLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// A program that gets no signal at the end, because the terminal is not its controlling terminal,
-// must notice the end by itself.
+// A program whose terminal is not its controlling terminal gets no signal at the end of the terminal.
 func TestClosedLineWithoutASignal(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "deaf", 80, 24)
@@ -94,8 +93,8 @@ func TestUnreadTerminalEnds(t *testing.T) {
 	}
 }
 
-// A terminal that was not read for a while shows the whole screen when it is
-// read again, and what piled up meanwhile is bounded.
+// A terminal that was not read for a while shows the whole screen when it is read again. The output that waited
+// is limited.
 func TestUnreadTerminalIsRedrawn(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "quiet", 120, 40)
@@ -177,7 +176,7 @@ func TestHangingProgramExits(t *testing.T) {
 	}
 }
 
-// TestRunLeavesNothingBehind: when Run returns, nothing of it is left in the process of the test.
+// TestRunLeavesNothingBehind: when Run returns, no goroutine of it is left.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("os/signal.signal_recv"))
 	master, slave, err := pty.Open()

@@ -40,7 +40,7 @@ func TestStartNavigateFilterQuit(t *testing.T) {
 
 	m.press("?")
 	m.untilText("keys and signs")
-	m.press("q") // closes help, no more
+	m.press("q") // closes only the help
 	m.until("help gone", func(s string) bool { return !strings.Contains(s, "keys and signs") })
 	m.press("q")
 	m.ends(0, soon)
@@ -99,8 +99,7 @@ func TestAlarmRingsOnceAndTitles(t *testing.T) {
 	m.restored()
 }
 
-// Two hundred sizes, from far too small to large: no panic, and the last
-// frame is whole.
+// After two hundred sizes, from far too small to large, the last frame is whole.
 func TestResizeStorm(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "moving", 80, 24)
@@ -132,7 +131,7 @@ func TestSuspendAndContinue(t *testing.T) {
 		m.press("\x1a")
 		m.untilStopped(pid)
 		m.restored()
-		m.press("\n") // the shell continues, and continues the program
+		m.press("\n") // the shell reads a line and continues the program
 		m.untilText("train.py")
 		m.press("j")
 		m.until("a cursor", func(s string) bool { return cursorRow(s) != "" })
@@ -176,8 +175,7 @@ func TestSuspendWithoutAShell(t *testing.T) {
 	m.restored()
 }
 
-// Keys of the help and a few more, pressed at random: whatever they do, the
-// program continues, and ends when it is asked to.
+// TestRandomKeys: after random keys the screen is whole, and the program ends when asked to.
 func TestRandomKeys(t *testing.T) {
 	keys := []string{
 		"j", "k", "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "g", "G", "\x1b[C", "\x1b[D", "\t",
@@ -206,11 +204,9 @@ func TestRandomKeys(t *testing.T) {
 					t.Fatalf("it ended after %q: %s", pressed, m.errors())
 				}
 			}
-			// Whatever has been pressed, the screen is complete: no name of a process has moved the
-			// cursor or set the title.
+			// The screen is complete: no name of a process has moved the cursor or set the title.
 			m.resize(100, 30)
-			// A key that is read together with Escape means another key, so the keys come one by one until all
-			// is closed.
+			// Escape and a key that are read together are Alt and that key, so the keys come one by one.
 			m.until("a whole frame", func(string) bool {
 				m.press("\x1b")
 				time.Sleep(60 * time.Millisecond)
@@ -254,7 +250,7 @@ func TestSignalIsConfirmedByYAlone(t *testing.T) {
 	m.press("\r\r")
 	m.press("j") // selects the next choice: the keys go to the dialog, not to the table
 	m.untilText("send INT")
-	time.Sleep(askingTime) // to read it
+	time.Sleep(askingTime) // an earlier y is ignored
 	m.press("y")
 	m.untilText("is another process now")
 	m.press("q")
@@ -332,8 +328,7 @@ func TestNoColorKeepsTextures(t *testing.T) {
 	}
 }
 
-// The idle screen writes the clock and no more: the budget is 4 kB a second,
-// and a screen on which nothing moves needs a hundredth of it.
+// The budget of an idle screen is 4 kB a second. A screen on which only the clock changes needs a hundredth of that.
 func TestIdleScreenWritesTheClockOnly(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "quiet", 200, 50)

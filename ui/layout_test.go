@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph and at least five rows of
-// processes. A box with more GPUs or with MIG instances keeps its rows and shows no graph.
+// TestFewGPUsGetAGraph: at 80×24 a box with one or two GPUs has the graph and at least five rows of processes. A box with
+// more GPUs or with MIG instances keeps its rows and has no graph.
 func TestFewGPUsGetAGraph(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -63,7 +63,7 @@ func TestHighScreenIsUsed(t *testing.T) {
 	}
 }
 
-// TestTiles: each GPU has a tile, and a click on it focuses the GPU.
+// TestTiles: each GPU has a tile, and a click on a tile focuses the GPU.
 func TestTiles(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
 	m.resize(300, 80)
@@ -77,8 +77,7 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestFocusGivesRowsToTheGraph: the rows that the table of one GPU does not need show
-// that GPU's graph.
+// TestFocusGivesRowsToTheGraph: the rows that the table of one GPU does not need show the GPU's graph.
 func TestFocusGivesRowsToTheGraph(t *testing.T) {
 	for _, size := range [][2]int{{100, 34}, {80, 24}, {120, 40}, {200, 50}} {
 		st := focused(screenOf(snapshottest.DrawnBox(), size[0], size[1]), 3)

@@ -13,13 +13,13 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// testModel is a model without a terminal, and what its commands have answered.
+// testModel is a model without a terminal.
 type testModel struct {
 	*model
 	t     *testing.T
 	now   time.Time
 	ended bool
-	said  []tea.Msg // messages that are not for Update: raw sequences, clipboard
+	said  []tea.Msg // messages that send does not pass to Update: raw sequences, clipboard
 }
 
 // newTestModel returns a model on an 80×24 screen that has seen the first snapshot.
@@ -42,8 +42,7 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 	return m
 }
 
-// send passes the model a message, and then those that its commands return. Messages that come
-// after a time (for a second digit, for answers) are left to the tests.
+// send passes the model a message, and then those that its commands return, but none of a timer.
 func (m *testModel) send(msg tea.Msg) {
 	m.t.Helper()
 	_, cmd := m.Update(msg)
@@ -51,7 +50,6 @@ func (m *testModel) send(msg tea.Msg) {
 	m.runCommand(msg, cmd)
 }
 
-// runCommand runs a command that a message has asked for.
 func (m *testModel) runCommand(msg tea.Msg, cmd tea.Cmd) {
 	m.t.Helper()
 	if cmd == nil {
@@ -77,7 +75,7 @@ func (m *testModel) runCommand(msg tea.Msg, cmd tea.Cmd) {
 	}
 }
 
-// check looks at the frame: whole, and as wide as the screen everywhere.
+// check fails unless the frame fills the screen.
 func (m *testModel) check() {
 	m.t.Helper()
 	lines := m.lines
@@ -119,14 +117,14 @@ func (m *testModel) press(names ...string) {
 	}
 }
 
-// tick moves the time to a snapshot's and publishes the snapshot.
+// tick sets the time of a snapshot, and sends the snapshot.
 func (m *testModel) tick(s *snapshot.Snapshot) {
 	m.t.Helper()
 	m.now = s.Time
 	m.send(snapshotMsg{s})
 }
 
-// screen returns the frame without its colours; content returns the frame as one text.
+// content returns the frame as one text, screen the same without its colours.
 func (m *model) content() string { return strings.Join(m.lines, "\n") }
 
 func (m *testModel) screen() string { return ansi.Strip(m.content()) }

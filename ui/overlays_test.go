@@ -54,8 +54,7 @@ func TestSignalNeedsYAndTheIdentity(t *testing.T) {
 	m.shows("refused: PID 1000 is another process now")
 }
 
-// TestQuestionNamesItsKeys: while a question is open no other key works, so the bottom line names
-// those that do.
+// TestQuestionNamesItsKeys: while a question is open, the bottom line names only its keys.
 func TestQuestionNamesItsKeys(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) { return signal.Result{}, nil }
@@ -149,9 +148,8 @@ func TestTooLargeDialogCloses(t *testing.T) {
 	m.press("y")
 }
 
-// TestEscapeMergedWithTheNextKey: on a slow line Esc and the key after it arrive at once and look
-// like Alt and that key. Both count if there is something that Esc closes; otherwise Alt is
-// ignored.
+// TestEscapeMergedWithTheNextKey: on a slow line Esc and the next key arrive at once and are read as Alt and that key.
+// Both count if Esc has something to close; otherwise Alt is ignored.
 func TestEscapeMergedWithTheNextKey(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("?")

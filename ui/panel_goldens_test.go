@@ -17,9 +17,6 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// The panels in several sizes, both glyph sets and the states that matter.
-// Each line is checked to be exactly as wide as asked.
-
 // changed returns drawnState after a change to carol's row.
 func changed(change func(*snapshot.Process)) *state {
 	st := drawnState()
@@ -27,7 +24,7 @@ func changed(change func(*snapshot.Process)) *state {
 	return st
 }
 
-// withoutProbe leaves what the driver and /proc know.
+// withoutProbe leaves only the figures of the driver and of /proc.
 func withoutProbe(p *snapshot.Process) {
 	p.Runtime, p.RuntimeVersion, p.Probe, p.Allocators = "", "", nil, nil
 	p.Allocated, p.Cached, p.Fragmented, p.Returnable, p.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
@@ -45,7 +42,7 @@ func goneState() *state {
 	return st
 }
 
-// native makes p a CUDA program that is not Python, with a pool and with much memory outside it.
+// native makes p a CUDA program without Python, with a pool and with much memory outside of the pool.
 func native(p *snapshot.Process) {
 	count := func(n int64) quantity.Optional[int64] { return quantity.From(n, quantity.Probe) }
 	old := func(d time.Duration) snapshot.Float { return quantity.From(d.Seconds(), quantity.Probe) }
@@ -164,7 +161,7 @@ func TestPromptGoldens(t *testing.T) {
 	}
 }
 
-// TestPanelsFillEverySize: at every size each panel is exactly as big as asked, whatever is in it.
+// TestPanelsFillEverySize: at every size each panel has exactly as many cells as asked.
 func TestPanelsFillEverySize(t *testing.T) {
 	lk := uitest.Appearance(t, "dark", false)
 	st := drawnState()

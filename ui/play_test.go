@@ -20,8 +20,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestMain runs the program itself where a journey asks for it: the test
-// binary is re-executed with VRAMSCOPE_UI_PLAY saying what the box does.
+// TestMain runs the program itself if VRAMSCOPE_UI_PLAY names a play: a journey executes this test binary with it.
 func TestMain(m *testing.M) {
 	if play := os.Getenv("VRAMSCOPE_UI_PLAY"); play != "" {
 		os.Exit(perform(play))
@@ -29,10 +28,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tick is how long a second of the box's life takes in the plays.
+// tick is how long a second of the box takes in the plays.
 const tick = 100 * time.Millisecond
 
-// perform runs one play until it is quit and returns the exit status.
+// perform runs one play until the user quits, and returns the exit status.
 func perform(play string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -69,8 +68,7 @@ func perform(play string) int {
 	go func() {
 		for {
 			time.Sleep(tick)
-			// The second is computed from the clock: sleeps that take longer on a loaded machine would add up,
-			// and the samples would be late.
+			// From the clock: on a loaded machine longer sleeps would add up, and samples would be late.
 			second := int(time.Since(began) / tick)
 			box := boxAt(play, second)
 			if play == "lost" && second >= 10 && len(found) == 0 {
@@ -124,7 +122,7 @@ func bindProbes(actions *Actions) {
 	}
 }
 
-// playSource breaks in the way that its play asks for.
+// playSource is the source of a play; some plays break it.
 type playSource struct {
 	*fakeSource
 	play  string
@@ -143,7 +141,7 @@ func (s *playSource) Latest() *snapshot.Snapshot {
 	return latest
 }
 
-// lose takes a GPU away, until SIGUSR1 says that it has been found.
+// lose makes GPU 2 lost; SIGUSR1 ends that.
 func lose(s *snapshot.Snapshot) {
 	g := &s.GPUs[2]
 	g.State, g.Since, g.Message = snapshot.GPULost, s.Time, "ERROR_GPU_IS_LOST"
@@ -151,7 +149,7 @@ func lose(s *snapshot.Snapshot) {
 	s.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLost, GPU: 2, GPUUUID: g.UUID, Message: "GPU 2 is lost"}}
 }
 
-// boxAt returns what the play's box shows at a second of its life.
+// boxAt returns the snapshot of a play at a second.
 func boxAt(play string, second int) *snapshot.Snapshot {
 	s := smallBox(4, 3, second)
 	s.Time = noon().Add(time.Duration(second) * tick)

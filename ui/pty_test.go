@@ -22,8 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Journeys run the program as a person would use it: as a process of its own on a real pty, with an
-// emulated screen at the other end.
+// Journeys run the program as a process of its own on a real pty, with an emulated screen at the other end.
 //
 //	test ── keys, resizes, signals ──→ pty ──→ this test binary, re-executed as the program
 //	  └── screen (x/vt), modes, raw bytes ←── pty ←──┘
@@ -45,7 +44,7 @@ type monitor struct {
 	title  string
 	titles int // depth of the title stack
 	bells  int
-	paused chan struct{} // not nil: nothing is read until it is closed
+	paused chan struct{} // not nil: nothing is read until paused is closed
 }
 
 // launch starts the program that play names, on a screen of that size.
@@ -54,8 +53,7 @@ func launch(t *testing.T, play string, width, height int, env ...string) *monito
 	return start(t, exec.Command(os.Args[0]), play, width, height, env...)
 }
 
-// launchFromShell starts the program as a job of a shell, which reads a line each time
-// the program stops and then continues it.
+// launchFromShell starts the program as a job of a shell. When the program stops, the shell reads a line and continues it.
 func launchFromShell(t *testing.T, play string, width, height int) *monitor {
 	t.Helper()
 	needs.Tool(t, "sh")
@@ -95,15 +93,13 @@ func start(t *testing.T, cmd *exec.Cmd, play string, width, height int, env ...s
 		return true
 	})
 
-	// The emulator panics on margins past its end, which come when it has been
-	// made smaller and the program does not know yet.
+	// The emulator panics on margins past its end, which come while the program does not know of a smaller size.
 	m.screen.RegisterCsiHandler('r', func(params ansi.Params) bool {
 		bottom, _, _ := params.Param(1, 0)
 		return bottom > m.screen.Height()
 	})
 	if slices.Contains(env, "TERM=xterm-wide") {
-		// A terminal that draws ambiguous glyphs two cells wide: its cursor is
-		// one further to the right after █.
+		// A terminal that draws ambiguous glyphs two cells wide: after █ the cursor is one cell further.
 		m.screen.RegisterCsiHandler('n', func(ansi.Params) bool {
 			at := m.screen.CursorPosition()
 			_, _ = io.WriteString(m.screen.InputPipe(), ansi.CursorPositionReport(at.Y+1, at.X+2))
@@ -157,7 +153,7 @@ func (m *monitor) cleanUp() {
 	_ = m.master.Close()
 }
 
-// read is the terminal: it draws what comes, and keeps the bytes.
+// read draws the output on the emulated screen, and keeps the bytes.
 func (m *monitor) read() {
 	buf := make([]byte, 4096)
 	for {
@@ -217,7 +213,7 @@ func (m *monitor) signal(sig syscall.Signal) {
 func (m *monitor) resize(width, height int) {
 	m.t.Helper()
 	m.mu.Lock()
-	_, _ = m.screen.Write([]byte(ansi.SetTopBottomMargins(0, 0))) // as real terminals do; it fails only once closed
+	_, _ = m.screen.Write([]byte(ansi.SetTopBottomMargins(0, 0))) // as real terminals do; Write fails only once closed
 	m.screen.Resize(width, height)
 	m.mu.Unlock()
 	if err := pty.Setsize(m.master, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
@@ -225,7 +221,7 @@ func (m *monitor) resize(width, height int) {
 	}
 }
 
-// lines returns what is on the screen.
+// lines returns the lines of the screen.
 func (m *monitor) lines() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +242,7 @@ func (m *monitor) lines() []string {
 
 func (m *monitor) text() string { return strings.Join(m.lines(), "\n") }
 
-// until waits until the screen shows what is wanted.
+// until waits until shown accepts the screen.
 func (m *monitor) until(what string, shown func(screen string) bool) {
 	m.t.Helper()
 	if !eventually(func() bool { return shown(m.text()) }) {
@@ -292,8 +288,7 @@ func (m *monitor) errors() string {
 	}
 }
 
-// journeyTimeout is how long a journey waits for an expected screen. It is long: a
-// loaded machine is no failure.
+// journeyTimeout is how long a journey waits for an expected screen: long, because a loaded machine is no failure.
 const journeyTimeout = 60 * time.Second
 
 func eventually(done func() bool) bool {
@@ -305,8 +300,7 @@ func eventually(done func() bool) bool {
 	return done()
 }
 
-// soon is how long the end may take. It should take a second; this limit only distinguishes an end
-// from a hang, because a loaded machine is no failure.
+// soon is how long an end may take that should take a second, on a loaded machine.
 const soon = 30 * time.Second
 
 // ends waits for the end and checks its status and how long it took.
@@ -338,7 +332,7 @@ func (m *monitor) restored() {
 	if *after != *m.before {
 		m.t.Errorf("the terminal's modes are\n%+v, were\n%+v", after, m.before)
 	}
-	// What the program has written last may still be on its way to the screen.
+	// The last output may still be on its way to the screen.
 	modesLeft := func() (left []string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -366,24 +360,24 @@ func (m *monitor) restored() {
 	}
 }
 
-// rawContains reports whether the terminal has been sent this.
+// rawContains reports whether the terminal has got a sequence.
 func (m *monitor) rawContains(sequence string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return bytes.Contains(m.raw.Bytes(), []byte(sequence))
 }
 
-// written returns how many bytes the terminal has been sent.
+// written returns how many bytes the terminal has got.
 func (m *monitor) written() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.raw.Len()
 }
 
-// running reports whether a process of that id is there and not a zombie.
+// running reports whether a process exists and is no zombie.
 func running(pid int) bool { return !strings.Contains("ZX", stateOf(pid)) }
 
-// stateOf returns a process's state letter, see proc(5); "" for one that is not there.
+// stateOf returns a process's state letter, see proc(5); "" if the process does not exist.
 func stateOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestRejectedProbeIsNamed: the row and the detail name a rejected probe, and a probe that the
-// driver only does not confirm.
+// TestRejectedProbeIsNamed: the row and the detail say that a probe is rejected or unconfirmed.
 func TestRejectedProbeIsNamed(t *testing.T) {
 	for words, probe := range map[string]snapshot.Probe{
 		"probe rejected: reports 512T, the driver 13.0G": {Rejected: "reports 512T, the driver 13.0G"},

@@ -20,8 +20,7 @@ type recorded struct {
 
 func (h recorded) Events(int) []snapshot.Event { return h.events }
 
-// replayed returns a model that shows a recording with moments at these seconds, starting at the
-// last.
+// replayed returns a model that shows a recording with moments at these seconds, starting at the last.
 func replayed(t *testing.T, events []snapshot.Event, seconds ...int) *testModel {
 	h := recorded{events: events}
 	for _, second := range seconds {
@@ -153,7 +152,7 @@ func TestEventsOfTheLiveMonitor(t *testing.T) {
 	}
 }
 
-// TestTheMomentOfAReplayIsShown: at every size the moment is shown, on a wide screen in full and with its keys.
+// TestTheMomentOfAReplayIsShown: every size shows the moment, a wide screen in full and with its keys.
 func TestTheMomentOfAReplayIsShown(t *testing.T) {
 	for _, size := range [][2]int{{140, 40}, {200, 50}, {80, 24}, {60, 11}, {40, 8}, {30, 3}} {
 		m := replayed(t, nil, -7200, 0)
@@ -190,7 +189,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 	m.shows("full in 9m-11m: restart it - soon")
 }
 
-// Esc ends the screen only when there is nothing left to clear.
+// TestEscEndsAScreenThatWasOpenedFromAnother: only when nothing is left to clear.
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })

@@ -9,15 +9,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// without returns the small box after its driver went away.
+// without returns the small box without its driver.
 func without(second int) *snapshot.Snapshot {
 	s := smallBox(2, 2, second)
 	s.Driver.State, s.Driver.Since, s.Driver.RetryAt = snapshot.DriverGone, s.Time, s.Time.Add(30*time.Second)
 	return s
 }
 
-// TestDriverScreenRetriesAndShowsDoctor: r looks for a driver at once, d shows doctor's report, and
-// neither is a key while there is a driver.
+// TestDriverScreenRetriesAndShowsDoctor: r retries the driver and d shows doctor's report, only without a driver.
 func TestDriverScreenRetriesAndShowsDoctor(t *testing.T) {
 	looked := 0
 	m := newTestModel(t, without(0), func(o *Options) {
@@ -71,7 +70,6 @@ func TestSaveWritesWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestStartingDriverIsNotReportedMissing: the screen does not say that there is no driver.
 func TestStartingDriverIsNotReportedMissing(t *testing.T) {
 	s := without(0)
 	s.GPUs, s.Rows, s.Driver.State = nil, nil, snapshot.DriverStarting

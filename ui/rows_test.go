@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScrolledCommandSaysSo: a command whose beginning is not visible is marked at that end, too.
+// TestScrolledCommandSaysSo: an ellipsis marks a command whose beginning is not visible.
 func TestScrolledCommandSaysSo(t *testing.T) {
 	s := smallBox(4, 3, 0)
 	for i := range s.Rows {

@@ -23,8 +23,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestScreens draws whole screens over size × glyphs × state, as text. Run with -update to accept
-// the present screens, and look at the difference.
+// TestScreens draws whole screens over size × glyphs × state, as text. -update accepts the present screens.
 func TestScreens(t *testing.T) {
 	sizes := [][2]int{{30, 3}, {40, 8}, {60, 11}, {80, 24}, {120, 40}, {200, 50}}
 	states := boxes()
@@ -45,8 +44,7 @@ func TestScreens(t *testing.T) {
 	t.Run("drawn-300x80-unicode", func(t *testing.T) { compareScreen(t, states["drawn"](300, 80), drawnLook(t)) })
 }
 
-// TestThemedScreens is one screen in every theme and every kind of terminal,
-// with its escape sequences.
+// TestThemedScreens draws one screen over theme × kind of terminal, with its escape sequences.
 func TestThemedScreens(t *testing.T) {
 	for _, c := range []struct {
 		theme   string
@@ -74,8 +72,7 @@ func compareScreen(t *testing.T, st *state, lk *cell.Appearance) {
 	golden.RequireEqual(t, strings.Join(lines, "\n")+"\n")
 }
 
-// engine is a Prometheus that has scraped the exporter of one box, of which the memory in
-// use has grown for an hour.
+// engine fakes a Prometheus that has scraped the exporter of one box, whose used memory has grown for an hour.
 type engine struct {
 	box    *snapshot.Snapshot
 	mu     sync.Mutex
@@ -118,7 +115,7 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": kind, "result": result}})
 }
 
-// A line of the exporter, and a label in it; no value there has a quote.
+// A line of the exporter, and a label of a line. No value has a quote.
 var (
 	seriesLine = regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? (\S+)$`)
 	label      = regexp.MustCompile(`(\w+)="([^"]*)"`)
@@ -126,8 +123,7 @@ var (
 
 func sample(at time.Time, value string) []any { return []any{float64(at.UnixMilli()) / 1000, value} }
 
-// TestOpenedBoxGoldens: a box of a fleet is drawn as its engine reports it, and after the engine has
-// stopped.
+// TestOpenedBoxGoldens: a box of a fleet is drawn while its engine answers, and after the engine has stopped.
 func TestOpenedBoxGoldens(t *testing.T) {
 	e := &engine{box: snapshottest.DrawnBox()}
 	server := httptest.NewServer(e)

@@ -18,7 +18,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// boxes returns states in which the screen has different things on it.
+// boxes returns states with different contents of the screen.
 func boxes() map[string]func(width, height int) *state {
 	show := func(box func() *snapshot.Snapshot, change func(st *state)) func(width, height int) *state {
 		return func(width, height int) *state {
@@ -56,8 +56,7 @@ func boxes() map[string]func(width, height int) *state {
 	}
 }
 
-// TestEverySize walks the sizes from the least to the largest: each frame is
-// exactly as large as the screen, whatever is on it.
+// TestEverySize: at every size each frame is exactly as large as the screen.
 func TestEverySize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
@@ -80,7 +79,7 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// checkFrame checks what every frame must fulfil.
+// checkFrame checks that a frame fills the screen and has no foreign sequences.
 func checkFrame(t *testing.T, what string, lines []string, width, height int) {
 	t.Helper()
 	if len(lines) != height {
@@ -184,8 +183,8 @@ func withLog(t *testing.T, width, height int) *testModel {
 	return m
 }
 
-// TestLeastSizeShowsWhatIsAskedFor: at 30×3, Enter shows a process, then its figures, E shows the
-// newest event, and the menus their current line.
+// TestLeastSizeShowsWhatIsAskedFor: at 30×3 Enter shows a process, then its figures; E shows the newest event; and menus
+// show their current line.
 func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m := withLog(t, minWidth, minHeight)
 	m.press("enter")
@@ -207,7 +206,6 @@ func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m.shows("Interval  < ")
 }
 
-// TestNarrowEventsAreReadInFull: at 40 columns the event under the cursor is shown in full.
 func TestNarrowEventsAreReadInFull(t *testing.T) {
 	m := withLog(t, 40, 14)
 	m.press("E", "j", "j", "j", "j")
@@ -227,8 +225,7 @@ func TestScrolledCommandsKeepTheirEnd(t *testing.T) {
 	}
 }
 
-// TestFooterShowsTheChosenInterval: the footer shows the chosen interval at once, not with the next
-// sample.
+// TestFooterShowsTheChosenInterval: the footer does not wait for the next sample.
 func TestFooterShowsTheChosenInterval(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.shows(" 1s  LIVE")
@@ -236,8 +233,7 @@ func TestFooterShowsTheChosenInterval(t *testing.T) {
 	m.shows(" 2s  LIVE")
 }
 
-// TestTotalsLeaveUnknownGPUsOut: a GPU whose use is unknown is left out of the used memory and of
-// the capacity with which it is compared.
+// TestTotalsLeaveUnknownGPUsOut: a GPU whose used memory is unknown counts neither as used nor in the total.
 func TestTotalsLeaveUnknownGPUsOut(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.Alerts = nil
@@ -248,7 +244,6 @@ func TestTotalsLeaveUnknownGPUsOut(t *testing.T) {
 	}
 }
 
-// TestAlertIsCutBetweenWords: a long alert ends at a word.
 func TestAlertIsCutBetweenWords(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	message := "GPU 3 has 1.20G free of 79.6G, PID 2963112 carol-of-the-research-group has to retry allocations"

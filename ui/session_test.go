@@ -24,9 +24,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestRandomSession: keys, clicks, the wheel, pastes, resizes and snapshots in any order, with
-// every action bound, on a box that changes: no frame is broken, nothing panics, and nothing is
-// done to a process without y. With VRAMSCOPE_FULL there are 5,000 events for each starting size.
+// TestRandomSession plays keys, clicks, the wheel, pastes, resizes and snapshots in random order, with every action bound.
+// No frame is broken, nothing panics, and without y no action runs. With VRAMSCOPE_FULL each size has 5,000 events.
 func TestRandomSession(t *testing.T) {
 	sizes := [][2]int{{30, 3}, {40, 8}, {60, 11}, {80, 24}, {100, 34}, {120, 40}, {180, 46}, {200, 50}, {300, 80}}
 	events := 60
@@ -49,7 +48,7 @@ type session struct {
 	names   []string // of keys
 	played  []string // for the message of a failure
 	answers chan tea.Msg
-	armed   atomic.Int32 // counts down from a y: what it starts may run a little later
+	armed   atomic.Int32 // counts down from a y: its action may run a little later
 }
 
 // eventLog is a history with events of many kinds.
@@ -208,7 +207,7 @@ func (s *session) run(cmd tea.Cmd) {
 	}
 }
 
-// likely returns keys that lead further into what is open, where random keys seldom lead.
+// likely returns keys for the open overlay or page, which random keys seldom hit.
 func (s *session) likely() []string {
 	if s.st.typing != nil {
 		return []string{"enter", "esc", "1", ":", "up"}

@@ -15,7 +15,6 @@ import (
 	"vramscope/ui/table"
 )
 
-// TestSetupTakesEffectAtOnce: theme, columns and the rest change behind the open setup.
 func TestSetupTakesEffectAtOnce(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), nil)
 	m.press("f2", "right")
@@ -69,8 +68,7 @@ func TestSetupShowsTheOutcomeOfW(t *testing.T) {
 	m.shows("no space left on device")
 }
 
-// TestOrderWithoutADriverIsNotSaved: without a driver the table sorts by allocated memory, but used
-// memory stays the user's choice.
+// TestOrderWithoutADriverIsNotSaved: without a driver the table sorts by ALLOC, but USED stays the user's choice.
 func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	box := snapshottest.DrawnBox()
 	box.Driver.State = snapshot.DriverGone
@@ -80,7 +78,7 @@ func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestChosenColumnsAtEveryWidth: whichever are chosen, PID and USED are there, and lines fill the width.
+// TestChosenColumnsAtEveryWidth: PID and USED are always there, and lines fill the width.
 func TestChosenColumnsAtEveryWidth(t *testing.T) {
 	for width := minWidth; width <= 300; width += 9 {
 		for _, columns := range [][]string{{"USED"}, {"CPU%", "PID", "USER", "JOB", "ALLOC", "TREND"}, {"CACHE", "BAR", "ALLOC", "FRAG", "USED", "PID", "GPU", "nonsense"}} {
@@ -99,7 +97,7 @@ func TestChosenColumnsAtEveryWidth(t *testing.T) {
 	}
 }
 
-// helpMost is the room of an explanation in the help, in two columns at 120.
+// helpMost is the cells of an explanation in the help, in two columns on a screen of 120 cells.
 const helpMost = 117/2 - 2 - 12 - 1
 
 // TestEveryColumnIsExplained: each column has an explanation that fits a line of the menus.
@@ -139,7 +137,7 @@ func TestSortMenu(t *testing.T) {
 	}
 }
 
-// TestHeaderClickSaysTheDirection: a second click on a header turns the order around.
+// TestHeaderClickSaysTheDirection: a second click on a title reverses the order.
 func TestHeaderClickSaysTheDirection(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) { o.Mouse = true })
 	m.click("ALLOC")
@@ -148,9 +146,8 @@ func TestHeaderClickSaysTheDirection(t *testing.T) {
 	m.shows("sorted by ALLOC, smallest first")
 }
 
-// TestZoomGoesOnFromWhatIsShown: a graph takes the window that its height has room for. Each z
-// visibly changes it from there, also in the detail. If no graph is on the screen, the screen says
-// so.
+// TestZoomGoesOnFromWhatIsShown: each z sets the next longer window than the shown one, also in the detail. Without a
+// graph a message names the window.
 func TestZoomGoesOnFromWhatIsShown(t *testing.T) {
 	for _, c := range []struct {
 		width, height int

@@ -49,7 +49,7 @@ func TestScrubbingAndBack(t *testing.T) {
 	}
 }
 
-// An answer of the history that is no longer wanted changes nothing.
+// TestLateMomentIsDropped: an answer to an earlier request changes nothing.
 func TestLateMomentIsDropped(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.send(pastMsg{request: 0, snapshot: smallBox(1, 1, -10)})

@@ -22,7 +22,7 @@ import (
 	"vramscope/ui/graph"
 )
 
-// demo is the simulated box on a screen, on a clock that the test moves.
+// demo is the simulated box on a screen, with a clock that the test moves.
 type demo struct {
 	*testModel
 	sampler *sampler.Sampler
@@ -46,9 +46,8 @@ func newDemo(t *testing.T, seed uint64) *demo {
 	return d
 }
 
-// TestScreenNeverDisagrees runs the demo, and a story of jobs that share a GPU, for ten minutes
-// with each of some seeds and random keys, and reads each frame as a user does: no two places say
-// different things. With VRAMSCOPE_FULL there are 200 seeds.
+// TestScreenNeverDisagrees runs the demo, and a story of jobs that share a GPU, for ten minutes with random keys. No two
+// places of a frame say different things. With VRAMSCOPE_FULL there are 200 seeds.
 func TestScreenNeverDisagrees(t *testing.T) {
 	const length = 10 * time.Minute
 	seeds := uint64(1)
@@ -77,13 +76,13 @@ func TestScreenNeverDisagrees(t *testing.T) {
 	}
 }
 
-// begin turns to another run.
+// begin sets the reader to another run.
 func (r *reader) begin(m *testModel, seed uint64) {
 	r.model, r.seed, r.keys, r.second = m, seed, rand.New(rand.NewPCG(seed, 1)), 0
 	r.failed, r.labels = make(map[string]time.Time), make(map[string]string)
 }
 
-// next shows a snapshot and reads it at three sizes, at the largest now and then.
+// next shows a snapshot and reads the frames of three sizes, of the largest only every fifth second.
 func (r *reader) next(box string, s *snapshot.Snapshot) {
 	m := r.model
 	m.t.Helper()
@@ -138,7 +137,7 @@ var (
 	sums      = regexp.MustCompile(`^ (\S+) of (\S+) used   (\S+) free(?:   .*)?   (\S+) reserved`)
 )
 
-// read reads a frame, and compares it with what the state shows.
+// read compares the parts of a frame with each other and with the state.
 func (r *reader) read(screen string, st *state) {
 	r.faults = nil
 	r.frames++
@@ -160,7 +159,7 @@ func (r *reader) read(screen string, st *state) {
 		r.afterError(&s.GPUs[i], s, screen)
 	}
 	subject, title := "", ""
-	const rounding = .056 // of a figure with one digit after the point and one with two
+	const rounding = .056 // the difference of a figure with one decimal and the same with two
 	for i, line := range lines {
 		if m := alertFull.FindStringSubmatch(line); m != nil {
 			r.full++
@@ -215,7 +214,7 @@ func graphSubject(s *snapshot.Snapshot, st *state, index string) *snapshot.GPU {
 	return nil
 }
 
-// stays checks that a graph's axes do not move: only time moves the curve.
+// stays checks that a graph's axes do not change.
 func (r *reader) stays(name []string, st *state, lines []string) {
 	key := graph.SubjectOf(st.shown, followed(st)).Key
 	pid, _ := strconv.Atoi(name[2])
@@ -274,8 +273,8 @@ func (r *reader) minute(s *snapshot.Snapshot, st *state, panel string) {
 	}
 }
 
-// afterError checks that a GPU is not said to be full soon within a minute after an error while
-// its memory is rebuilt.
+// afterError checks that the GPU of an out-of-memory error is not said to be full soon: for 20 s, or for a minute while
+// a process rebuilds its memory.
 func (r *reader) afterError(g *snapshot.GPU, s *snapshot.Snapshot, screen string) {
 	for i := range s.Alerts {
 		if a := &s.Alerts[i]; a.Kind == snapshot.AlertOutOfMemory && a.GPUUUID == g.UUID {
@@ -296,8 +295,7 @@ func (r *reader) afterError(g *snapshot.GPU, s *snapshot.Snapshot, screen string
 	}
 }
 
-// figures checks that used, free and reserved add up to the total, and the parts to the used
-// memory.
+// figures checks that used, free and reserved add up to the total, and the parts to used memory.
 func (r *reader) figures(s *snapshot.Snapshot) {
 	for i := range s.GPUs {
 		g := &s.GPUs[i]

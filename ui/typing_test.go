@@ -72,7 +72,7 @@ func TestPasteIsNotTakenForKeys(t *testing.T) {
 	}
 }
 
-// TestFindSaysWhichMatch: Enter and n show the number of the match, and how many there are.
+// TestFindSaysWhichMatch: Enter, n and N show the number of the match and of all.
 func TestFindSaysWhichMatch(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("/", "b", "o", "b", "enter")

@@ -63,7 +63,7 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 	}{
 		{tea.CursorPositionMsg{X: 1, Y: 1}, false},
 		{tea.CursorPositionMsg{X: 2, Y: 1}, true},
-		{tea.CursorPositionMsg{X: 2, Y: 7}, false}, // not the answer to our question
+		{tea.CursorPositionMsg{X: 2, Y: 7}, false}, // on another line than the question
 	} {
 		m := newTestModel(t, smallBox(4, 3, 0), nil)
 		m.Expect(m.now, false)
@@ -98,7 +98,7 @@ func TestQuitWaitsForTheTerminalsAnswers(t *testing.T) {
 	if m.ended {
 		t.Fatal("it ended while the terminal was answering")
 	}
-	m.send(uv.PrimaryDeviceAttributesEvent{}) // the last one
+	m.send(uv.PrimaryDeviceAttributesEvent{}) // the last answer
 	if !m.ended {
 		t.Error("it waits for more")
 	}

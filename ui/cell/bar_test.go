@@ -34,8 +34,8 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
-// TestColourBlindHasTextures: whatever the terminal's colours, no two parts have the same glyph in
-// this theme; in the other themes with many colours all parts have the same.
+// TestColourBlindHasTextures: in the theme colorblind, and in every theme with 16 colours, no two parts have the same
+// glyph. In other themes all parts but free have the same.
 func TestColourBlindHasTextures(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for _, name := range []string{"colorblind", "dark", "light", "high-contrast"} {
@@ -76,8 +76,7 @@ func TestReservedHasACellOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestBarMovesOneCell: when a part grows by less than a cell, each boundary moves by at most one
-// cell, and none moves backwards.
+// TestBarMovesOneCell: when a part grows by less than a cell, no boundary moves back or by more than a cell.
 func TestBarMovesOneCell(t *testing.T) {
 	const cells = 25
 	capacity := 79 * quantity.GiB

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// TestAgesChangeTogether: all ages change at the same moment, once a second.
 func TestAgesChangeTogether(t *testing.T) {
 	second := time.Date(2026, 11, 20, 12, 0, 7, 0, time.UTC)
 	for _, start := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {

@@ -26,7 +26,6 @@ func TestUnreturnable(t *testing.T) {
 	}
 }
 
-// TestFiguresKeepTheirCells: no value exceeds the width of its column.
 func TestFiguresKeepTheirCells(t *testing.T) {
 	check := func(what string, text []byte, limit int) {
 		t.Helper()

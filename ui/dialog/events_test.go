@@ -14,8 +14,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestEventMessagesOmitWhatColumnsShow: the GPU and the process of an alarm have columns in the
-// log.
+// TestEventMessagesOmitWhatColumnsShow: the GPU and the process of an alert have columns in the log.
 func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 2701455, StartTime: 1}}
 	leak := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPU: 4, GPUUUID: "GPU-4", Row: row, User: "dave", Name: "dlrm.py"}
@@ -52,8 +51,7 @@ func TestEventsSayWhatWasTakenAgain(t *testing.T) {
 	}
 }
 
-// TestEventsScrollSideways: the list scrolls just far enough to read what is cut off at the right,
-// and the box names the keys.
+// TestEventsScrollSideways: the list scrolls just far enough to show the end of messages, and the box names the keys.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
 	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
@@ -154,7 +152,7 @@ func whyEvidence(event snapshot.Event) *why.Evidence {
 		Held: []snapshot.HeldClass{{Class: "variables", Name: "outputs in main", Bytes: 30 * quantity.GiB}, {Class: "optimizer_state", Bytes: 20 * quantity.GiB}},
 	}
 	var recent []why.Sample
-	for i := range int64(40) { // samples may be closer than before
+	for i := range int64(40) { // every 15 s, and at the end every 3 s
 		ago := 15*time.Second*time.Duration(29-i) + 30*time.Second
 		if i >= 30 {
 			ago = 3 * time.Second * time.Duration(39-i)
@@ -176,8 +174,7 @@ func TestEventsEndAtTheShownMoment(t *testing.T) {
 	}
 }
 
-// TestEventsOmitWhereTheGuardDidNothing: the list omits the guard's decisions to do nothing, because
-// so many would hide the other events.
+// TestEventsOmitWhereTheGuardDidNothing: so many events would hide the others.
 func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 	var log []snapshot.Event
 	for _, kind := range []snapshot.GuardDecisionKind{snapshot.GuardNothing, snapshot.GuardWould, snapshot.GuardReached} {
@@ -227,8 +224,7 @@ func (month) EventsUntil(t time.Time, limit int) []snapshot.Event {
 	return events
 }
 
-// TestEventsOfAMonth: for a recording the list has the events up to the shown moment, but not all
-// of them.
+// TestEventsOfAMonth: the list of a recording ends at the shown moment, and its length is limited.
 func TestEventsOfAMonth(t *testing.T) {
 	for _, past := range []time.Time{{}, uitest.DrawnAt.Add(-time.Hour)} {
 		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, Past: past, History: month{}})
@@ -276,7 +272,7 @@ func TestPauseGoldens(t *testing.T) {
 	}
 }
 
-// TestIncidentsOfTheList: the list has the newest incident up to the shown moment, with the cursor on it.
+// TestIncidentsOfTheList: the list finds its newest incident, and puts the cursor on it.
 func TestIncidentsOfTheList(t *testing.T) {
 	list := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
 	if i := list.NewestIncident(); i == nil || i.Kind != snapshot.EventGPULost || list.On(&i.Event).at != 1 {

@@ -38,7 +38,7 @@ func TestSetupChanges(t *testing.T) {
 		"down right right":                func(s *Settings) { s.Interval = 500 * time.Millisecond },
 		"down down right":                 func(s *Settings) { s.Sort = "ALLOC" },
 		"3j space":                        func(s *Settings) { s.Reversed = true },
-		"3j space up right":               func(s *Settings) { s.Sort = "ALLOC" }, // in its usual order
+		"3j space up right":               func(s *Settings) { s.Sort = "ALLOC" }, // a new column resets the order
 		"4j space":                        func(s *Settings) { s.Lines = true },
 		"5j enter":                        func(s *Settings) { s.Window = 5 * time.Minute },
 		"6j space":                        func(s *Settings) { s.Mouse = true },
@@ -67,8 +67,7 @@ func TestSetupChanges(t *testing.T) {
 	}
 }
 
-// TestSetupBeginsWithTheChosenColumns: the chosen columns come first, in their order, and mandatory
-// columns are there, whatever the file says.
+// TestSetupBeginsWithTheChosenColumns: the chosen columns keep their order, after the mandatory ones that they lack.
 func TestSetupBeginsWithTheChosenColumns(t *testing.T) {
 	s := someSettings()
 	s.Columns = []string{"ALLOC", "PID"}

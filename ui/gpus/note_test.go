@@ -15,13 +15,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// TestBarWordsAreWhole: however short the bar, words are only left out as a whole; "no" or "used"
-// on its own would be misleading.
+// TestBarWordsAreWhole: a short bar has a shorter wording, never a part of one: "no" of "no answer" would mislead.
 func TestBarWordsAreWhole(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	for _, c := range []struct {
 		state snapshot.GPUState
-		words []string // what may stand there, the fullest first
+		words []string // the wordings, the longest first
 	}{
 		{snapshot.GPULost, []string{"lost 2m14s ago", "lost 2m14s", "lost"}},
 		{snapshot.GPUHanging, []string{"no answer 2m14s", "no answer", "silent"}},
@@ -62,8 +61,7 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	}
 }
 
-// TestLegendAtEveryBar: a bar of 24 cells or more has its legend, in textures or only in colours,
-// in which every name is complete.
+// TestLegendAtEveryBar: every name in a legend is complete, with textures or only with colours.
 func TestLegendAtEveryBar(t *testing.T) {
 	for _, theme := range []string{"", "dark"} {
 		for cells := 27; cells < 80; cells++ {

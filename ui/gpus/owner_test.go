@@ -21,7 +21,7 @@ func TestOwnersKeepTheirHues(t *testing.T) {
 	box := snapshottest.DayOne()
 	p := Panel{Appearance: &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, Snapshot: box}
 	find := func() owners {
-		p.Holders = &Holders{} // a snapshot never changes, this one does
+		p.Holders = &Holders{} // read again: this test changes its snapshot
 		return p.findOwners()
 	}
 	before := find()

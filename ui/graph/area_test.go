@@ -24,7 +24,7 @@ import (
 type partsHistory struct {
 	uitest.CurveHistory
 	of    map[metric.ID]float64
-	swing float64 // used swings between of's amount less this, and of's amount
+	swing float64 // used memory swings between its amount and this much less
 }
 
 func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
@@ -43,8 +43,7 @@ func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets
 	return c.Series(key, from, to, buckets)
 }
 
-// areaGraph returns a GPU of 80 GiB with 60 in use: by one process with a probe that holds 50
-// of them, and one without.
+// areaGraph returns the graph of a GPU of 79 GiB, of which one process with a probe uses 60.
 func areaGraph(t *testing.T) Graph {
 	g := leakGraph(uitest.Appearance(t, "dark", false), time.Hour, false)
 	g.History = partsHistory{of: map[metric.ID]float64{
@@ -201,7 +200,6 @@ func TestAreaReachesUsed(t *testing.T) {
 	}
 }
 
-// TestForecastTakesAtMostFortyPercent: the forecast takes at most 40 % of the width of any window.
 func TestForecastTakesAtMostFortyPercent(t *testing.T) {
 	for _, window := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour} {
 		g := leakGraph(uitest.Appearance(t, "", false), 3*time.Hour, true)
@@ -227,8 +225,7 @@ func TestWindowGrowsWithTheHistory(t *testing.T) {
 	}
 }
 
-// TestFullIsATick: the forecast ends in a line at the time at which the memory is full, with the
-// clock time at the capacity, and nothing is drawn after it.
+// TestFullIsATick: a line with the time of day marks when the memory is full, and nothing is drawn after it.
 func TestFullIsATick(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		g := areaGraph(t)
@@ -291,9 +288,7 @@ func TestSawtoothIsNotHidden(t *testing.T) {
 	}
 }
 
-// TestForecastIsAsHighAsItSays: the forecast's parts end at the median, also in the highest cell and
-// in low graphs. So the forecast continues the curve, and moves from frame to frame as little as the
-// figures do.
+// TestForecastIsAsHighAsItSays: the parts of the forecast end at the median, also in the highest cell and in low graphs.
 func TestForecastIsAsHighAsItSays(t *testing.T) {
 	for _, rows := range []int{4, 5, 7, 9, 13, 20} {
 		for used := 60.0; used < 62; used += .05 {
@@ -387,7 +382,6 @@ func drawnHeight(lines []string, column int, veils string) (height float64) {
 	return height
 }
 
-// TestLegendNamesWhatIsDrawn: the legend names no part that is not drawn.
 func TestLegendNamesWhatIsDrawn(t *testing.T) {
 	g := areaGraph(t)
 	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "■ other ■ alloc ■ frag ■ cached") {

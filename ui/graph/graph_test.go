@@ -155,8 +155,7 @@ func TestGraphWithoutForecastUsesWholeWidth(t *testing.T) {
 	}
 }
 
-// TestTitleSaysWhyThereIsNoForecast: after an out-of-memory error there is none until memory is
-// steady.
+// TestTitleSaysWhyThereIsNoForecast: an out-of-memory error ends forecasts until memory is steady.
 func TestTitleSaysWhyThereIsNoForecast(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Subject.Doubt = snapshot.Rebuilding
@@ -239,8 +238,7 @@ func BenchmarkGraph120x12(b *testing.B) {
 	}
 }
 
-// Samples of an earlier, longer interval are joined to a line; missing samples in
-// it are still a gap.
+// Samples of an earlier, longer interval are joined to a line; missing samples in it are still a gap.
 func TestBridgeJoinsSamplesOfEarlierInterval(t *testing.T) {
 	values := make([]float64, 60)
 	for i := range values {
@@ -258,8 +256,7 @@ func TestBridgeJoinsSamplesOfEarlierInterval(t *testing.T) {
 	}
 }
 
-// Columns that are empty at regular distances are joined; a single empty one is a
-// gap.
+// Columns that are empty at regular distances are filled; a single empty column is a gap.
 func TestBridgeJoinsRegularEmptyColumns(t *testing.T) {
 	values := make([]float64, 80)
 	for i := range values {

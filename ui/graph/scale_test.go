@@ -14,9 +14,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestScaleFromZeroIsRound: if the axis starts at 0 then, for many capacities and heights, the top
-// row is the capacity, the labels are round, each is in the row of its amount, and no two are in
-// neighbouring rows.
+// TestScaleFromZeroIsRound: on an axis from 0 the top row is the capacity, and labels are round, in the row of their
+// amount, and not in neighbouring rows.
 func TestScaleFromZeroIsRound(t *testing.T) {
 	for _, gib := range []float64{5.9, 7.8, 11.8, 15.7, 22.3, 23.5, 31.4, 44.4, 47.5, 63.6, 79, 79.6, 93, 95, 119.2, 139.7, 178.4, 190, 286} {
 		for rows := 5; rows <= 40; rows++ {

@@ -9,8 +9,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// A past that comes late, as a recording's does, is shown with the next snapshot, and at once
-// while nothing runs. Frames that show one snapshot have one graph.
+// TestLatePastIsShown: a recording that is read late is shown with the next snapshot, or at once on a frozen screen.
 func TestLatePastIsShown(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Window, g.Stacks, g.Snapshot = 10*time.Minute, &Stacks{}, &snapshot.Snapshot{}

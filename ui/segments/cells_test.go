@@ -23,7 +23,7 @@ func TestCellsAreProportionalToMemory(t *testing.T) {
 		}
 		for state, sum := range m.sums {
 			want := float64(sum) / float64(unit)
-			// Each band may be off by half a cell, and so may a segment that is drawn apart.
+			// Each band may be off by half a cell, as may each segment between gaps.
 			if off := math.Abs(float64(counts[state]) - want); off > float64(len(m.bySize))+want/10 {
 				t.Errorf("at %v a cell: state %d has %d cells, its memory is worth %.1f", unit, state, counts[state], want)
 			}
@@ -31,8 +31,7 @@ func TestCellsAreProportionalToMemory(t *testing.T) {
 	}
 }
 
-// A huge free segment with one small live block
-// must not look free.
+// TestSmallLiveBlockIsShown: a huge free segment with one small live block must not look free.
 func TestSmallLiveBlockIsShown(t *testing.T) {
 	m := New(snapshot.SegmentMap{Segments: []snapshot.Segment{{Blocks: []snapshot.Block{
 		{Size: 3 * quantity.GiB, State: snapshot.BlockFragmented}, {Size: quantity.MiB, State: snapshot.BlockLive}, {Size: 3 * quantity.GiB, State: snapshot.BlockFragmented},

@@ -20,7 +20,7 @@ func drawn(t testing.TB, theme string, m snapshot.SegmentMap) Panel {
 	}
 }
 
-// All of the map is in view.
+// TestMapFits: the strips do not need more rows than there are.
 func TestMapFits(t *testing.T) {
 	for _, m := range []snapshot.SegmentMap{uitest.CarolsSegments(), uitest.ExpandableSegments()} {
 		for width := 40; width <= 240; width += 13 {

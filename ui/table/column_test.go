@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestColumnsGrowWithTheWidth is rule 24: a wider screen never loses a column,
-// the command keeps its part, and the cells add up.
+// TestColumnsGrowWithTheWidth: a wider screen never loses a column, the command keeps its part, and the cells add up.
 func TestColumnsGrowWithTheWidth(t *testing.T) {
 	for _, b := range []box{
 		{}, {parts: true}, {ahead: true}, {parts: true, ahead: true}, {parts: true, ahead: true, ascii: true, wideGPU: true},
@@ -42,7 +41,7 @@ func TestColumnsGrowWithTheWidth(t *testing.T) {
 	}
 }
 
-// TestColumnsOfTheDrawings are the widths that the drawings show.
+// TestColumnsOfTheDrawings checks the widths of the drawings.
 func TestColumnsOfTheDrawings(t *testing.T) {
 	for _, c := range []struct {
 		width int

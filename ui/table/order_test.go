@@ -35,8 +35,7 @@ func sortedBy(s *snapshot.Snapshot, title string, reversed bool) []Row {
 	return t.List()
 }
 
-// TestOrderIsTotal is rule 17: the order of the table does not depend on the order
-// of the sampler's rows, whichever column sorts.
+// TestOrderIsTotal: by every column, the order of the table does not depend on the order of the sampler's rows.
 func TestOrderIsTotal(t *testing.T) {
 	for id := range columnCount {
 		for _, reversed := range []bool{false, true} {
@@ -110,8 +109,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestEndedKeepItsPlace: the row of a process that has just ended stays in its place; after a
-// minute it is at the end, unless the cursor is on it.
+// TestEndedKeepItsPlace: an ended row keeps its place for a minute, or while the cursor is on it; then it is at the end.
 func TestEndedKeepItsPlace(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	alive := pidsOf(sortedBy(s, "USED", false))[:13]

@@ -8,8 +8,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestLaunchersRowsStandTogether: processes that one launcher started stand
-// together, even if the launcher itself uses no GPU.
+// TestLaunchersRowsStandTogether: processes of one launcher stand together, even if the launcher uses no GPU.
 func TestLaunchersRowsStandTogether(t *testing.T) {
 	const torchrun, shell = 2962000, 2700001
 	s := snapshottest.DrawnBox()

@@ -59,7 +59,7 @@ func TestUnreadOutputStallsAndRecovers(t *testing.T) {
 	o, r := unread(t, func(lost bool) { drained <- lost }, func(err error) { t.Error(err) })
 	frame := bytes.Repeat([]byte("x"), 100_000)
 	start := time.Now()
-	for range 50 { // five times as much as is kept
+	for range 50 { // five times pendingLimit
 		if _, err := o.Write(frame); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestClosedOutputIsReported(t *testing.T) {
 	o.Stop()
 }
 
-// The watchdog leaves the terminal while the ordinary end closes it.
+// TestStopDuringWritesDoesNotPanic: the watchdog may write while the ordinary end stops the output.
 func TestStopDuringWritesDoesNotPanic(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for range 2000 {

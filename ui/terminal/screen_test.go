@@ -53,7 +53,7 @@ func (s *shown) cells() string {
 
 var frameStyles = []string{"", "", "", "\x1b[31m", "\x1b[1m", "\x1b[38;5;7m", "\x1b[38;2;1;4;7m", "\x1b[7m", "\x1b[48;5;20m", "\x1b[1;4;38;5;40m"}
 
-// randomFrame returns a frame of words in random styles, or one that differs a little.
+// randomFrame returns a frame of words in random styles, mostly one that differs little from before.
 func randomFrame(r *rand.Rand, width, height int, before string) string {
 	lines := strings.Split(before, "\n")
 	if before == "" || r.IntN(20) == 0 {
@@ -83,8 +83,7 @@ func randomFrame(r *rand.Rand, width, height int, before string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestScreenShowsEachFrame: after any sequence of frames and sizes the terminal shows the same as
-// if only the last frame had been written, in full.
+// TestScreenShowsEachFrame: after any frames and sizes the terminal shows the same as after the last frame alone.
 func TestScreenShowsEachFrame(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -171,8 +170,7 @@ func TestScreenSetsModesOnce(t *testing.T) {
 	}
 }
 
-// A frame may contain a hostile theme or name: whatever it contains, only styles reach the terminal
-// as sequences.
+// FuzzScreen: of the sequences in a frame only styles reach the terminal.
 func FuzzScreen(f *testing.F) {
 	f.Add("train.py", "\x1b[31mred\x1b[m\x1b]0;owned\a\x1b[2Jgone")
 	f.Add("\x1b[", "字\x1b[38;5m\x1b[38;2;1m\xff\x9b31m")

@@ -7,7 +7,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestModesStayRestored: the command that takes over a continued terminal may come after the end.
+// TestModesStayRestored: raw may be called after the end.
 func TestModesStayRestored(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {
