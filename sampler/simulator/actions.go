@@ -9,8 +9,8 @@ import (
 	"vramscope/probe"
 )
 
-// Flush frees the cached memory of a process. A dry run returns what a flush would free according
-// to the process's last report. Flush refuses if another process has the pid.
+// Flush frees the cached memory of a process. A dry run returns the returnable memory in the
+// process's last report. Flush refuses if another process has the pid.
 func (b *Box) Flush(id process.Identity, dryRun bool) (probe.Flushed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +32,6 @@ func (b *Box) Flush(id process.Identity, dryRun bool) (probe.Flushed, error) {
 	}
 	stats, _ = t.stats()
 	if t.probe.reported {
-		// A flush is followed by a new report.
 		t.probe.at, t.probe.stats = b.at, stats
 	}
 	return flushed(t, before, stats.Reserved), nil

@@ -16,7 +16,7 @@ const (
 	boardName      = "NVIDIA H100 80GB HBM3"
 	boardTotal     = 81559 * quantity.MiB
 	boardReserved  = 631 * quantity.MiB
-	boardIdle      = 3 * quantity.MiB // used with no process at all
+	boardIdle      = 3 * quantity.MiB // used without any process
 	powerLimit     = 700.0
 	slowdown       = 92
 	busyClock      = 1980
@@ -75,14 +75,12 @@ func uuid(n uint64) string {
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&0xffff_ffff_ffff)
 }
 
-// partition turns MIG on: it divides the GPU into instances.
 func (g *board) partition(profiles ...instance) {
 	for i := range profiles {
 		p := profiles[i]
 		p.uuid = "MIG-" + uuid(uint64(g.device.Index)<<8+uint64(i)+1)
 		p.frame.whole = g.frame
-		// Every instance uses a little, with or without a process.
-		const idle = 12 * quantity.MiB
+		const idle = 12 * quantity.MiB // used without any process
 		p.frame.Reserve(idle)
 		g.instances = append(g.instances, &p)
 	}
@@ -97,7 +95,7 @@ func (g *board) remove(t *task) {
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *task) bool { return other == t })
 }
 
-// draw makes power follow the load within seconds, and temperature with the inertia of the heat sink.
+// draw makes power follow the load within seconds, and temperature more slowly.
 func (g *board) draw(seed uint64, now time.Duration) {
 	const unloaded, loaded, full = 71.0, 119.0, 640.0 // W
 	const inertia = 25.0                              // s
@@ -162,8 +160,8 @@ func (l *loss) turn(now time.Duration) (back bool) {
 	return true
 }
 
-// turnLoss loses the GPU or brings it back. When it comes back, its energy counter restarts, and
-// its processes end because they have lost their contexts.
+// turnLoss loses the GPU or brings it back. When the GPU comes back, its energy counter restarts,
+// and its processes end.
 func (b *Box) turnLoss(g *board, now time.Duration) {
 	if !g.loss.turn(now) {
 		return
@@ -176,18 +174,16 @@ func (b *Box) turnLoss(g *board, now time.Duration) {
 	}
 }
 
-// frame is the frame buffer of a GPU or of a MIG instance. The simulated
-// allocators get their segments from it.
+// frame is the frame buffer of a GPU or of a MIG instance, and implements allocator.Device.
 type frame struct {
 	total    quantity.Bytes
 	reserved quantity.Bytes // by the driver
-	used     quantity.Bytes // by processes, and a little even without any
+	used     quantity.Bytes // includes a little that no process uses
 	whole    *frame         // for a MIG instance, the frame of its GPU; nil for a GPU
 }
 
 func (f *frame) capacity() quantity.Bytes { return f.total - f.reserved }
 
-// Reserve takes size bytes of the free memory. It returns false if there is too little.
 func (f *frame) Reserve(size quantity.Bytes) bool {
 	if f.used+size > f.capacity() {
 		return false
@@ -199,7 +195,6 @@ func (f *frame) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
-// Release frees size bytes.
 func (f *frame) Release(size quantity.Bytes) {
 	f.used -= size
 	if f.whole != nil {

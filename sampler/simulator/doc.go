@@ -10,17 +10,17 @@
 // back (6), a JAX job beside a foreign pid (7), and between them processes without a probe and
 // short-lived ones.
 //
-// The programs are scripted, the reports of their probes are not: these come from simulated
-// allocators, so that reserved = allocated + cached + fragmented and a flush frees what is returnable.
+// The programs are scripted. The reports of their probes come from simulated allocators, so that
+// reserved = allocated + cached + fragmented, and a flush frees the returnable memory.
 //
-// The story may have a prelude, which fills the history: the leak leaks, tests start and end, the
-// server is idle. Time counts from the beginning of the story and is negative in the prelude:
+// The story may have a prelude, which fills the history. Time counts from the beginning of the story
+// and is negative in the prelude:
 //
 //	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
 //
 // The same seed and prelude give the same story. At every call, the state moves in fixed steps up
-// to the time of the clock, so that the calls do not change the story. Another story,
-// Options.Shortage, is one GPU on which a training lacks the memory that a notebook caches.
+// to the time of the clock, so that the calls do not change the story. Options.Shortage is another
+// story.
 //
 // Start reading at New and Box.move; story.go has the roles.
 package simulator

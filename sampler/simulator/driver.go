@@ -25,7 +25,6 @@ func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	}, devices, nil
 }
 
-// Close implements sampler.DeviceReader: a simulated driver has nothing to close.
 func (b *Box) Close() error { return nil }
 
 // Read takes one reading of a GPU, or fails with ErrGPULost.
@@ -98,7 +97,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 	return r
 }
 
-// clock returns the SM clock: high during work and for a moment after.
+// clock returns the SM clock in MHz: high during work and for some seconds after.
 func (g *board) clock(wobble float64) int {
 	const lingers = 10 * time.Second
 	if g.idleFor > lingers {
@@ -111,7 +110,7 @@ func (g *board) clock(wobble float64) int {
 	return busyClock - bin*int(math.Round(1+wobble))
 }
 
-// percent returns a share as the driver reports it: whole, and 0 only if nothing ran.
+// percent returns a share in whole per cent, 0 only if nothing ran.
 func percent(share, wobble float64) int {
 	if share <= 0 {
 		return 0

@@ -9,14 +9,14 @@ import (
 	"vramscope/probe"
 )
 
-// trainedClasses are the classes of a training program's tensors, in turn: for a parameter
-// there are a gradient and AdamW's two moments.
+// trainedClasses are the classes of a training program's tensors, in turn: a parameter, its gradient,
+// and AdamW's two moments.
 var trainedClasses = []string{"parameters", "gradients", "optimizer_state", "optimizer_state"}
 
-// servedClasses are the classes of a server's tensors: an eighth is its key-value cache.
+// servedClasses are the classes of a server's tensors, in turn: an eighth is its key-value cache.
 var servedClasses = append(slices.Repeat([]string{"parameters"}, 7), "variables")
 
-// Holds returns what holds a process's memory as its probe reports it, for PyTorch only.
+// Holds returns the holders of a process's memory, for PyTorch only.
 func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	return found, nil
 }
 
-// holds returns the task's tensors by class. The memory that it leaks is in a variable.
+// holds returns the task's tensors by class. Leaked memory is in a variable.
 func (t *task) holds() map[string]batch {
 	held := map[string]batch{}
 	switch p := t.program.(type) {

@@ -7,11 +7,11 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// leaking is a fine-tuning job that leaks leakRate until the GPU is full. When it is out of
-// memory it skips the batch, flushes and tries again; the third time it exits.
+// leaking is a fine-tuning job that leaks leakRate until the GPU is full. When the job is out of
+// memory, it skips the batch, flushes and tries again; the third time it exits.
 //
-// Every two minutes it gathers its weights into one buffer to save them. On a nearly full GPU
-// that succeeds only because the allocator frees its cache and tries again, which counts a retry.
+// Every saveEvery the job gathers its weights into one buffer to save them. On a nearly full GPU,
+// the allocator must free its cache for the buffer, which counts as a retry.
 type leaking struct {
 	weights
 	ladder
@@ -20,7 +20,7 @@ type leaking struct {
 
 	sound   time.Duration // until then nothing leaks
 	strikes int
-	pauses  time.Duration // a failed batch makes it pause until then
+	pauses  time.Duration // until then the job pauses, after a failed batch
 	leaked  batch
 }
 
@@ -33,8 +33,8 @@ const (
 	saveFirst = 9 * time.Second
 )
 
-// resume computes when the leak must have begun so that the process has reached holds at the start
-// of the story, and leaks up to now.
+// resume computes when the leak must have begun so that used memory is holds at the start of the
+// story, and leaks up to now.
 func (p *leaking) resume(t *task, now time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
@@ -84,8 +84,8 @@ func (p *leaking) step(t *task, now time.Duration) error {
 	return nil
 }
 
-// train runs one batch. It leaks while all activations are allocated, so that the leak takes new
-// memory.
+// train runs one batch. It leaks while all activations are allocated, so that the leak takes memory
+// that was not cached.
 func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error {
 	p.finish(c)
 	if within(now, saveEvery) == saveFirst {
@@ -116,8 +116,8 @@ func save(c *allocator.Caching) error {
 	return nil
 }
 
-// leaks returns the leak of a second: leakRate on average, in even numbers of MiB like the sizes of
-// large segments. It depends only on the second, so that resume can compute the past.
+// leaks returns the leak of a second: leakRate on average, in multiples of 2 MiB like the sizes of
+// large segments. The leak depends only on seed, task and second, so that resume can compute the past.
 func leaks(t *task, second time.Duration) quantity.Bytes {
 	spread := int(mix(t.box.seed, t.stream()+4, uint64(second/time.Second)) % 4)
 	return leakRate + quantity.Bytes(2*spread-3)*mib

@@ -8,9 +8,8 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// preallocating is a JAX job: it reserves a region of most of the GPU at its start, which its allocator
-// (BFC) never returns. The largest free block is cached: any one request up to that size succeeds. Free
-// blocks between parameters are fragmented.
+// preallocating is a JAX job. At its start, it reserves a region of most of the GPU, which its allocator
+// (BFC) never returns. The largest free block is cached. Free blocks between parameters are fragmented.
 type preallocating struct {
 	fraction float64        // of the free memory, reserved at the start
 	size     quantity.Bytes // of a parameter
@@ -26,8 +25,7 @@ func (p *preallocating) resume(t *task, now time.Duration) error {
 	return p.build(t)
 }
 
-// build reserves the region and places the parameters, with holes between them like those of
-// freed optimizer state.
+// build reserves the region and places the parameters in it, with holes between them.
 func (p *preallocating) build(t *task) error {
 	size := quantity.Bytes(p.fraction*float64(t.frame.capacity()-t.frame.used)) / mib * mib
 	if !t.frame.Reserve(size) {
@@ -38,7 +36,7 @@ func (p *preallocating) build(t *task) error {
 	return nil
 }
 
-// allocate sets the stats for the parameters and a batch. Blocks that fit into holes go there.
+// allocate sets the stats for the parameters and a batch. Blocks of the batch that fit go into holes.
 func (p *preallocating) allocate(s *allocator.Stats, batch ...quantity.Bytes) {
 	s.Allocated = quantity.Bytes(p.count) * p.size
 	s.Fragmented = quantity.Bytes(p.count-1) * p.hole

@@ -14,8 +14,7 @@ import (
 
 const (
 	reportEvery = time.Second
-	// A probe's thread starts when its library is imported.
-	importing = 3 * time.Second
+	importing   = 3 * time.Second // until then a task has no probe
 )
 
 var errNoAnswer = errors.New("no answer within 200 ms")
@@ -25,7 +24,7 @@ type lastReport struct {
 	at       time.Duration
 	stats    allocator.Stats
 	failures []probe.FailedAllocation
-	phase    time.Duration // when in each second it reports
+	phase    time.Duration // when in each second the probe reports
 }
 
 func (t *task) takeReport(now time.Duration) {
@@ -43,7 +42,6 @@ func (t *task) takeReport(now time.Duration) {
 // Unasked implements sampler.ProbeReader: every probe answers at once.
 func (b *Box) Unasked() int { return 0 }
 
-// Answers returns the last answer of each probe.
 func (b *Box) Answers() []probe.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,8 +92,7 @@ func (t *task) report() probe.Device {
 		a.OutOfMemoryCount = count(s.OutOfMemory)
 		a.AllocRetries = count(s.Retries)
 	case jax:
-		// JAX counts neither segments nor failures.
-		a.Kind, a.Basis = "jax", probe.LargestFree
+		a.Kind, a.Basis = "jax", probe.LargestFree // JAX counts neither segments nor failures
 	}
 	d.Allocators = []probe.Allocator{a}
 	d.OutOfMemory = t.probe.failures
@@ -124,7 +121,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 		return true
 	}
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
-	// The list is copied: earlier reports keep theirs.
+	// The list is copied, because earlier reports have the old list.
 	t.failures = append(slices.Clip(t.failures), probe.FailedAllocation{
 		TimeNS: t.box.epoch.Add(t.now).UnixNano(), Bytes: size, Free: reported(free), Limit: reported(t.frame.total), Allocator: "pytorch",
 		Reserved: reported(s.Reserved), Allocated: reported(s.Allocated), LargestFree: reported(s.LargestFree),
@@ -134,7 +131,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 	return false
 }
 
-// Segments returns the map of a process's memory as its probe reports it, for PyTorch only.
+// Segments returns the map of a process's memory, for PyTorch only.
 func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

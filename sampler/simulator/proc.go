@@ -14,7 +14,7 @@ const (
 	hostUsed   = 205 * gib // by processes that are not simulated
 )
 
-// Processes looks up the pids at the time of the box's own clock. It does not find foreign processes.
+// Processes looks up the pids at the time of the box's own clock. Foreign processes are not found.
 func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +27,6 @@ func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	}
 }
 
-// Alive reports whether the process runs.
 func (b *Box) Alive(id process.Identity) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +51,7 @@ func (b *Box) info(t *task) process.Info {
 	}
 }
 
-// cpu returns a percentage of a core, with a little noise.
+// cpu returns per cent of a core, with a little noise.
 func (b *Box) cpu(t *task) float64 {
 	cpu := t.role.cpu
 	if cpu == 0 {
@@ -71,7 +70,6 @@ func (b *Box) resident(t *task) quantity.Bytes {
 	return quantity.Bytes(share*float64(t.role.host)) / page * page
 }
 
-// Host returns the machine.
 func (b *Box) Host(_ time.Time) process.Host {
 	b.mu.Lock()
 	defer b.mu.Unlock()

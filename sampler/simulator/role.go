@@ -25,31 +25,31 @@ type role struct {
 	user    user
 	command []string
 	comm    string
-	parent  int // the pid that started it; 0: not known
+	parent  int // the pid of the parent; 0: unknown
 	job     process.Job
-	foreign bool // it runs in another container: its pid is not in this /proc
-	nsPID   int  // its pid in its own container; 0: it is in none
+	foreign bool // the process is not in this /proc
+	nsPID   int  // the pid in the role's own container; 0: no container
 
-	instance int // MIG instance that it runs on, from 1; 0: the whole GPU
+	instance int // the number of the MIG instance, from 1; 0: the whole GPU
 
 	kind    nvml.ProcessType
 	runtime runtime
 	version string
 	config  string         // of PyTorch's allocator
-	entered string         // how its probe was started; empty: "run"
+	entered string         // how the probe was started; "": by run
 	context quantity.Bytes // CUDA context, kernels, libraries
 	host    quantity.Bytes
 	cpu     float64 // per cent of a core
 	program func() program
 
 	pid   int           // the pid of the process that runs when the story begins
-	age   time.Duration // the age of that process; 0: none runs then
-	first time.Duration // when the first process starts, if none runs then
+	age   time.Duration // the age of that process; 0: no process runs when the story begins
+	first time.Duration // when the first process starts, if age is 0
 	life  span          // how long a process lives; zero: until it fails
 	pause span          // from an end to the next start; zero: no next start
 }
 
-// playing returns a function that returns a new copy of the program begins for each task of a role.
+// playing returns a role's function program, which returns a copy of begins for each task.
 func playing[P any, T interface {
 	*P
 	program
@@ -72,7 +72,7 @@ func (s span) draw(random *rand.Rand) time.Duration {
 }
 
 type program interface {
-	// resume puts the task into the state that it has at its age.
+	// resume puts the task into its state at now.
 	resume(t *task, now time.Duration) error
 	// step runs the task for one step of the simulation. An error ends it.
 	step(t *task, now time.Duration) error

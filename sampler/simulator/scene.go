@@ -31,7 +31,6 @@ func cast(gpus int) []scene {
 	return chosen
 }
 
-// The users of the story.
 var (
 	root  = user{"root", 0}
 	alice = user{"alice", 1001}
@@ -70,7 +69,7 @@ func (r role) container(kind, id string, shim, nsPID int) role {
 	return r
 }
 
-// running makes a process of the role run already when the story begins, with this pid and age.
+// running makes a process of the role run when the story begins, with this pid and age.
 func (r role) running(pid int, age time.Duration) role {
 	r.pid, r.age = pid, age
 	return r

@@ -8,18 +8,17 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// serving is an LLM server: mainly weights and a preallocated key-value cache, which never
-// change. Requests come in waves. A notebook is similar: it keeps its variables, and its cells
-// run now and then.
+// serving is an LLM server: mainly weights and a preallocated key-value cache, which never change.
+// Requests come in waves. It also plays a notebook, which keeps variables and runs cells now and then.
 type serving struct {
 	weights
 	workspace []quantity.Bytes
 	loading   time.Duration // how long a fresh start loads
-	quiet     time.Duration // the first wave comes after this
-	busy      float64       // how busy it is all the time; 0: in waves
+	quiet     time.Duration // when the first wave begins
+	busy      float64       // share of the time in which the GPU is busy; 0: in waves
 
 	until  time.Duration // end of the present wave or quiet time
-	demand float64       // how busy the present wave makes it; 0: quiet
+	demand float64       // the largest busy share in the present wave; 0: quiet
 	work   *allocator.Block
 }
 
@@ -32,7 +31,7 @@ func (p *serving) resume(t *task, _ time.Duration) error {
 	return p.warm(c)
 }
 
-// warm runs the largest batch once, as servers do to measure their need.
+// warm runs the largest batch once, as servers do at their start.
 func (p *serving) warm(c *allocator.Caching) error {
 	var largest batch
 	if err := largest.take(c, p.workspace...); err != nil {

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	step = 250 * time.Millisecond
-	// How long before the story the box was booted.
-	uptime = 41*24*time.Hour + 3*time.Hour
-	tick   = 10 * time.Millisecond // of the kernel's clock, USER_HZ = 100
+	step   = 250 * time.Millisecond
+	uptime = 41*24*time.Hour + 3*time.Hour // of the box when the story begins
+	tick   = 10 * time.Millisecond         // of the kernel's clock, USER_HZ = 100
 )
 
 // MaxGPUs is the number of GPUs of the largest box.
 const MaxGPUs = 8
 
-// Options choose a box. If only Clock is set, the box is the demo's.
+// Options choose a box. Only Clock is required.
 type Options struct {
 	Seed  uint64
 	Clock func() time.Time // its time in New is the beginning of the prelude
@@ -30,7 +29,7 @@ type Options struct {
 	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a training that starts lacks the memory that an idle
-	// notebook caches. Rescue, unless nil, gets the training's failed request, and the training waits
+	// notebook caches. Rescue, unless nil, gets each failed request of PyTorch, and the program waits
 	// for Retry. Rescue must not wait, and may call the box only from another goroutine.
 	Shortage bool
 	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)

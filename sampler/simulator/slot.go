@@ -18,7 +18,7 @@ type slot struct {
 	random   *rand.Rand
 	task     *task
 	starts   time.Duration // when the next task starts, while the slot is empty
-	pid      int           // the pid of the next task; 0: the next free one
+	pid      int           // the pid of the next task; 0: the next free pid
 }
 
 func (b *Box) visit(s *slot, now time.Duration) {
@@ -33,7 +33,7 @@ func (b *Box) visit(s *slot, now time.Duration) {
 	}
 }
 
-// start starts the next task. If the GPU has no room for a context, it tries again later.
+// start starts the next task. If the GPU has no room for a context, the slot tries again later.
 func (b *Box) start(s *slot, now time.Duration) {
 	const again = 15 * time.Second
 	if !s.frame.Reserve(s.role.context) {
@@ -79,14 +79,14 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		ends:     never,
 	}
 	if s.role.life.longest > 0 {
-		// A task that runs when the story begins has a whole life still to come.
+		// A task that runs when the story begins lives for life from then on.
 		from := started
 		if pid == s.role.pid {
 			from = 0
 		}
 		t.ends = from + s.role.life.draw(s.random)
 	}
-	// Start times are rounded down to clock ticks, even those before the epoch.
+	// started may be negative, and started + uptime is not: the quotient is rounded down.
 	t.identity.StartTime = uint64((started + uptime) / tick)
 	if s.role.nsPID != 0 {
 		t.identity.Namespace = firstNamespace + uint64(pid%997)
@@ -117,12 +117,12 @@ func (b *Box) end(s *slot, now time.Duration) {
 	}
 }
 
-// MaxPrelude is the longest prelude. In a longer one, too many programs of the story
-// would not have started yet.
+// MaxPrelude is the longest prelude. If the prelude were longer, too few programs of the story would
+// run at its beginning.
 const MaxPrelude = 45 * time.Minute
 
-// prepare sets up the slot's first task at the beginning of the prelude: one that is running,
-// starts in the prelude, or starts later.
+// prepare sets up the slot's first task at the beginning of the prelude. The task is running, starts
+// in the prelude, or starts later.
 func (b *Box) prepare(s *slot) {
 	r := &s.role
 	switch begins := -r.age; {
@@ -138,8 +138,8 @@ func (b *Box) prepare(s *slot) {
 	}
 }
 
-// reschedule returns when the next task starts. If a task that starts in the prelude could still run
-// at the role's first start in the story, it starts then: in the story, all tasks start on time.
+// reschedule returns when the next task starts: at starts, or at r.first if a task from starts on might
+// still run at r.first.
 func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
 	if r.age == 0 && now < r.first && starts+r.life.longest+r.pause.shortest > r.first {
@@ -148,7 +148,7 @@ func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	return starts
 }
 
-// within returns how far a moment lies into its period; the prelude has negative moments.
+// within returns the time since the beginning of the period, also for a negative now (the prelude).
 func within(now, period time.Duration) time.Duration {
 	return ((now % period) + period) % period
 }

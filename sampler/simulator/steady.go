@@ -6,13 +6,13 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// steady is a program without a probe: it takes its memory within ramp and keeps about that much.
+// steady is a program without a probe that takes its memory within ramp and keeps about as much.
 type steady struct {
 	size   quantity.Bytes
-	ramp   time.Duration  // time until it has all of its memory
+	ramp   time.Duration  // time from the start until all memory is taken
 	swing  quantity.Bytes // by how much its memory varies
 	period time.Duration  // of swing
-	load   float64        // how busy it keeps the GPU
+	load   float64        // share of the time in which the GPU is busy, while the program works
 	rest   float64        // share of the time without work
 }
 
@@ -25,7 +25,7 @@ func (p *steady) step(t *task, now time.Duration) error {
 	return t.hold(p.target(t, now))
 }
 
-// target returns the task's present use, in the granularity of the driver.
+// target returns the memory that the task should have now, in the granularity of the driver.
 func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
 	size := p.size
 	if p.swing > 0 {

@@ -35,10 +35,10 @@ type task struct {
 	plain   quantity.Bytes     // memory that comes from the driver without an allocator
 	busy    float64            // share of the last step in which the GPU was busy
 	ends    time.Duration
-	failed  bool // it is exiting: no more steps
+	failed  bool // exiting: no more steps
 	stopped bool // by SIGSTOP
-	waits   bool // it waits for Retry
-	retries bool // it is retrying: a second failure is final
+	waits   bool // waiting for Retry
+	retries bool // in Retry: a second failure is final
 }
 
 func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }
@@ -48,7 +48,7 @@ func (t *task) used() quantity.Bytes {
 	return t.role.context + t.plain + stats.Reserved
 }
 
-// stats returns the stats of the task's allocator. It returns false if there are none, or none yet.
+// stats returns the stats of the task's allocator, false if there are none, or none yet.
 func (t *task) stats() (s allocator.Stats, known bool) {
 	switch {
 	case t.cache != nil:
@@ -76,8 +76,7 @@ func (t *task) run(now time.Duration) {
 		return
 	}
 	if err := t.program.step(t, now); err != nil && !t.waits {
-		// Writing a traceback and unloading libraries takes time before the memory is freed.
-		const lastWords = 2 * time.Second
+		const lastWords = 2 * time.Second // to write a traceback and unload libraries
 		t.failed, t.busy, t.ends = true, 0, now+lastWords
 	}
 }

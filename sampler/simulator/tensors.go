@@ -42,13 +42,11 @@ func (b *batch) free(c *allocator.Caching) {
 }
 
 // weights is the memory that a program allocates once and keeps: parameters, optimizer state, its
-// own caches.
-//
-// Each tensor is loaded with a scratch buffer behind it, which is freed at once. That makes
-// fragmentation: the hole shares its segment with the tensor, and no flush frees it.
+// own caches. Each tensor takes the place of a larger scratch buffer. The hole behind the tensor is
+// fragmented.
 type weights struct {
 	size  quantity.Bytes // of one tensor
-	hole  quantity.Bytes // behind each tensor; smaller than a tensor, or tensors would fill the holes
+	hole  quantity.Bytes // behind each tensor; smaller than a tensor, so that no tensor fits into a hole
 	count int
 	small bool // each tensor comes with biases and norms, which go to the small pool
 	holes int  // how many of the first tensors have a hole behind them; 0: all
@@ -81,8 +79,8 @@ func (w *weights) load(c *allocator.Caching, count int) error {
 	return nil
 }
 
-// loadSmall allocates the small tensors that come with the newest one: a norm, and a bias that is
-// converted first, which leaves a hole.
+// loadSmall allocates the small tensors of the newest tensor: a norm, and a bias that is converted
+// first, which leaves a hole.
 func (w *weights) loadSmall(c *allocator.Caching) error {
 	if !w.small {
 		return nil
@@ -102,8 +100,8 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// loads loads so many tensors per step that all are loaded after the time over, and reports whether
-// there were any to load. Meanwhile the task is as busy as given.
+// loads loads the tensors of one step, so that all are loaded after the time over, and reports
+// whether any were left to load. busy is the task's busy share meanwhile.
 func (w *weights) loads(t *task, busy float64, over time.Duration) (bool, error) {
 	if w.complete() {
 		return false, nil
@@ -112,9 +110,9 @@ func (w *weights) loads(t *task, busy float64, over time.Duration) (bool, error)
 	return true, w.load(t.cache, max(1, w.count*int(step)/int(over)))
 }
 
-// ladder is the activations of one training step: tensors of growing size, one
-// for each layer. Longer sequences move every layer one rung up, so each layer
-// takes over the segment of the one above it, and one new segment is needed.
+// ladder is the activations of one training step: tensors of growing size, one for each layer. Longer
+// sequences move every layer one rung up: each layer takes the segment of the layer above, and one
+// new segment is needed.
 type ladder struct {
 	first quantity.Bytes // size of the lowest rung
 	ratio float64        // from one rung to the next
@@ -128,7 +126,7 @@ func (l *ladder) rung(i int) quantity.Bytes {
 }
 
 // forward allocates the activations of sequences that are shift rungs longer than the shortest.
-// padding is the share of its rung that each tensor fills, at most 1.
+// Each tensor fills the share padding of its rung, at most 1.
 func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
 	for i := range l.rungs {
 		if err := l.live.take(c, quantity.Bytes(float64(l.rung(i+shift))*padding)); err != nil {
@@ -138,8 +136,8 @@ func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error
 	return nil
 }
 
-// backward frees all rungs but the lowest keep. The next one is still in use by the stream
-// that averages the gradients.
+// backward frees all rungs but the lowest keep. The lowest freed rung is pending, as if the stream
+// that averages the gradients still used it.
 func (l *ladder) backward(c *allocator.Caching, keep int) {
 	for i := len(l.live) - 1; i >= keep; i-- {
 		if i == keep && keep > 0 {

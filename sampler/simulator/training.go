@@ -4,22 +4,20 @@ import (
 	"time"
 )
 
-// training is a job that trains in epochs. Within an epoch sequences get longer, so memory grows;
-// at its end the job validates and flushes its cache, so memory falls: a sawtooth.
-//
-// Ranks of one job see the same batches at the same time: everything except the wobble depends only
-// on the time.
+// training is a job that trains in epochs. Within an epoch, sequences get longer and memory grows. At
+// the end, the job validates and flushes its cache, so memory falls: a sawtooth. Ranks of one job see
+// batches of the same length at the same time.
 type training struct {
 	weights
 	ladder
-	loading time.Duration // how long a fresh start takes to load its weights
-	epoch   time.Duration // 0: no epochs, all batches are alike
+	loading time.Duration // how long the weights load after a fresh start
+	epoch   time.Duration // 0: no epochs, all sequences have one length
 	begins  time.Duration // where in the epoch the story starts
 	buckets int           // number of sequence lengths in an epoch
 	every   int           // steps of the simulation per training step
 
 	validating bool
-	longest    int // bucket for which the cache has segments, from 1; 0: the cache is empty
+	longest    int // the highest bucket for which the cache has segments, from 1; 0: the cache is empty
 }
 
 const validation = 9 * time.Second
@@ -74,7 +72,7 @@ func (p *training) step(t *task, now time.Duration) error {
 	}
 	p.finish(c)
 	if p.validating {
-		// Without gradients only one layer's activations live at a time.
+		// Without gradients, the activations of only one layer live at a time.
 		b, err := c.Allocate(p.rung(p.rungs - 1))
 		if err != nil {
 			return err
@@ -82,8 +80,7 @@ func (p *training) step(t *task, now time.Duration) error {
 		c.Free(b)
 		return nil
 	}
-	// The first batch of a bucket is the longest, so that the others fit into its segments.
-	// Loaders sort batches that way for this reason.
+	// The first batch of a bucket is the longest, so that the other batches fit into its segments.
 	padding := 1.0
 	if p.longest > bucket {
 		padding -= 0.03 * t.random.Float64()

@@ -7,12 +7,12 @@ import (
 	"vramscope/probe"
 )
 
-// ErrOutOfMemory is returned if neither the allocator nor the device has a large enough free range.
+// ErrOutOfMemory is returned if neither the allocator nor the device has enough free memory.
 var ErrOutOfMemory = errors.New("out of memory")
 
 // Device provides segments, like cudaMalloc and cudaFree.
 type Device interface {
-	Reserve(size quantity.Bytes) bool // false: the device does not have that much left
+	Reserve(size quantity.Bytes) bool // false: the device has too little free memory
 	Release(size quantity.Bytes)
 }
 
@@ -22,7 +22,7 @@ type Stats struct {
 	Allocated   quantity.Bytes // in live blocks, pending ones included
 	Cached      quantity.Bytes // free segments
 	Fragmented  quantity.Bytes // free, in segments with live blocks
-	Returnable  quantity.Bytes // what Flush would free
+	Returnable  quantity.Bytes // how much Flush would free
 	Pending     quantity.Bytes // freed by the program, still used by a stream
 	LargestFree quantity.Bytes // largest free block
 	Segments    int
@@ -34,7 +34,7 @@ type Stats struct {
 	PeakAllocated quantity.Bytes // the highest so far
 	PeakReserved  quantity.Bytes
 
-	Small, Large Pool // its parts; empty if it is not divided
+	Small, Large Pool // empty if the allocator has no pools
 }
 
 // Pool is a part of an allocator.
@@ -62,7 +62,7 @@ type Block struct {
 	size     quantity.Bytes
 	previous *Block // neighbours in the segment
 	next     *Block
-	home     *freeSet // the set to which it goes when it becomes free
+	home     *freeSet // the set of the block when it is free
 	segment  *segmentStats
 	state    state
 }
@@ -90,8 +90,7 @@ func (b *Block) split(size quantity.Bytes) *Block {
 	return rest
 }
 
-// absorb appends the right neighbour to the block. The left block always stays, so that a
-// segment's first block never changes.
+// absorb appends the right neighbour to the block, so that a segment's first block never changes.
 func (b *Block) absorb() {
 	right := b.next
 	b.size += right.size

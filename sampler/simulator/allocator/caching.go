@@ -13,30 +13,29 @@ import (
 // The sizes that PyTorch's allocator works with.
 // Source: https://github.com/pytorch/pytorch/blob/v2.6.0/c10/cuda/CUDACachingAllocator.cpp
 const (
-	minBlock     = 512                // every size is a multiple of it
-	smallSize    = quantity.MiB       // the largest size that the small pool serves
-	smallSegment = 2 * quantity.MiB   // what the small pool gets from the device at a time
-	largeSegment = 20 * quantity.MiB  // what a request under minLarge gets
-	minLarge     = 10 * quantity.MiB  // a request of this size or more gets a segment of its own
-	roundLarge   = 2 * quantity.MiB   // segments of large requests are multiples of it
-	firstAddress = 0x7f00_0000_0000   // a device address as CUDA hands them out
-	addressGap   = uint64(roundLarge) // keeps segments apart: neighbours in memory are not merged
+	minBlock     = 512                // block sizes are multiples of minBlock
+	smallSize    = quantity.MiB       // the largest block of the small pool
+	smallSegment = 2 * quantity.MiB   // size of the small pool's segments
+	largeSegment = 20 * quantity.MiB  // size of a segment for a large request under minLarge
+	minLarge     = 10 * quantity.MiB  // a request of this size or more gets a segment of its own size
+	roundLarge   = 2 * quantity.MiB   // such a segment is a multiple of roundLarge
+	firstAddress = 0x7f00_0000_0000   // a device address as from CUDA
+	addressGap   = uint64(roundLarge) // between segments
 )
 
 // Caching is PyTorch's caching allocator: one stream, no size limit on splitting, no expandable
 // segments.
 //
-// A request is rounded to 512 bytes and served with the smallest free block of its pool (small up
-// to 1 MiB, large above) that is large enough. The rest is split off if it is large enough: at
-// least 512 bytes in the small pool, more than 1 MiB in the large one. If nothing fits, a segment
-// is reserved: 2 MiB for the small pool, 20 MiB for requests under 10 MiB, else the request rounded
-// to 2 MiB. If the device refuses, the allocator frees all whole free segments and tries again.
+// A request is rounded up to minBlock and served with the smallest free block of its pool that is
+// large enough. The rest is split off if it is at least 512 bytes in the small pool, or more than
+// 1 MiB in the large pool. If no block fits, a segment is reserved. If the device refuses, the
+// allocator frees all whole free segments and tries again.
 //
-// Whole free segments are cached; free memory in a segment with live blocks is fragmented
-// ("inactive split" in PyTorch): no flush frees it.
+// Whole free segments are cached. Free memory in a segment with live blocks is fragmented
+// ("inactive split" in PyTorch).
 type Caching struct {
-	// Observe, unless nil, is called for each allocation that failed even after a flush. If it
-	// returns true the failure is not counted: the program waits, and allocates again.
+	// Observe, unless nil, is called for each allocation that failed even after a flush. If Observe
+	// returns true, the failure is not counted, because the program will allocate again.
 	Observe func(size quantity.Bytes) (again bool)
 
 	device       Device
@@ -79,8 +78,7 @@ func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
 	return b, nil
 }
 
-// reserve gets a segment that holds a block of size, flushing the cache once
-// if the device has no room.
+// reserve gets a segment for a block of size. If the device refuses, reserve flushes the cache once.
 func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 	segment := roundUp(size, roundLarge)
 	switch {
@@ -113,7 +111,7 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 	return b, nil
 }
 
-// Free takes a live block back at once. It panics on any other block.
+// Free frees a live block at once, and panics on any other block.
 func (c *Caching) Free(b *Block) {
 	if b.state != live {
 		panic("allocator: free of a block that is not live")
@@ -121,8 +119,7 @@ func (c *Caching) Free(b *Block) {
 	c.settle(b)
 }
 
-// FreeLater frees a block that another stream may still use. The block stays allocated, and
-// pending, until Settle.
+// FreeLater makes a live block pending, as if another stream still used the block, until Settle.
 func (c *Caching) FreeLater(b *Block) {
 	if b.state != live {
 		panic("allocator: free of a block that is not live")
@@ -174,7 +171,6 @@ func (c *Caching) Flush() quantity.Bytes {
 	return freed
 }
 
-// Stats returns the stats in constant time.
 func (c *Caching) Stats() Stats {
 	s := c.stats
 	s.Returnable = s.Cached
@@ -197,8 +193,8 @@ func (c *Caching) Segments() []probe.Segment {
 	return segments
 }
 
-// put makes a free block available. Whether the block is whole cannot change while it is in a set:
-// its neighbours, if any, are live, and freeing one of them takes the block out of the set first.
+// put makes a free block available. A block in a set stays whole or not whole: its neighbours are not
+// free, and freeing a neighbour first takes the block out of the set.
 func (c *Caching) put(b *Block) {
 	b.home.add(b)
 	c.count(b, 1)
@@ -209,7 +205,7 @@ func (c *Caching) take(b *Block) {
 	c.count(b, -1)
 }
 
-// count adds a free block to the stats, or takes it out (−1).
+// count adds a free block to the stats (sign 1), or removes the block from the stats (sign −1).
 func (c *Caching) count(b *Block, sign int) {
 	size := quantity.Bytes(sign) * b.size
 	if b.whole() {

@@ -8,10 +8,9 @@ import (
 )
 
 // freeSet holds free blocks ordered by size and then address, so that the best fit is the first
-// block that is large enough. A sorted slice beats a tree for the few hundred blocks of a process.
+// block that is large enough.
 type freeSet []*Block
 
-// position finds the place of a block of that size and address.
 func (s freeSet) position(size quantity.Bytes, address uint64) int {
 	at, _ := slices.BinarySearchFunc(s, size, func(b *Block, size quantity.Bytes) int {
 		return cmp.Or(cmp.Compare(b.size, size), cmp.Compare(b.address, address))
@@ -26,7 +25,6 @@ func (s *freeSet) remove(b *Block) {
 	*s = slices.Delete(*s, at, at+1)
 }
 
-// fit returns the smallest block of at least size, or nil.
 func (s freeSet) fit(size quantity.Bytes) *Block {
 	if at := s.position(size, 0); at < len(s) {
 		return s[at]

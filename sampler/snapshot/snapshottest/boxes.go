@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// DayOne returns the drawn box without probes: the same processes, but of their memory only the
-// used bytes are known. No GPU is lost, and nothing is forecast yet.
+// DayOne returns the drawn box without probes: only the used memory of the processes is known. No GPU
+// is lost, and there is no forecast yet.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.ProbeSeen, s.Alerts, s.Ended, s.Driver.ProbesAnswering = false, nil, nil, 0
@@ -39,8 +39,7 @@ func DayOne() *snapshot.Snapshot {
 	return s
 }
 
-// NoDriver returns the drawn box twelve seconds after its driver went away: seven
-// probes still answer.
+// NoDriver returns the drawn box twelve seconds after its driver went away. Its probes still answer.
 func NoDriver() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.Driver.State, s.Driver.Since = snapshot.DriverGone, Now().Add(-12*time.Second)
@@ -197,7 +196,7 @@ func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	return s
 }
 
-// OneSample returns the drawn box as one sample shows it, without what takes several samples.
+// OneSample returns the drawn box without alerts, ended processes and forecasts.
 func OneSample() *snapshot.Snapshot {
 	snap := DrawnBox()
 	snap.Alerts, snap.Ended = nil, nil
@@ -210,8 +209,8 @@ func OneSample() *snapshot.Snapshot {
 	return snap
 }
 
-// Room returns a box with a GPU of 79 GiB with the given free memory, and a process with a probe
-// from which a flush frees returns.
+// Room returns a box with a GPU with a capacity of 79 GiB, and a process with a probe. free is the
+// GPU's free memory, returns the returnable memory of the process.
 func Room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
 	snap.GPUs = []snapshot.GPU{{

@@ -42,7 +42,7 @@ func rowOf(gpu *snapshot.GPU, pid int, user, kind string, used float64, command 
 	return p
 }
 
-// row is a row that is being built.
+// row is a Process with methods that set fields.
 type row struct{ snapshot.Process }
 
 func (r row) on(instance snapshot.InstanceID) row {

@@ -1,5 +1,4 @@
-// Package snapshottest has ready Snapshots for tests: the boxes that golden files show, with all of
-// their figures.
+// Package snapshottest has ready Snapshots for tests: the boxes that golden files show.
 //
 //	DrawnBox ─┬─ DayOne      the same box without any probe
 //	          └─ NoDriver    the same box after its driver went away

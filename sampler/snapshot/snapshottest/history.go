@@ -9,15 +9,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// History returns the last day of a box, a sample a second: each process's memory
-// follows its trend.
+// History returns the last day of a box. The memory of each process follows its trend.
 func History(s *snapshot.Snapshot) snapshot.History { return past{s} }
 
 type past struct{ s *snapshot.Snapshot }
 
 const remembered = 24 * time.Hour
 
-// Span implements snapshot.History.
 func (h past) Span() (oldest, newest time.Time) { return h.s.Time.Add(-remembered), h.s.Time }
 
 // At implements snapshot.History: the same box, at another time.
@@ -54,7 +52,7 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 		return points
 	}
 	width := to.Sub(from) / time.Duration(buckets)
-	const samples = 8 // of each bucket: enough for a sawtooth of a minute in a bucket of a minute
+	const samples = 8 // of each bucket
 	for i := range points {
 		p := &points[i]
 		p.Time = from.Add(time.Duration(i+1) * width)
@@ -78,7 +76,7 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 type curve struct {
 	trend snapshot.Trend
 	now   float64 // GiB
-	known bool    // false: it was known until the GPU was lost
+	known bool    // false: the amount was known until the GPU was lost
 }
 
 func curveOf(trend snapshot.Trend, now quantity.Bytes, known bool) (curve, bool) {
@@ -119,7 +117,7 @@ func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	return curve{}, false
 }
 
-// at returns the amount at an age, or false if it was unknown then.
+// at returns the amount at an age in GiB, or false if it was unknown.
 func (c curve) at(age time.Duration) (float64, bool) {
 	const lost = 134 * time.Second
 	if !c.known && age < lost {
