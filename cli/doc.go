@@ -20,12 +20,12 @@
 //	                                                                     └→ actions      vramscope flush, attach
 //
 //	command/   streams, settings, flags, failures, exit codes
-//	sources/   opens what is read: driver, probes, daemons, a simulated box, recordings
+//	sources/   opens the driver, probes, daemons, a simulated box, recordings
 //	restart/   replaces the process: after an upgrade of the driver, or to reload a daemon
 //	config/    the settings and the configuration file
-//	doctor/    the command doctor, and what it examines
-//	gather/    what commands read out of recordings and the audit log
-//	render/    what commands print: tables, CSV, documents
+//	doctor/    the command doctor and its checks
+//	gather/    reads recordings and the audit log
+//	render/    formats output: tables, CSV, documents
 //
 // Errors go to standard error as "vramscope: …", with what to do next. Start with root.go.
 package cli

@@ -1,5 +1,5 @@
-// Package metric is the table of what vramscope measures: the name, unit, help
-// and source of each metric of a GPU and of a process.
+// Package metric has the table of metrics: the name, unit, help and source of each
+// metric of a GPU and of a process.
 //
 //	driver ─ nvml ─→ Sensors ─→ snapshot.GPU ──┬─→ JSON, CSV (schema, cli)
 //	                                           ├─→ history (sampler)

@@ -25,7 +25,7 @@ type Metric struct {
 	fraction func(*Sensors) *Float
 }
 
-// Unit is what a metric is measured in.
+// Unit is the unit of a metric.
 type Unit string
 
 const (
@@ -40,7 +40,7 @@ const (
 	State          Unit = "state" // a flag, a code or a set of bits
 )
 
-// Subject is a set of the kinds of things that a metric is measured for.
+// Subject is a set of kinds of things that have metrics.
 type Subject uint8
 
 const (
@@ -49,7 +49,7 @@ const (
 	Instance // a MIG instance; only in exported names
 )
 
-// History says what the history keeps of a metric.
+// History is how the history keeps a metric.
 type History uint8
 
 const (

@@ -67,7 +67,7 @@ const (
 	Count // how many there are
 )
 
-// Sensors is what the driver reports about a GPU besides its memory.
+// Sensors has the figures that the driver reports about a GPU besides its memory.
 type Sensors struct {
 	Utilization         Int   `json:"utilization_percent"`
 	MemoryUtilization   Int   `json:"memory_utilization_percent"`

@@ -25,7 +25,7 @@ type Entry struct {
 	Address         string        // "host:port"; "": the address on which the process listens
 	KeyFile, KeyEnv string        // the file or the environment variable with the server's key
 	Release, Resume string        // paths, for the kind Paths
-	Watch           bool          // ask the server every ten seconds what it holds
+	Watch           bool          // ask the server for its state every ten seconds
 	Hold            time.Duration // how long a lease holds the room of the sleeping server; 0: no lease does
 }
 

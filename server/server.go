@@ -2,7 +2,7 @@
 // their GPU memory and take it again.
 //
 //	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
-//	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
+//	Server.Look ─→ State (version, requests, asleep, memory) ─→ Server.Ask
 //
 // An answer is only a claim: action/flush asks the driver for the result. Each kind of server except
 // Paths has a file, which names the releases whose source was read.
@@ -66,7 +66,7 @@ type Server struct {
 	asker   asker
 }
 
-// State is what a server reports about itself.
+// State is a server's report about itself.
 type State struct {
 	snapshot.Served
 	Cannot  string // why the server cannot release its memory; "" if it can

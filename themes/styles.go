@@ -5,7 +5,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Style is how one meaning is drawn; zero is plain text. Styles of one theme that look alike are equal.
+// Style draws one meaning; zero is plain text. Styles of one theme that look alike are equal.
 type Style struct{ *drawn }
 
 // drawn is a style with its escape sequence, because rendering a style for each cell is slow.

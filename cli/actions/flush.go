@@ -274,7 +274,7 @@ func canAsk(p *command.Program) bool {
 	return command.IsTerminal(p.Stdin) && command.IsTerminal(p.Stderr)
 }
 
-// cannotAsk returns the failure of a question without a terminal; dry says what --dry-run does.
+// cannotAsk returns the failure to ask without a terminal; dry explains --dry-run.
 func cannotAsk(name string, pid int, dry string) *command.Failure {
 	return command.Usage("there is no terminal to ask on").Then(
 		fmt.Sprintf("  vramscope %s %d --dry-run   %s", name, pid, dry), fmt.Sprintf("  vramscope %s %d --yes       does it without asking", name, pid))

@@ -1,6 +1,5 @@
-// Package command holds what every command needs: one run of the command line with its streams,
-// environment and clock (Program), the settings and global flags, kinds of flags, failures with
-// their exit codes, what is printed, and where this user's state is.
+// Package command is shared by all commands: one run of the command line with its streams,
+// environment and clock (Program), settings, flags, failures with exit codes, output, directories.
 //
 //	arguments ─→ cobra ─→ Program.Settings (defaults ← file ← flags) ─→ a command
 //	                                                                      │

@@ -23,11 +23,11 @@ const (
 	ExitInterrupted = 130 // as a shell reports a program that Ctrl-C has ended
 )
 
-// Failure is an error for the user, with its exit code and what to do next.
+// Failure is an error for the user, with an exit code and advice.
 type Failure struct {
 	Code    int
 	Message string
-	Next    []string // lines below the message: what to do next
+	Next    []string // advice, in lines below the message
 	Err     error    // the cause, for errors.Is
 }
 

@@ -131,7 +131,7 @@ func (p *Program) HasScreen() bool {
 	return IsTerminal(p.Stdout) && kind != "" && kind != "dumb"
 }
 
-// ConfigPath returns the file that this run reads.
+// ConfigPath returns the path of the configuration file of this run.
 func (p *Program) ConfigPath() string {
 	if p.Flags.Config != "" {
 		return p.Flags.Config

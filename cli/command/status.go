@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Status shows on standard error what a command waits for: in a terminal as a line that changes,
-// elsewhere as a line for each change, at most one a minute.
+// Status shows on standard error why a command waits: in a terminal as a line that changes, elsewhere
+// as a line for each change, at most one a minute.
 type Status struct {
 	Program  *Program
 	Ellipsis string

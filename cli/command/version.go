@@ -33,7 +33,7 @@ func VersionNumber() string {
 	return v
 }
 
-// VersionLine returns what --version prints after the program's name.
+// VersionLine returns the text of --version after the program's name.
 func VersionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -41,7 +41,7 @@ const (
 	neither verdict = "--" // neither good nor bad
 )
 
-// finding is one line of the report, and what to do about it.
+// finding is one line of the report, with the advice below the line.
 type finding struct {
 	verdict verdict
 	what    string
@@ -88,7 +88,7 @@ func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 	return report
 }
 
-// lines aligns the findings: verdict, what and text, and below the text what to do next.
+// lines aligns the findings: verdict, what and text, and below the text the advice.
 func lines(sections []section) []string {
 	width := 0
 	for _, s := range sections {

@@ -16,7 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest returns how the forecasts of a trace came true, over all series. Only JSON has the figures of each series.
+// Backtest returns the scores of a trace over all series. Only JSON has the scores of each series.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled

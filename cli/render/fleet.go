@@ -92,7 +92,7 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.Bytes(t.Parts.Allocated), signs.Bytes(t.Parts.Returnable))
 }
 
-// fleetNote returns the worst problem of a line or, without one, who uses its GPUs.
+// fleetNote returns the worst problem of a line or, without one, its user and program.
 func fleetNote(l *fleet.Line) string {
 	switch {
 	case l.State != fleet.OK:
@@ -167,7 +167,7 @@ func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 	return cutLines(marked(lines, "! ", r.Problems, signs), width, signs.Ellipsis)
 }
 
-// missing says what a box lacks for the job.
+// missing says how much memory a box lacks for the job.
 func missing(b *fleet.RoomyBox, count int) string {
 	if short := count - b.GPUs; short > 1 {
 		return fmt.Sprintf("up to %s on each of %d more GPUs, also after a flush", b.Short, short)

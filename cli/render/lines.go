@@ -11,7 +11,7 @@ import (
 // shownLines limits the lines of a program that text shows. JSON has all of them.
 const shownLines = 20
 
-// Lines returns which lines allocated what, those with the most live memory first.
+// Lines returns the lines of a program that allocated memory, those with the most live memory first.
 //
 //	recorded 31.2 s, 20 steps; 12.1G allocated; CHURN: allocated in the last 31.2 s
 //	BYTES  BLOCKS  CHURN  ALLOCS  LINE
@@ -27,7 +27,7 @@ func Lines(doc *memoryviz.Document, signs Signs) string {
 	return cutLines(marked(lines, "note  ", l.Notes, signs), 0, "")
 }
 
-// Growth returns which lines have more live memory than before.
+// Growth returns the lines of a program that have more live memory than before.
 func Growth(doc *memoryviz.GrowthDocument) string {
 	g := grid{columns: []column{{"GREW", true, 5}, {"BLOCKS", true, 0}, {"BEFORE", true, 5}, {"AFTER", true, 5}, {"LINE", false, 0}}}
 	for _, line := range doc.Lines[:min(len(doc.Lines), shownLines)] {

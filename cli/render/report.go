@@ -93,7 +93,7 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 	return g
 }
 
-// ReportCSV returns who used what: a line for each group, with the names of the JSON document.
+// ReportCSV returns a line for each group of a report, with the names of the JSON document.
 func ReportCSV(r *schema.Report) string {
 	records := [][]string{{"from", "to", "by", "name", "pid", "user", "held_gpu_hours", "used_gpu_hours", "idle_gpu_hours", "used_gib_hours", "cached_gib_hours",
 		"peak_bytes", "energy_kwh", "out_of_memory_count", "rescued_count", "jobs", "processes"}}

@@ -9,7 +9,7 @@ import (
 	"vramscope/memoryviz/whatif"
 )
 
-// WhatIf returns a table of what PyTorch's allocator does under each setting.
+// WhatIf returns a table with the result of each setting of PyTorch's allocator.
 //
 //	SETTINGS                  RESERVED  FRAGMENTED  OUT OF MEMORY  SMALLEST GPU
 //	its own                      18.5G       10.9G             no        24 GiB

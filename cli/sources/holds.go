@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Held is a probe's answer about what holds the memory of a process, with the driver's figures.
+// Held is a probe's answer about the holders of memory, with the driver's figures.
 type Held struct {
 	probe.Holds
 	Runtime  probe.Runtime
@@ -23,7 +23,7 @@ type Held struct {
 	Used     map[string]snapshot.Bytes // by device
 }
 
-// holder asks a probe, real or simulated, what holds the memory of its process.
+// holder asks a probe, real or simulated, for the holders of its process's memory.
 type holder func(context.Context, process.Identity) (Held, error)
 
 func holdsFrom(finder *probe.Finder) holder {
@@ -49,8 +49,8 @@ func simulatedHolds(box *simulator.Box) holder {
 	}
 }
 
-// Holds asks the probe of a process what holds its memory, and compares the answer with the driver's
-// figures in the snapshot of look.
+// Holds asks the probe of a process for the holders, and compares the answer with the driver's figures
+// in the snapshot of look.
 func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapshot) (Held, error) {
 	id, err := src.identify(pid)
 	if err != nil {
@@ -102,7 +102,7 @@ func (src *Set) HoldersAction(latest func() *snapshot.Snapshot) func(context.Con
 	}
 }
 
-// On returns what holds the memory of one device; nothing where PyTorch has allocated none.
+// On returns the holders on one device, none if PyTorch has allocated nothing there.
 func (h *Held) On(device string) snapshot.Held {
 	out := snapshot.Held{Time: time.Unix(0, h.TimeNS), Notes: h.Notes}
 	i := slices.IndexFunc(h.Devices, func(d probe.DeviceHolds) bool { return d.UUID == device })

@@ -91,7 +91,7 @@ func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Id
 	return doubted, skewed
 }
 
-// OnceProbing is the timeout for all probes together. On a busy machine, hundreds take a second.
+// OnceProbing is the timeout for all probes together. On a busy machine, hundreds of probes take a second.
 const OnceProbing = OnceReading
 
 // settled is a reader that first waits until all probes have been asked.

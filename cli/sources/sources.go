@@ -96,7 +96,7 @@ const (
 	onceNaming     = 500 * time.Millisecond // for a directory service that names users, and for servers
 )
 
-// Details makes the library also read the figures that only the GPU page, recordings and the exporter need.
+// Details sets whether the library also reads the metrics that the table of the monitor does not show.
 func (src *Set) Details(wanted bool) {
 	if src.Library != nil {
 		src.Library.Details(wanted)

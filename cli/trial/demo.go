@@ -40,7 +40,7 @@ func newShortage(ctx context.Context, p *command.Program, rescue bool) *shortage
 	var box *simulator.Box
 	if rescue {
 		o.Rescue = func(id process.Identity, gpu string, size quantity.Bytes) {
-			go func() { // what probe/preload/shim/rescue.c does in the process
+			go func() { // as probe/preload/shim/rescue.c does in the process
 				began := time.Now()
 				_, ended, err := guarding.Rescue(ctx, guard.Ask{Process: id, GPUUUID: gpu, Bytes: size})
 				succeeded := box.Retry(id)
@@ -209,7 +209,7 @@ func (t *teller) words(style themes.Style, words string) string {
 	return spelled(cell.Span{Style: style, Text: t.look.Glyphs.Words(words)})
 }
 
-// begin prints what is simulated, and what the panes are about.
+// begin prints a line about the simulation, and the commands of the panes.
 func (t *teller) begin(says, left, right string) error {
 	s := &t.look.Styles
 	return t.print([]byte(t.words(s.Badge, "SIMULATED") + t.words(s.Dim, " "+says) + "\n" + t.beside(t.words(s.Strong, "$ "+left), t.words(s.Strong, "$ "+right))))
