@@ -27,7 +27,7 @@ type Fault struct {
 	Value uint64
 }
 
-// Faults are those of one GPU or, in a State, of every GPU and of calls that name no GPU.
+// Faults are the faults of one GPU or, in a State, of every GPU and of calls that name no GPU.
 type Faults []Fault
 
 // Fail makes a call answer with a return code.

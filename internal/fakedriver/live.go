@@ -55,7 +55,7 @@ func (s State) At(second int) State {
 	return state
 }
 
-// swung returns the sum of the triangle's values over some seconds, from a shift.
+// swung returns the sum of the triangle's values from second 1 to the given one, with a shift.
 func swung(seconds, shift int) (sum uint64) {
 	const period, area = 16, 64
 	for second := 1; second <= seconds%period; second++ {

@@ -4,7 +4,7 @@
  *
  *   cuMemAllocAsync ──→ a free block of the pool, best fit ── none: a new chunk
  *   cuMemFreeAsync ──→ pending ── a wait for the stream, or its next allocation ──→ free block
- *                                   └── and every chunk wholly free above the release threshold goes back
+ *                                   └── after a wait, wholly free chunks above the release threshold go back
  *
  * Pending memory counts as used, as in NVIDIA's driver, which learns of frees when
  * it synchronises. Memory of allocations in a captured stream comes from a pool of

@@ -40,7 +40,7 @@ static struct CUstream_st *thread_stream(struct CUctx_st *context)
 	return stream;
 }
 
-/* Whether a stream is captured that synchronises with the legacy stream. */
+/* Whether any captured stream synchronises with the legacy stream. */
 static int blocking_captured(void)
 {
 	for (const struct CUstream_st *stream = own.capturing; stream; stream = stream->next_capturing)
@@ -89,7 +89,6 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 	return create("cuStreamCreateWithPriority", stream, flags, priority);
 }
 
-/* A default stream has no handle and cannot be destroyed. */
 static void destroy(struct CUstream_st *stream)
 {
 	if (stream->capturing)
@@ -99,6 +98,7 @@ static void destroy(struct CUstream_st *stream)
 	free(stream);
 }
 
+/* Default streams cannot be destroyed. */
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	struct call call;
@@ -138,7 +138,7 @@ static CUresult not_captured(struct CUstream_st *stream)
 	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* Waiting for the legacy stream waits for all blocking streams. */
+/* Waiting for the legacy stream counts as waiting for all streams of the device, also non-blocking ones. */
 static CUresult wait_for(const char *name, CUstream handle, enum default_stream twin,
                          void (*learn)(struct device *, number))
 {
