@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the first of these that applies: a message, an action's progress, a frozen or past moment, that no
-// figures or no driver are there, whether a job fits, an alert, the hint about probes, the legend.
+// writeAlert writes the first of these: a message, an action's progress, a frozen or past moment, missing figures or
+// driver, whether a job fits, an alert, the hint about probes, the legend.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {

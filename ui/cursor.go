@@ -49,7 +49,7 @@ func (m *model) setCursor(id snapshot.RowID, line int) {
 }
 
 // toTop shows the first rows after a change of order or filter. If they lack the process under the cursor, toTop
-// removes the cursor, so that it never stands on a process that the user has not chosen.
+// removes the cursor: it must not move to a process that the user has not chosen.
 func (m *model) toTop() {
 	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {
 		m.st.Cursor.Line = at

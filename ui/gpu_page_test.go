@@ -228,8 +228,7 @@ func TestMIGModeOfALostGPUIsUnknown(t *testing.T) {
 	}
 }
 
-// TestPagesKeepTheHeader: the detail and a GPU's page show the host, the time and the badges; in a
-// small pane they use that room for their own lines.
+// TestPagesKeepTheHeader: the detail and a GPU's page keep the header, except in a small pane.
 func TestPagesKeepTheHeader(t *testing.T) {
 	for _, page := range []bool{true, false} {
 		st := pageOf(pagedBox(), 3, 0, 80, 24)

@@ -243,8 +243,8 @@ func TestUnknownUsedIsNotFree(t *testing.T) {
 	}
 }
 
-// TestUnattributedIsShown: if the driver reports no memory of processes, or no processes, the GPU's
-// line shows the unattributed memory, and the table does not claim that there is no process.
+// TestUnattributedIsShown: the driver reports no memory of processes, or no processes. The GPU's line shows the
+// unattributed memory, and the table does not claim that there is no process.
 func TestUnattributedIsShown(t *testing.T) {
 	s := snapshottest.DayOne()
 	for i := range s.Rows {

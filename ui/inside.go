@@ -46,8 +46,8 @@ const (
 	segmentsTimeout = 15 * time.Second
 	// holdersTimeout is longer than a probe waits for a step to end.
 	holdersTimeout = time.Minute
-	// segmentsPause is how long the cursor must stay on a process before its probe is asked: while j is held
-	// down, no probe is asked on the way.
+	// segmentsPause is how long the cursor must stay on a process before its probe is asked, so that holding j
+	// down asks no probe.
 	segmentsPause = 300 * time.Millisecond
 )
 

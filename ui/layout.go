@@ -11,7 +11,7 @@ import (
 //	header │ GPU header │ GPU lines │ table │ tiles │ graph, detail beside it │ alert │ keys
 //
 // It depends on the size, the GPUs, the focus and, in steps, the number of processes. A small pane drops, in this
-// order, the table, the alert's own line, the header and GPU lines; those with an urgent alert are the last to go.
+// order, the table, the alert's own line, the header and GPU lines. GPU lines with an urgent alert go last.
 type layout struct {
 	width, height int
 
@@ -108,7 +108,7 @@ func arrange(width, height int, b box) *layout {
 
 // twoColumns reports whether the GPU lines need two columns. Lines of MIG instances need the whole width.
 func twoColumns(width, height int, b box) bool {
-	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
+	const half = 29 // index, 10 cells of bar, used, utilization and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
@@ -221,8 +221,8 @@ func (lay *layout) over(rows int) rect {
 	}
 }
 
-// page returns the rectangle of the detail and of a GPU's page: all lines above the alert line, but not the header
-// unless the screen is a small pane.
+// page returns the rectangle of the detail and of a GPU's page: all lines above the alert line. Except in a small pane,
+// the header stays.
 func (lay *layout) page() rect {
 	top := 0
 	if lay.height >= fullHeight {

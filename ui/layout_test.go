@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// TestFewGPUsGetAGraph: at 80×24 a box with one or two GPUs has the graph and at least five rows of processes. A box with
-// more GPUs or with MIG instances keeps its rows and has no graph.
+// TestFewGPUsGetAGraph: at 80×24 a box with one or two GPUs has the graph and at least five rows of processes. With more
+// GPUs or with MIG instances it keeps its rows and has no graph.
 func TestFewGPUsGetAGraph(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -35,8 +35,7 @@ func TestFewGPUsGetAGraph(t *testing.T) {
 	}
 }
 
-// TestHighScreenIsUsed: rows that a table does not need show a graph of each GPU, or a higher graph
-// of the only GPU; a table with many processes gets those rows.
+// TestHighScreenIsUsed: rows that the table does not need show a graph of each GPU, or a higher graph of a single GPU.
 func TestHighScreenIsUsed(t *testing.T) {
 	for _, c := range []struct {
 		name                    string

@@ -25,8 +25,8 @@ func (a *Appearance) Known(known bool) themes.Style {
 }
 
 // Inks returns the style and the glyph of other, unknown, allocated, fragmented, cached and free memory. If colours
-// tell the parts apart, all but free have the same glyph, which leaves a thin gap between lines; otherwise each part
-// has a texture.
+// distinguish the parts, all but free have one glyph, which leaves a thin gap between lines. Otherwise each part has a
+// texture.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{

@@ -41,7 +41,7 @@ const (
 	Closed                   // remove the overlay; nothing was done
 	Confirmed                // y: do it, and remove the overlay
 	Rehearsed                // d: make a dry run, and leave the overlay open
-	Explained                // fill the Why that follows the overlay
+	Explained                // fill the Why that Press has returned
 	Saved                    // w: save the overlay's page, or the settings
 	Chosen                   // a line of a menu: use it, and remove the overlay
 	Changed                  // a setting: apply it, and leave the overlay open

@@ -15,9 +15,9 @@ type Settings struct {
 	Theme    string
 	Interval time.Duration // 0: nothing is sampled
 	Sort     string        // a column's title
-	Reversed bool          // the order of Sort
+	Reversed bool          // Sort in reversed order
 	Lines    bool          // the graph has only curves, no areas
-	Window   time.Duration // of the graph; 0 goes by its height
+	Window   time.Duration // of the graph; 0: by the height of the graph
 	Mouse    bool
 	Bell     bool
 	Columns  []string // of the table, in this order; nil: as many as fit, by importance

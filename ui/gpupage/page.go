@@ -27,7 +27,7 @@ type subject struct {
 	gpu      *snapshot.GPU
 	instance *snapshot.Instance // nil: the whole GPU
 	index    string             // "5", "5:1"
-	window   time.Duration      // of its graphs
+	window   time.Duration      // of the graphs
 }
 
 // subject finds the GPU and instance in the snapshot; false if they are not there.

@@ -10,8 +10,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fit says whether a job of some size fits now, when a GPU will be full, and whether the processes will take again what
-// a flush frees.
+// Fit says whether a job of some size fits now, when a GPU will be full, and whether flushed memory stays free.
 type Fit struct {
 	headroom.Report
 	later headroom.Report // for a job of a minute: what of a flush stays free

@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The note at the end of a GPU line is the worst condition of the GPU: lost, an alert in the order of noteOrder, whether
-// the job fits that H asks about, or calmNote. Red calls for action, yellow is a warning; the owner is dim.
+// The note at the end of a GPU line is the first of these: lost, an alert in the order of noteOrder, whether a job fits
+// (H), calmNote. Red calls for action, yellow is a warning; the owner is dim.
 
 // noteOrder lists the kinds of alert that a note can be about, the worst first, each with its name in a short line.
 var noteOrder = [...]struct {
@@ -114,8 +114,8 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// calmNote returns the note of a GPU without an alarm: the MIG instances, why it is throttled, the idle job that has it,
-// how long it has been idle, or the owner and unattributed memory.
+// calmNote returns the note of a GPU without an alarm: MIG instances, throttling, an idle job that has the GPU, its idle
+// time, or its owner and unattributed memory.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {

@@ -22,8 +22,8 @@ type owners struct {
 	inks  map[string]cell.Span
 }
 
-// findOwners gives each owner a hue that depends on the name, so that an owner has the same hue on every box, or the
-// next hue that no owner earlier in the alphabet has. Without colours the initial distinguishes owners.
+// findOwners gives each owner the hue of the name's hash, which is the same on every box. If an owner earlier in the
+// alphabet has this hue, the next free hue is used. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners

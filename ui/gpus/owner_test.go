@@ -11,8 +11,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestOwnersKeepTheirHues: a user who leaves changes no other's hue, unless two want the same, and
-// six users have six hues.
+// TestOwnersKeepTheirHues: when the last user in the alphabet leaves, the others keep their hues. Six users have six.
 func TestOwnersKeepTheirHues(t *testing.T) {
 	styles, err := themes.New("", true, colorprofile.TrueColor)
 	if err != nil {

@@ -156,8 +156,8 @@ func (a *area) tick(column int, blank bool) string {
 	}
 }
 
-// line returns the median where it runs through the row; "" elsewhere, and where the range is narrow: there the edge of
-// the parts is the median.
+// line returns the median where it runs through the row, else "". Where the range is narrow, the edge of the parts is the
+// median, and line returns "".
 func (b bounds) line(row int) string {
 	if height := b.median - float64(row); height >= 0 && height < 1 && b.upper-b.median >= 1 {
 		return quarters[int(float64(len(quarters))*height)]

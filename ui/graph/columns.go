@@ -58,8 +58,8 @@ const (
 	least extreme = true
 )
 
-// series returns an extreme of a series in the time of each column. The last column ends at g.At or, while time runs,
-// at the next multiple of a column's time: the curve moves by whole columns, and values of ended columns do not change.
+// series returns an extreme of a series in the time of each column. While time runs, columns end at multiples of their
+// time, so that the values of ended columns do not change; otherwise the last column ends at g.At.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, columns)
 	if g.History == nil || columns < 2 {
@@ -83,8 +83,8 @@ func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	return values
 }
 
-// tolerance returns how many empty columns may lie between two samples, or after the newest one: a pause of 2.5
-// intervals. toCome is the part of the last column that is in the future.
+// tolerance returns how many empty columns a pause of 2.5 intervals has. toCome is the part of the last column that is
+// in the future.
 func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {

@@ -86,8 +86,7 @@ func (g Graph) render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns Window or, if that is 0, a window that grows with the history from 1 to 5 minutes, or to 10 in a
-// tall panel.
+// WindowFor returns Window. If that is 0, the window grows with the history to 5 minutes, or to 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	if g.Window > 0 {
 		return g.Window
@@ -105,8 +104,8 @@ func (g Graph) WindowFor(height int) time.Duration {
 }
 
 // horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the forecast is withheld its
-// place stays empty, so that the curve does not jump. horizon is 0 without a forecast to come, without room for the
-// label "now", or if the window is longer than 2 hours.
+// place stays empty, so that the curve does not jump. Without a forecast to come, without room for the label "now", and
+// in a window of more than 2 hours it is 0.
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0

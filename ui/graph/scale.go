@@ -9,9 +9,8 @@ import (
 )
 
 // yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data, the maximum of the
-// data. The bottom row is a round number below the data, so that changes fill the panel, but 0 in a tall panel if data
-// are below half of the top. A forecast's lower bound, 0 for a job that may end soon, does not lower the bottom row so
-// far that history and median become flat lines.
+// data. The bottom row is a round number below the data, so that changes fill the panel. In a tall panel with data below
+// half of the top it is 0. The lower bound of a forecast, 0 for a job that may end soon, gets at most half of the rows.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"
@@ -140,8 +139,8 @@ func roundStep(lower float64) float64 {
 	return 10 * decade
 }
 
-// evenStep returns the smallest round step from lower on that has two labels above 0 and puts all labels evenly apart,
-// to a quarter: 5, 4 and 5 rows, not 2 and 3. Without such a step it returns the smallest round step.
+// evenStep returns the smallest round step from lower on with two labels above 0 and nearly equal distances: 5, 4 and 5
+// rows, not 2 and 3. Without such a step it returns the smallest round step.
 func (s yAxis) evenStep(lower float64) float64 {
 	top := s.step * float64(s.rows-1)
 	for step := roundStep(lower); 2*step < top; step = roundStep(step * 1.01) {

@@ -46,8 +46,8 @@ func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
 	return s.bySeries[key]
 }
 
-// forecastKey identifies a forecast that is drawn. The forecast is kept for the time of a column, at most for
-// longestForecast, and only while newer ones agree on whether the memory will be full.
+// forecastKey identifies a drawn forecast, which is kept for the time of a column, but at most for longestForecast. If
+// a newer forecast disagrees on whether the memory will be full, the newer one is drawn.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time

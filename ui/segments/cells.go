@@ -8,8 +8,8 @@ import (
 )
 
 // A band is drawn as cells of equal size, segment by segment, each in the order of its blocks. A cell over several
-// blocks shows the state with the most memory and carries the rest over (error diffusion), so that the number of cells
-// of a state is in proportion to its memory. Segments of several cells have gaps between them.
+// blocks shows the state with the most memory and carries the rest over (error diffusion). So each state has cells in
+// proportion to its memory. Segments of several cells have gaps between them.
 
 // mapCell is a snapshot.BlockState, or the gap between two segments.
 type mapCell uint8

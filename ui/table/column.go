@@ -38,15 +38,15 @@ const (
 type Column struct {
 	id     columnID
 	title  string
-	amount metric.ID // the amount of memory that it shows, if it shows one
+	amount metric.ID // the metric of a column of memory
 	Name   string    // in menus and in the configuration file; the title, if there is one
 	cells  int
-	grows  int    // how many cells wider it may be, if the command leaves room
-	left   bool   // it is text, which stands at the left edge
-	parts  bool   // it is left out until a probe has been seen
-	Off    bool   // it is left out unless it is chosen
-	Fixed  bool   // it cannot be left out
-	Help   string // what it shows, in one line
+	grows  int    // cells that it may grow, if the command leaves room
+	left   bool   // text at the left edge
+	parts  bool   // left out until a probe has been seen
+	Off    bool   // left out unless chosen
+	Fixed  bool   // never left out
+	Help   string // the meaning in one line
 }
 
 // allColumns are the columns by their ID. They never change.

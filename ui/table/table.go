@@ -185,8 +185,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords returns the words in place of the figures of parts: if the probe is silent or not believed or, under the
-// cursor, if there is no probe or no allocator.
+// partsWords returns the words that replace the figures of parts if the probe is silent or not believed. Under the
+// cursor they also say that there is no probe or no allocator.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// output writes to the terminal without long waits, so that a terminal that nothing reads (a stopped SSH client, a full
-// pipe of a multiplexer) does not block the event loop.
+// output writes to the terminal without long waits: a terminal that takes no output (a stopped SSH client, a full pipe
+// of a multiplexer) must not block the event loop.
 //
 //	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //

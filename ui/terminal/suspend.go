@@ -75,8 +75,8 @@ func (s suspension) SetStdout(io.Writer) {}
 func (s suspension) SetStderr(io.Writer) {}
 
 // stopGroup stops the whole process group, so that a wrapper script stops with the program, and returns when the group
-// has been continued. It sends SIGSTOP: a Go program that has once caught SIGTSTP, as this one has, keeps the runtime's
-// handler, and SIGTSTP no longer stops the process.
+// has been continued. It sends SIGSTOP, because SIGTSTP no longer stops a Go program that has once caught SIGTSTP: the
+// runtime keeps its handler.
 func stopGroup() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CarolsSegments returns a map of carol's process, with segments as PyTorch's native allocator makes them: 2 MiB for
-// small blocks, 20 MiB for middling ones, and each large block's own size. The sums are nearly those of the detail.
+// CarolsSegments returns a map of carol's process. PyTorch's native allocator has segments of 2 MiB for small blocks, of
+// 20 MiB for middling ones, and of each large block's own size. The sums are nearly those of the detail.
 func CarolsSegments() snapshot.SegmentMap {
 	random := rand.New(rand.NewPCG(1, 2))
 	m := snapshot.SegmentMap{Time: DrawnAt}
