@@ -20,8 +20,8 @@ func (q quantiles) crps(y float64) float64 {
 	return (math.Abs(y-q[2])/2 + interval(q[0], q[4], 0.05) + interval(q[1], q[3], 0.2)) / 2.5
 }
 
-// conformal gives the naive method quantiles. They come from the errors of its last forecasts over
-// the same distance, or from a random walk while there are few of those.
+// conformal adds quantiles to the naive method. They come from the method's errors so far over the
+// same distance, or from a random walk while there are few errors.
 type conformal struct {
 	ahead  int // samples
 	made   []float64

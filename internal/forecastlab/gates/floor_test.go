@@ -16,9 +16,9 @@ import (
 //
 //	go test ./internal/forecastlab/gates -run '^$' -bench Floor -benchtime 1x
 
-// oracle knows how a series is made and which numbers were drawn so far, except for the last few if
-// these have had no effect on the series yet: other numbers would have given the same samples. Its
-// forecasts are quantiles of futures that it draws.
+// oracle knows how a series is made and which numbers were drawn so far. It does not know the last
+// few numbers if other numbers would have given the same samples. Its forecasts are quantiles of
+// futures that it draws.
 type oracle struct {
 	make  func(*rand.Rand) []float64
 	y     []float64
@@ -160,7 +160,7 @@ func BenchmarkFloorBursts(b *testing.B) {
 }
 
 // BenchmarkFloorRamps measures the floor of gate 8. An oracle that knows the texture and the ramp's
-// slope waits until memory is above everything before. If memory grows as fast as in a load, it
+// slope waits until memory is above all earlier samples. If memory grows as fast as in a load, it
 // also waits for a minute, or until a minute is left. An alert needs three more forecasts.
 func BenchmarkFloorRamps(b *testing.B) {
 	const first, n, forecasts = 41_000, 60, 3

@@ -35,7 +35,7 @@ func TestImportantJobLivesWithAnOracle(t *testing.T) {
 	}
 }
 
-// An oracle that looks ahead chooses which job frees memory first; those with the largest caches
+// An oracle that looks ahead chooses which job frees memory first. The jobs with the largest caches
 // follow.
 func TestGiversUntilThereIsEnough(t *testing.T) {
 	q := question{missing: 10 * quantity.GiB, givers: []giver{{2, 8 * quantity.GiB}, {0, 5 * quantity.GiB}, {1, 2 * quantity.GiB}}}

@@ -9,7 +9,7 @@ import (
 
 const gib = quantity.GiB
 
-// pulse takes memory, frees it and takes it again, for ever.
+// pulse takes memory and frees it, again and again.
 func pulse(size quantity.Bytes, every time.Duration) func(*Job) error {
 	return func(j *Job) error {
 		for {
