@@ -16,7 +16,7 @@ import (
 // eventColumns are the widths of columns before the message; 0 leaves one out.
 type eventColumns struct{ clock, pid, user int }
 
-// eventCells returns the columns for a width. A narrow screen keeps at least half of it for the message.
+// eventCells returns the columns for a width. On a narrow screen at least half of the width is left for the message.
 func eventCells(width int) eventColumns {
 	switch {
 	case width >= framedWidth:

@@ -188,7 +188,8 @@ func (d Flush) DryRunDone() Flush {
 	return d
 }
 
-// Requests returns the requests of y. An urgent flush frees memory of the whole process, so each process has one request.
+// Requests returns the requests of y or d: one for each row or, because an urgent flush is of whole processes, for each
+// process.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	if flush.OfServer(d.Level()) {

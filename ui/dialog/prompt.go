@@ -29,7 +29,6 @@ func NewPrompt(lk *cell.Appearance, label, text string) Prompt {
 	return p.Insert(text)
 }
 
-// Value returns the typed text.
 func (p Prompt) Value() string { return string(p.text) }
 
 // Insert inserts the printable part of the first line of a text.

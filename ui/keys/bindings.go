@@ -106,7 +106,6 @@ const (
 	CanConfigure   // write the configuration file; the last one: see AllAbilities
 )
 
-// AllAbilities is every ability.
 const AllAbilities = CanConfigure<<1 - 1
 
 // Scope is the part of the screen that receives the keys.
