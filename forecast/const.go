@@ -23,7 +23,7 @@ const (
 	outlier      = 1.5 // a change counts for at most this many claims
 	priorSamples = 3   // the next shorter horizon's result counts as this many forecasts
 
-	neverArrives = 3.0 // an arrival is given up after this many times its expected time: with 2 an interval holds too little
+	neverArrives = 3.0 // an arrival is given up after this many times its expected time: with 2, intervals are too narrow
 	unsure       = 0.5 // the assumed error of an arrival until enough are known: it takes half to one and a half times the expected time
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
@@ -53,7 +53,7 @@ const (
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
 	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
 	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance, as it does of six equal steps
-	evenly    = 0.99        // the share while a first epoch may still last, as of ten equal steps
+	evenly    = 0.99        // the same while a first epoch may still last: the share of ten equal steps
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
 	halfDay   = 13 * hour   // half a day and an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours

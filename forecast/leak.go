@@ -15,10 +15,10 @@ import "math"
 //     way, or it is a leak already. Growth as slow as a daily pattern must have lasted for
 //     nearly half a day.
 type lows struct {
-	Minutes uint32  // complete minutes
-	Lowest  float32 // of the open minute
+	Minutes uint32  // complete slots: of a minute, or longer if samples are rare
+	Lowest  float32 // of the open slot
 	Misses  uint8   // judgements in a row that found no leak
-	Ends    int64   // of the open minute, ns
+	Ends    int64   // of the open slot, ns
 	Rate    float64 // how fast it leaks, bytes per second; 0: no leak
 	Rows    [scales]lowRow
 }
@@ -29,7 +29,7 @@ type lowRow struct {
 	Size uint8
 }
 
-// observe takes a sample, and judges the series again at the end of a minute.
+// observe takes a sample, and judges the series again at the end of a slot.
 func (l *lows) observe(now int64, y, step float64) {
 	slot := int64(max(minute, 3*step) * 1e9) // long enough for several samples, whose lowest counts
 	if now < l.Ends {
@@ -45,7 +45,7 @@ func (l *lows) observe(now int64, y, step float64) {
 	l.Lowest, l.Ends = float32(y), now+slot
 }
 
-// add adds a minute's low: two slots of a row make one of the next row.
+// add adds a slot's low: two slots of a row make one of the next row.
 func (l *lows) add(low float32) {
 	l.Minutes++
 	for i := range l.Rows {

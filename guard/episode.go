@@ -23,7 +23,7 @@ type episode struct {
 	done       map[snapshot.RowID]Level
 	acted      int
 	wouldFree  quantity.Bytes // in dry-run: what the decisions so far would have freed
-	quietUntil time.Time      // in dry-run: until then no decision is made, because it would be the same again
+	quietUntil time.Time      // in dry-run: no decision is made before
 	restarts   int            // in dry-run: calls of restart
 
 	reported   string // the last reason for doing nothing, without its digits

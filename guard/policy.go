@@ -50,7 +50,7 @@ func (p *Policy) Guards() bool { return p.Mode == Act || p.Mode != Off && len(p.
 // Users selects the users whose processes a rule may flush.
 type Users string
 
-// The selections. In another user's guard than root's, All means Own.
+// The selections. In a guard that is not root's, All means Own.
 const (
 	Own Users = "own"
 	All Users = "all"

@@ -31,8 +31,7 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 			if d.DriverAfter, whole = driverFigure(after, id, d.UUID); whole != d.Whole {
 				d.DriverAfter = snapshot.Bytes{} // not the same figure as before
 			}
-			// Stats equal to those before the flush may have been sent before it: they explain
-			// nothing.
+			// Stats equal to those before the flush may be older than it.
 			reserved, ok := reservedFigure(after, id, d.UUID).Value()
 			if ok && newer && reserved <= d.Before-d.Freed()/8 {
 				d.Since = quantity.From(reserved-d.After, quantity.Probe)

@@ -40,7 +40,7 @@ type Flusher struct {
 const (
 	stepPause = 400 * time.Millisecond // the program continues, and the flush can be stopped
 	steps     = 4
-	// How long new stats and the driver's new figure are awaited.
+	// How long to wait for new stats, and for the driver's new figure.
 	statsTimeout  = 300 * time.Millisecond
 	driverTimeout = time.Second
 	driverPause   = 100 * time.Millisecond

@@ -178,9 +178,9 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease. If the claim is refused, the error is a *lease.Refusal. While the claim
-// waits, Claim passes its state to tell, at once and every tellTime. The wait ends with ask.Wait,
-// when left is closed, or if tell fails. If the context ends, the claim keeps its place for the next daemon.
+// Claim returns a lease, or a *lease.Refusal. While the claim waits, Claim passes its state to tell,
+// at once and every tellTime. The wait ends with ask.Wait, when left is closed, or if tell fails. If
+// the context ends, the claim keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

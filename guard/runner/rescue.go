@@ -194,8 +194,9 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
 }
 
-// decide asks the engine which processes to flush, apart from those tried. Until a time, it first
-// waits for other flushes on the GPU. After a wait or a flush, it returns none if there is room.
+// decide asks the engine which processes to flush, apart from those tried. It first waits, but not
+// longer than until, for other flushes on the GPU. After a wait or a flush, it returns none if there
+// is room.
 func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
 	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {
