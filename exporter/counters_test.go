@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestErrorsBeforeTheFirstReport: a process may have failed before its probe was found. That
-// failure is counted once, unless it happened before the exporter started.
+// TestErrorsBeforeTheFirstReport: an error before a probe's first report counts once, unless the process
+// started before the exporter.
 func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	first := snapshottest.DrawnBox()
 	first.Rows = first.Rows[:1]
@@ -35,7 +35,7 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	unprobed := young
 	unprobed.Probe = nil
 	later(1, nil, unprobed)
-	// The sampler has an event of one of the two failures.
+	// The sampler has an event of one of the two errors.
 	later(2, []snapshot.Event{{Kind: snapshot.EventOutOfMemory, GPUUUID: uuid, Row: young.ID}}, old, young)
 	later(3, nil, old, young)
 	failed = &snapshot.Probe{State: snapshot.ProbeLive, OutOfMemoryCount: counts(3), AllocRetries: counts(4)}
@@ -46,8 +46,8 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	has(t, text, "vramscope_gpu_out_of_memory_total"+of+"3", "vramscope_gpu_alloc_retries_total"+of+"4")
 }
 
-// TestCountersOfProbesBeginAtZero: without a probe they are unknown. With one they begin at 0, so
-// that Prometheus sees the first event, even if the first report brings it.
+// TestCountersOfProbesBeginAtZero: the counters are unknown without a probe. With a probe they begin at 0, so
+// that Prometheus sees the first increase, even if it comes with the first report.
 func TestCountersOfProbesBeginAtZero(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	for i := range snap.Rows {

@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// TestDocumentationHasEveryMetric: the tables of docs/exporter.md follow from metric's.
+// TestDocumentationHasEveryMetric: the tables of docs/exporter.md match those of package metric.
 func TestDocumentationHasEveryMetric(t *testing.T) {
 	path := filepath.Join("..", "docs", "exporter.md")
 	content, err := os.ReadFile(path)
@@ -36,7 +36,7 @@ func TestDocumentationHasEveryMetric(t *testing.T) {
 	}
 }
 
-// documented returns all names, a table for each subject.
+// documented returns a table of all names for each subject.
 func documented() string {
 	var b strings.Builder
 	titles := map[metric.Subject]string{0: "The box", metric.GPU: "A GPU", metric.Instance: "A MIG instance", metric.Process: "A process"}
@@ -55,10 +55,10 @@ func documented() string {
 	return b.String() + "\n"
 }
 
-// exported is an exported name, with what all its series share.
+// exported is an exported name, with the labels and the help of its series.
 type exported struct {
 	Name   string
-	Of     metric.Subject // 0: of the whole box
+	Of     metric.Subject // 0 for the whole box
 	Labels []string
 	Help   string
 }
@@ -83,8 +83,8 @@ func everyName() []exported {
 	return all
 }
 
-// TestHelpStandsAlone: a scrape shows each help by itself, so that of a process or a MIG instance
-// must not be about its GPU.
+// TestHelpStandsAlone: a scrape shows each help by itself, so the help of a process or a MIG instance
+// must not be about a GPU.
 func TestHelpStandsAlone(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range everyName() {

@@ -17,7 +17,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// exporting returns an exporter with all process labels, of a snapshot that was taken a second ago.
+// exporting returns an exporter with all process labels, and with a snapshot that is a second old.
 func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	o := Options{
 		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16,
@@ -96,7 +96,7 @@ func TestMetricsOfTheDrawnBox(t *testing.T) {
 		`vramscope_alerts{gpu="3",kind="full_in",severity="urgent",uuid="`+snap.GPUs[3].UUID+`"} 1`,
 		`vramscope_process_memory_used_bytes{`+leak+`} `+bytesOf(snap.Row(snapshottest.RowID(snap, snapshottest.Leaking)).Used),
 		`vramscope_gpu_throttled{gpu="0",reason="power",uuid="`+snap.GPUs[0].UUID+`"} 1`,
-		`vramscope_gpu_out_of_memory_total{`+zero+`} 0`, // for a minute
+		`vramscope_gpu_out_of_memory_total{`+zero+`} 0`, // counters of probes stay 0 for a minute
 		`vramscope_gpu_flushes_total{`+zero+`} 1`,
 		`vramscope_gpu_flushed_bytes_total{`+zero+`} 3.221225472e+09`,
 		`vramscope_gpu_xid_errors_total{gpu="0",uuid="`+snap.GPUs[0].UUID+`",xid="31"} 1`,
@@ -113,7 +113,7 @@ func TestMetricsOfTheDrawnBox(t *testing.T) {
 
 func bytesOf(b snapshot.Bytes) string { return fmt.Sprint(float64(b.Or(0))) }
 
-// TestEveryNameIsExported: if nothing writes a row of either table, that is a mistake.
+// TestEveryNameIsExported: every row of both tables of package metric has a series.
 func TestEveryNameIsExported(t *testing.T) {
 	snap, events := eventful()
 	g := &snap.GPUs[0]
@@ -163,8 +163,7 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	}
 }
 
-// TestWhatIsOldIsNotExported: if the sampler hangs, only the time of its last sample is exported,
-// and no figures.
+// TestWhatIsOldIsNotExported: if the sampler hangs, the time of its last sample is exported, and no figures.
 func TestWhatIsOldIsNotExported(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	now := snap.Time.Add(14 * time.Second)
@@ -199,7 +198,7 @@ func TestWhatIsUnknownHasNoSeries(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: whatever name a process has, the text can be parsed and is short.
+// TestHostileTexts: with any name of a process, the text can be parsed and is short.
 func TestHostileTexts(t *testing.T) {
 	for _, hostile := range []string{"\xff\xfe\n\"} 1\nvramscope_gpu_up 0 # {", strings.Repeat("\u202e\x1b[31m", 1<<18), strings.Repeat("é", 1<<19), "a\\", "\x00"} {
 		snap := snapshottest.Hostile(snapshottest.DrawnBox(), hostile)
@@ -214,7 +213,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestProbesCannotAddGPUs: a program may name any number of GPUs that do not exist.
+// TestProbesCannotAddGPUs: a program can claim any number of GPUs that do not exist.
 func TestProbesCannotAddGPUs(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	for i := range 1000 {

@@ -60,7 +60,7 @@ func TestPrometheusClientReadsTheText(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v\n%s", name, format.module, err, out)
 			}
-			counts[i], _ = strconv.Atoi(strings.TrimSpace(string(out))) // 0 fails below
+			counts[i], _ = strconv.Atoi(strings.TrimSpace(string(out))) // an error counts 0, which fails below
 		}
 		series := 0
 		for line := range strings.Lines(scrape(t, e)) {
@@ -98,8 +98,7 @@ func TestAlertmanagerAcceptsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestGrafanaKnowsTheDashboard: types generated from Grafana's schema read it and lose nothing.
-// There is no Grafana here to load it.
+// TestGrafanaKnowsTheDashboard: types generated from Grafana's schema read the dashboard and lose nothing.
 func TestGrafanaKnowsTheDashboard(t *testing.T) {
 	dashboard, err := os.Open(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {
@@ -113,7 +112,7 @@ func TestGrafanaKnowsTheDashboard(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesParse: Prometheus reads each query, as the expression of a rule.
+// TestDashboardQueriesParse: promtool parses each query, as the expression of a rule.
 func TestDashboardQueriesParse(t *testing.T) {
 	dashboard, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {
@@ -121,7 +120,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 	rules, asked := "groups:\n- name: dashboard\n  rules:\n", 0
 	for _, found := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(string(dashboard), -1) {
-		// A string of JSON is one of YAML.
+		// A JSON string is also a YAML string.
 		rules += fmt.Sprintf("  - record: query_%d\n    expr: %s\n", asked, strings.ReplaceAll(found[1], "$__rate_interval", "1m"))
 		asked++
 	}
@@ -135,8 +134,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 }
 
-// TestDashboardDrawsFewLines: if all boxes are chosen, a graph draws twenty lines, and one for the
-// rest.
+// TestDashboardDrawsFewLines: even for all boxes, a graph draws twenty lines and one for the rest.
 func TestDashboardDrawsFewLines(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {

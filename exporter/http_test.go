@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestSnapshotJSON: /snapshot.json is served only if asked for, and command lines have no arguments.
+// TestSnapshotJSON: /snapshot.json is served only with Options.Snapshot, and without the arguments of command lines.
 func TestSnapshotJSON(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	if w := get(t, exporting(snap), "/snapshot.json"); w.Code != http.StatusNotFound {
@@ -38,14 +38,14 @@ type stalled struct {
 func (s *stalled) Write(p []byte) (int, error) {
 	select {
 	case s.writing <- struct{}{}:
-	default: // again
+	default: // a later call
 	}
 	<-s.release
 	return len(p), nil
 }
 
-// TestSlowClientsHoldNoScrape: clients that read slowly keep no other client from a scrape, as long
-// as there is memory for their answers.
+// TestSlowClientsHoldNoScrape: up to mostAnswers clients that read slowly do not keep another client from
+// a scrape.
 func TestSlowClientsHoldNoScrape(t *testing.T) {
 	handler := exporting(snapshottest.DrawnBox(), func(o *Options) { o.Snapshot = true }).Handler()
 	for _, path := range []string{"/metrics", "/snapshot.json"} {
@@ -79,12 +79,11 @@ func slowClients(t *testing.T, handler http.Handler, path string) {
 	}
 }
 
-// TestScrapesAreLimited: a client that asks without end keeps the machine no busier than four
-// clients do.
+// TestScrapesAreLimited: more than mostScrapes scrapes at the same time are refused.
 func TestScrapesAreLimited(t *testing.T) {
 	e := exporting(snapshottest.DrawnBox())
 	handler := e.Handler()
-	e.mu.Lock() // no scrape gets further
+	e.mu.Lock() // no scrape can end
 	refused := make(chan int)
 	for range 3 * mostScrapes {
 		go func() {
@@ -106,7 +105,7 @@ func TestScrapesAreLimited(t *testing.T) {
 	}
 }
 
-// TestNegotiation: a client gets the format and the compression that it likes best.
+// TestNegotiation: a client gets the format and the compression that it prefers.
 func TestNegotiation(t *testing.T) {
 	const prometheus3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
 		"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"

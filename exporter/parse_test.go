@@ -21,8 +21,8 @@ func parse(text string) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(text))
 }
 
-// TestPrometheusOwnEncoderWritesTheSame: Prometheus' own encoder, given what its parser has read from
-// our text, writes the same text, in both formats, to the byte.
+// TestPrometheusOwnEncoderWritesTheSame: after Prometheus' own parser has read our text, Prometheus' own
+// encoder writes the same bytes, in both formats.
 func TestPrometheusOwnEncoderWritesTheSame(t *testing.T) {
 	drawn, events := eventful()
 	for name, snap := range map[string]*snapshot.Snapshot{
@@ -81,13 +81,13 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestTheFirstOfTwoSeriesStays: if two series had the same labels, Prometheus would refuse all.
+// TestTheFirstOfTwoSeriesStays: Prometheus would refuse all series if two had the same labels.
 func TestTheFirstOfTwoSeriesStays(t *testing.T) {
 	w := writer{}
 	for i, user := range []string{"bob", "alice", "bob"} {
 		w.exported(0, nil, float64(i), user)
 	}
-	w.exported(0, nil, 3, "", "bob") // another label with that value
+	w.exported(0, nil, 3, "", "bob") // the value "bob" in another label
 	const name = "vramscope_host_info{"
 	has(t, string(w.text(false)), name+`host="alice"} 1`, name+`host="bob"} 0`, name+`version="bob"} 3`)
 	if n := strings.Count(string(w.text(false)), "\n"+name); n != 3 {

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// TestLargestProcesses: all others are one series, and the sum stays the same.
+// TestLargestProcesses: all processes but the largest are one series, and the total stays the same.
 func TestLargestProcesses(t *testing.T) {
 	snap := snapshottest.Crowded(2, 40)
 	text := scrape(t, exporting(snap, func(o *Options) { o.Processes = 3 }))
@@ -24,7 +24,7 @@ func TestLargestProcesses(t *testing.T) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "vramscope_process_memory_cached_bytes{") && strings.Contains(line, snap.GPUs[0].UUID) {
 			var v float64
-			_, _ = fmt.Sscan(line[strings.Index(line, "} ")+2:], &v) // else the sum is wrong
+			_, _ = fmt.Sscan(line[strings.Index(line, "} ")+2:], &v) // an error makes the sum wrong
 			sum += v
 		}
 	}
@@ -33,8 +33,8 @@ func TestLargestProcesses(t *testing.T) {
 	}
 }
 
-// TestWithoutPIDs: figures are summed by the remaining labels; the sum of the rest is distinguished
-// from a user whose name is "other".
+// TestWithoutPIDs: figures are summed by the remaining labels. A user with the name "other" is part of
+// the series that sums the rest.
 func TestWithoutPIDs(t *testing.T) {
 	snap := snapshottest.Crowded(1, 12)
 	snap.Rows[0].User = other
@@ -54,7 +54,7 @@ func TestWithoutPIDs(t *testing.T) {
 	}
 }
 
-// TestReusedPID: two processes with one pid are one series, which has the memory of both.
+// TestReusedPID: two processes with the same PID share one series, which sums their memory.
 func TestReusedPID(t *testing.T) {
 	snap := snapshottest.Crowded(1, 2)
 	first, second := &snap.Rows[0], &snap.Rows[1]

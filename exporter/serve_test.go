@@ -69,7 +69,7 @@ func servingAt(t *testing.T, at Serving) (address string, logged *log) {
 	return s.Address(), logged
 }
 
-// configFile returns a web configuration, in a folder with a certificate.
+// configFile writes a web configuration into a folder with a certificate, and returns its path.
 func configFile(t *testing.T, content string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -149,8 +149,8 @@ func TestServeTLSAndPassword(t *testing.T) {
 	}
 }
 
-// TestServeOpenlyNeedsAFlag: a port that other machines reach asks for a password or a certificate,
-// unless the user has allowed otherwise.
+// TestServeOpenlyNeedsAFlag: a port that other machines reach needs a password or a certificate, unless
+// Serving.Openly is set.
 func TestServeOpenlyNeedsAFlag(t *testing.T) {
 	password, plainTLS := configFile(t, withPassword(t)), configFile(t, withTLS)
 	certificate := configFile(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: cert.pem\n")
@@ -181,8 +181,8 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 	}
 }
 
-// TestPasswordsThatAreRemoved: the web configuration is read again for each request. If it asks for
-// no password any more, a port that other machines reach serves nothing.
+// TestPasswordsThatAreRemoved: the web configuration is read again for each request. Once the file has no
+// password, a port that other machines reach serves nothing.
 func TestPasswordsThatAreRemoved(t *testing.T) {
 	config := configFile(t, withPassword(t))
 	address, _ := servingAt(t, Serving{Address: "0.0.0.0:0", WebConfig: config})
@@ -224,7 +224,7 @@ func TestPasswordsThatAreRemoved(t *testing.T) {
 	}
 }
 
-// TestAShortenedFileOpensNothing: while a file that had passwords has none, as when it is being
+// TestAShortenedFileOpensNothing: while a file that had passwords has none, for example while it is being
 // written, no client can read, not even on this machine.
 func TestAShortenedFileOpensNothing(t *testing.T) {
 	config := configFile(t, withPassword(t))
@@ -248,8 +248,8 @@ func TestAShortenedFileOpensNothing(t *testing.T) {
 	}
 }
 
-// TestUnfinishedRequests: clients that never end a request take a limited number of connections,
-// and are closed for new ones.
+// TestUnfinishedRequests: connections of clients that never end a request are limited in number, and are
+// closed for new ones.
 func TestUnfinishedRequests(t *testing.T) {
 	address, _ := serving(t, "")
 	var held []net.Conn
@@ -275,7 +275,7 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotCutOff: if all connections are being answered, one more waits.
+// TestAnswersAreNotCutOff: if all connections have a request, a new connection waits.
 func TestAnswersAreNotCutOff(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -325,8 +325,8 @@ func TestServerSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsGiveWay: if the limit is reached by idle or silent connections, every scrape
-// is still answered at once.
+// TestIdleConnectionsGiveWay: even if idle or silent connections reach the limit, every scrape is
+// answered at once.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	for name, config := range map[string]string{"plain": "", "tls": configFile(t, withTLS)} {
 		address, _ := serving(t, config)
@@ -364,8 +364,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// TestWrongPasswordsStopNoScrape: a hundred at a time are tried, all different, and each is
-// answered.
+// TestWrongPasswordsStopNoScrape: scrapes are answered while a hundred clients try different wrong
+// passwords at the same time.
 func TestWrongPasswordsStopNoScrape(t *testing.T) {
 	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 8)
 	if err != nil {

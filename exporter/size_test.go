@@ -18,8 +18,8 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// sixteen returns a box of 16 GPUs with 64 processes each, with figures that differ, as on a real
-// box, and every sensor known; at worst in Kubernetes, with each GPU filling up and slowed down.
+// sixteen returns a box of 16 GPUs with 64 processes each, with different figures and all sensors. In the
+// worst case it is in Kubernetes, and each GPU fills up and is slowed down.
 func sixteen(worst bool) *snapshot.Snapshot {
 	snap := snapshottest.Crowded(16, 64)
 	for i := range snap.Rows {
@@ -54,8 +54,8 @@ func sixteen(worst bool) *snapshot.Snapshot {
 	return snap
 }
 
-// TestSizeOfALargeBox: 16 GPUs with 64 processes each are at most 300 kB, 40 kB
-// compressed; at worst a tenth more.
+// TestSizeOfALargeBox: the answer for 16 GPUs with 64 processes each has at most 300 kB, in the worst case
+// 330 kB, and compressed 40 kB.
 func TestSizeOfALargeBox(t *testing.T) {
 	for _, c := range []struct {
 		worst bool

@@ -19,7 +19,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestWebConfigurationsThatAreRefused: mistakes are named before anything is served.
+// TestWebConfigurationsThatAreRefused: the error names the mistake before anything is served.
 func TestWebConfigurationsThatAreRefused(t *testing.T) {
 	for content, want := range map[string]string{
 		"basic_auth_user: {}\n":                                                                 "line 1: basic_auth_user is not supported: docs/exporter.md has",
@@ -73,13 +73,13 @@ func client(t *testing.T, settings *tls.Config) *http.Client {
 	return c
 }
 
-// TestClientCertificates: a certificate that the authority signed may read only if its name is
-// allowed. The file is read again for each connection.
+// TestClientCertificates: a client whose certificate the authority has signed may read only if the
+// certificate's name is allowed. The file is read again for each connection.
 func TestClientCertificates(t *testing.T) {
 	const wanted = withTLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client.pem\n"
 	path := configFile(t, wanted)
 	folder := filepath.Dir(path)
-	write := func(content string) { // at once: a server that starts reads no empty file
+	write := func(content string) { // atomically, so that the server never reads an empty file
 		t.Helper()
 		if err := errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path)); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestClientCertificates(t *testing.T) {
 		{withTLS + "  client_auth_type: RequireAnyClientCert\n", "", false},
 		{withTLS + "  client_auth_type: RequestClientCert\n  client_allowed_sans: [prometheus]\n", "", false},
 		{withTLS + "  client_auth_type: RequestClientCert\n", "", true},
-		{"", "client", false}, // it serves TLS still, and has no certificate
+		{"", "client", false}, // the server still speaks TLS, and has no certificate
 	} {
 		write(c.config)
 		if got, how := reads(c.name); got != c.want {
@@ -204,8 +204,8 @@ func TestHeadersAndRateLimit(t *testing.T) {
 	}
 }
 
-// TestNothingIsServedPlainWhereTLSIsWanted: if the file is being written when the server starts, the file
-// has no TLS yet. The server then asks for no password in plain text.
+// TestNothingIsServedPlainWhereTLSIsWanted: if the file gets TLS only after the server has started, the
+// server does not accept a password in plain text.
 func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	path := configFile(t, "")
 	address, _ := serving(t, path)
@@ -227,7 +227,7 @@ func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	get(http.StatusServiceUnavailable)
 }
 
-// TestPasswordsThatAreChanged: an old password is accepted only as long as the file has it.
+// TestPasswordsThatAreChanged: a password is accepted only while the file has it.
 func TestPasswordsThatAreChanged(t *testing.T) {
 	path := configFile(t, withPassword(t))
 	address, _ := serving(t, path)
@@ -245,7 +245,7 @@ func TestPasswordsThatAreChanged(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode
 	}
-	for range 2 { // the second time it is known
+	for range 2 { // the second time, the password is known
 		if code := status("prometheus", "right"); code != http.StatusOK {
 			t.Errorf("the right one: %d", code)
 		}
@@ -263,8 +263,8 @@ func TestPasswordsThatAreChanged(t *testing.T) {
 	}
 }
 
-// TestUnknownNamesTakeAsLong: the time that a wrong password takes does not show whether the name
-// is in the file, whatever the cost of the file's passwords.
+// TestUnknownNamesTakeAsLong: with any cost of the passwords, the time until a refusal does not show whether
+// the name is in the file.
 func TestUnknownNamesTakeAsLong(t *testing.T) {
 	users := map[string]string{}
 	for _, cost := range []int{5, 7, 6} {

@@ -34,7 +34,7 @@ func TestSamplesAreRead(t *testing.T) {
 	}
 }
 
-// TestPastHasNoNumbersThatAreNone: NaN and infinite values are gaps.
+// TestPastHasNoNumbersThatAreNone: NaN, infinite and impossible values are gaps.
 func TestPastHasNoNumbersThatAreNone(t *testing.T) {
 	url := serve(t, answering(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-1","gpu":"0"},`+
 		`"values":[[1,"NaN"],[2,"+Inf"],[3,"5"],[4,"1e300"]]},{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-2"},"values":[[1,"NaN"]]}]}}`))
@@ -54,8 +54,8 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAnEngineWithoutPOST: if POST is refused, the engine is asked by GET, because a proxy in front of
-// it may let nothing else through.
+// TestAnEngineWithoutPOST: if POST is refused, queries are sent by GET, because a proxy may let only GET
+// through.
 func TestAnEngineWithoutPOST(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {

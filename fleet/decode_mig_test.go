@@ -8,8 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestInstances: a GPU with MIG shows its instances and their processes; an invalid name is left
-// out.
+// TestInstances: a GPU with MIG has its instances and their processes, without those with an invalid name.
 func TestInstances(t *testing.T) {
 	of := func(name string, value float64, labels ...string) series {
 		m := map[string]string{"__name__": name, "uuid": "GPU-a", "gpu": "0"}

@@ -18,7 +18,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// engineAt returns a source that asks a server of the test.
+// engineAt returns a source for a server of the test.
 func engineAt(t *testing.T, url, httpConfig string) *Prometheus {
 	t.Helper()
 	p, _, err := NewPrometheus(url, httpConfig)
@@ -43,7 +43,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>no</html>", code) }
 }
 
-// TestErrorsSayWhatToDo: each of these faults of an engine, or on the way to it, has a message of its own.
+// TestErrorsSayWhatToDo: each of these faults of an engine or of the connection has its own message.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,8 +104,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestPartialDataIsSaid: if a part of an engine was not reached, or one of several queries failed,
-// the picture names the problem and shows the rest.
+// TestPartialDataIsSaid: if a part of an engine is not reached, or one of several queries fails, the picture
+// has the problem and the other data.
 func TestPartialDataIsSaid(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
@@ -143,7 +143,7 @@ func TestASlowEngineIsGivenUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	busy := engineAt(t, slow, "")
-	for range maxQueries { // queries that were asked before
+	for range maxQueries { // earlier queries hold all slots
 		busy.api.slots <- struct{}{}
 	}
 	if _, err := busy.Look(ctx, Query{Lines: 10}); err == nil {

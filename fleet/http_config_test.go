@@ -19,14 +19,14 @@ import (
 	"vramscope/internal/needs"
 )
 
-// clientCertificate makes a new certificate, in two files of a folder.
+// clientCertificate writes a new certificate and its key into a folder.
 func clientCertificate(t *testing.T, folder, name string) *x509.Certificate {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	return needs.Certificate(t, path+".pem", path+".key", x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// configFile returns a file for --http-config.
+// configFile writes a file for --http-config, and returns its path.
 func configFile(t *testing.T, folder, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, "client.yml")
@@ -36,8 +36,7 @@ func configFile(t *testing.T, folder, text string) string {
 	return path
 }
 
-// TestClientCertificates: an engine that asks for a certificate answers only the client that has
-// the right one.
+// TestClientCertificates: an engine that needs a certificate answers only a client with the right one.
 func TestClientCertificates(t *testing.T) {
 	folder := t.TempDir()
 	known := x509.NewCertPool()
@@ -68,8 +67,7 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestProxy: an engine is asked through the proxy of --http-config; only the proxy needs to know
-// the engine's name.
+// TestProxy: queries go through the proxy of --http-config, which alone resolves the engine's name.
 func TestProxy(t *testing.T) {
 	const url = "http://engine.invalid:9090"
 	asked := ""
@@ -120,8 +118,8 @@ func TestKeysAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestHeaders: an engine gets the credentials and headers that the file contains, and the present
-// content of the files that it names.
+// TestHeaders: an engine gets the credentials and headers of the file, and the present content of the files
+// that it names.
 func TestHeaders(t *testing.T) {
 	folder, sent := t.TempDir(), http.Header{}
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -155,7 +153,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreFollowedUnlessTheFileSaysNo: credentials are sent to no other host.
+// TestRedirectsAreFollowedUnlessTheFileSaysNo: no credentials are sent to another host.
 func TestRedirectsAreFollowedUnlessTheFileSaysNo(t *testing.T) {
 	sent := "nothing"
 	const credentials = "authorization: {credentials: secret}\nhttp_headers: {X-Api-Key: {secrets: [secret]}}\n"

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A slow link, in one direction.
+// The delay and the loss of a slow link, in each direction.
 const (
 	linkDelay = 200 * time.Millisecond
 	linkLoss  = .02
 )
 
-// link is two network interfaces, joined by a slow link. The kernel of a container need
-// not have netem.
+// link makes two network interfaces, joined by a slow link. It does not use netem, which the kernel of a
+// container may lack.
 func link(t *testing.T, a, b string) {
 	t.Helper()
 	one, other := tunnel(t, a), tunnel(t, b)
@@ -24,7 +24,7 @@ func link(t *testing.T, a, b string) {
 	go carry(other, one)
 }
 
-// tunnel returns a network interface, whose packets are read and written here.
+// tunnel makes a network interface, and returns the file that has the interface's packets.
 func tunnel(t *testing.T, name string) *os.File {
 	t.Helper()
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -40,7 +40,7 @@ func tunnel(t *testing.T, name string) *os.File {
 		t.Fatal(err)
 	}
 	file := os.NewFile(uintptr(fd), name)
-	t.Cleanup(func() { _ = file.Close() }) // which removes the interface
+	t.Cleanup(func() { _ = file.Close() }) // removes the interface
 	return file
 }
 
@@ -55,7 +55,7 @@ func carry(from, to *os.File) {
 	go func() {
 		for p := range under {
 			time.Sleep(time.Until(p.due))
-			_, _ = to.Write(p.data) // an end that is down loses it
+			_, _ = to.Write(p.data) // an end that is down loses the packet
 		}
 	}()
 	for buf := make([]byte, 1<<16); ; {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// lineWith returns the line of a GPU of a box, used to the given percentage.
+// lineWith returns the line of a GPU with that percentage of its memory used, unknown if negative.
 func lineWith(box string, percent float64) Line {
 	g := snapshot.GPU{UUID: "GPU-" + box, State: snapshot.GPUOK}
 	g.Memory.Total = quantity.From(100*quantity.GiB, quantity.Driver)
@@ -32,13 +32,13 @@ func TestWorstFirst(t *testing.T) {
 	down.State, lost.GPU.State = Down, snapshot.GPULost
 	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
 	full.GPU.FullIn = &snapshot.FullIn{Median: time.Minute}
-	later := full // its idle memory is no reason to look at it first
+	later := full // idle memory does not move it before full
 	later.Box, later.Idle, later.GPU.FullIn = "later", quantity.From(1, quantity.Computed), &snapshot.FullIn{Median: time.Hour}
 	leak.Alert = snapshot.AlertLeak
 	oom, idle, idler := lineWith("oom", 5), lineWith("idle", 60), lineWith("idler", 20)
 	oom.Alert = snapshot.AlertOutOfMemory
 	idle.Idle, idler.Idle = quantity.From(1, quantity.Computed), quantity.From(2, quantity.Computed)
-	low := lineWith("low", 99) // full is normal
+	low := lineWith("low", 99) // a full GPU alone is no problem
 	low.Alert, low.Severity = snapshot.AlertLowMemory, snapshot.Urgent
 	lines := []Line{lineWith("calm", 10), unknown, low, leak, lost, idle, lineWith("busy", 98), later, down, full, idler, oom}
 	Order(lines, ByWorst)
@@ -46,7 +46,7 @@ func TestWorstFirst(t *testing.T) {
 		t.Errorf("order: %s", got)
 	}
 	Order(lines, ByFree)
-	if got := names(lines); !strings.HasPrefix(got, "busy calm") { // no free figure is known: by name
+	if got := names(lines); !strings.HasPrefix(got, "busy calm") { // free memory is unknown, so the order is by name
 		t.Errorf("by free: %s", got)
 	}
 }

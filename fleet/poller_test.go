@@ -32,7 +32,7 @@ func (s *slowSource) Look(ctx context.Context, q Query) (*Picture, error) {
 	}
 }
 
-// Totals counts as many boxes as the filter has terms, and refuses the filter x.
+// Totals returns the number of the filter's terms as the number of boxes, and refuses the filter x.
 func (s *slowSource) Totals(_ context.Context, q Query) (Totals, error) {
 	if q.Filter.String() == "x" {
 		return Totals{}, errors.New("refused\x1b[2J")
@@ -55,9 +55,9 @@ func eventually(t *testing.T, p *Poller, enough func(View) bool) {
 	}
 }
 
-// TestPollerNeverMakesTheScreenWait: while a source is slow, the view is there and says since when
-// it waits. Another question does not wait for the answer to the previous one. After an error the
-// previous picture stays.
+// TestPollerNeverMakesTheScreenWait: while a source is slow, View returns at once, and has the time of the
+// pending query. A new query does not wait for the answer to the previous one. After an error the previous
+// picture stays.
 func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 10), answer: make(chan error)}
 	p := NewPoller(s, time.Hour, time.Now)
@@ -69,7 +69,7 @@ func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	p.Ask(Query{Lines: 1, Unit: Boxes})
 	<-s.asked
 	eventually(t, p, func(v View) bool { return !v.Asked.IsZero() && v.Picture == nil })
-	p.Ask(Query{Lines: 2, Unit: GPUs}) // the first is never answered
+	p.Ask(Query{Lines: 2, Unit: GPUs}) // the first query is never answered
 	if q := <-s.asked; q.Lines != 2 {
 		t.Fatalf("asked for %+v", q)
 	}
@@ -77,7 +77,7 @@ func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 	eventually(t, p, func(v View) bool {
 		return v.Picture != nil && v.Picture.Unit == GPUs && v.Asked.IsZero() && v.Err == nil
 	})
-	p.Ask(Query{Lines: 2, Unit: GPUs}) // the same query: it is not sent again
+	p.Ask(Query{Lines: 2, Unit: GPUs}) // the same query is not sent again
 	p.Again()
 	<-s.asked
 	s.answer <- errors.New("refused")
@@ -100,8 +100,8 @@ func (s *boxSource) Box(context.Context, string, time.Time) (*snapshot.Snapshot,
 	return &snapshot.Snapshot{Time: time.Unix(1e9, 0)}, s.err
 }
 
-// TestAnOpenBoxSaysWhyItIsLate: the last figures stay, with the reason, until there are newer ones.
-// Ages are by the source's clock.
+// TestAnOpenBoxSaysWhyItIsLate: after an error the last figures stay, with the reason, until newer figures
+// come. Ages are by the source's clock.
 func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 	s := &boxSource{}
 	box, err := Open(t.Context(), s, "a", time.Millisecond, time.Now)
@@ -131,8 +131,8 @@ func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 	}
 }
 
-// TestTotalsFollowTheLines: the totals are asked for again after a few queries for lines, however fast
-// these follow each other.
+// TestTotalsFollowTheLines: the totals are queried again after looksASum intervals, however often the lines
+// are.
 func TestTotalsFollowTheLines(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
 	for range cap(s.answer) {
@@ -149,8 +149,8 @@ func TestTotalsFollowTheLines(t *testing.T) {
 	eventually(t, p, func(v View) bool { return v.Totals != first })
 }
 
-// TestTotalsAreOfTheLines: the sums of another filter are not shown beside the lines, and the
-// screen says why there are none.
+// TestTotalsAreOfTheLines: the totals of another filter are not shown beside the lines. If the new totals
+// fail, the problem is shown.
 func TestTotalsAreOfTheLines(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
 	for range cap(s.answer) {
@@ -176,7 +176,7 @@ func TestTotalsAreOfTheLines(t *testing.T) {
 	}
 }
 
-// TestAPollerThatRunsAgainAsksAtOnce: the list was not shown for a while, so its figures are old.
+// TestAPollerThatRunsAgainAsksAtOnce: a second Run asks at once, because the figures may be old.
 func TestAPollerThatRunsAgainAsksAtOnce(t *testing.T) {
 	s := &slowSource{asked: make(chan Query, 10), answer: make(chan error)}
 	p := NewPoller(s, time.Hour, time.Now)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFiltersNarrowWhatTheEngineReads: if few boxes match a filter, queries for figures name those
-// boxes; if none matches, no box; if many match, the engine filters.
+// TestFiltersNarrowWhatTheEngineReads: if at most fewest boxes match a filter, queries for figures name
+// these boxes. Otherwise the engine filters.
 func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 	for boxes, want := range map[int]string{2: `instance=~"box0:1|box1:1"`, 0: `instance=~""`, fewest + 1: "and on (instance,uuid) (vramscope_process_info"} {
 		var mu sync.Mutex
@@ -51,7 +51,7 @@ func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 	}
 }
 
-// TestQueriesGrowWithTheFilter and not with a power of its words.
+// TestQueriesGrowWithTheFilter: queries do not grow exponentially with the number of words.
 func TestQueriesGrowWithTheFilter(t *testing.T) {
 	longest := func(words int) int {
 		f, err := ParseFilter(strings.Repeat("word ", words))
@@ -73,9 +73,8 @@ func TestQueriesGrowWithTheFilter(t *testing.T) {
 	}
 }
 
-// TestSumsOfSeveralEnginesAreNotTaken: where one engine answers for several, the users' recorded
-// sums have more labels, and two of them may count the same GPU. So the sums are made from the
-// series of each GPU.
+// TestSumsOfSeveralEnginesAreNotTaken: if an engine asks several others, recorded sums of users have more
+// labels, and two sums may count the same GPU. The queries then use the series of each GPU.
 func TestSumsOfSeveralEnginesAreNotTaken(t *testing.T) {
 	alices, _ := ParseFilter("user=alice")
 	host, _ := ParseFilter("host=box")

@@ -11,13 +11,13 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestRulesAreUsedWhereEveryBoxHasThem evaluates the query with Prometheus' own evaluator.
+// TestRulesAreUsedWhereEveryBoxHasThem evaluates the query of hasRules with promtool.
 func TestRulesAreUsedWhereEveryBoxHasThem(t *testing.T) {
 	tool := needs.Tool(t, "promtool")
 	tests := "evaluation_interval: 15s\ntests:\n"
 	for _, c := range []struct {
-		name, used, recorded string // of two boxes; _: no sample
-		boxes                int    // that the query counts, 0: the rules are not used
+		name, used, recorded string // the samples of two boxes; _ means none
+		boxes                int    // the result of the query; 0 for none
 	}{
 		{"both", "1x39 1x39", "1x39 1x39", 2},
 		{"none", "1x39 1x39", "_x39 _x39", 0},
@@ -41,8 +41,8 @@ func TestRulesAreUsedWhereEveryBoxHasThem(t *testing.T) {
 	evaluate(t, tool, tests)
 }
 
-// TestIdleIsWhatTheFirstExporterSays: if a GPU has two exporters the first one counts, even if only
-// the second finds nothing running now.
+// TestIdleIsWhatTheFirstExporterSays: if a GPU has two exporters, the first one counts, even if only the
+// second reports that nothing runs.
 func TestIdleIsWhatTheFirstExporterSays(t *testing.T) {
 	tool := needs.Tool(t, "promtool")
 	a := &asking{exporters: exporters[:2]}
@@ -63,7 +63,7 @@ tests:
 `, a.idle()))
 }
 
-// evaluate runs tests with Prometheus' own evaluator.
+// evaluate runs promtool's rule tests.
 func evaluate(t *testing.T, tool, tests string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tests.yml")

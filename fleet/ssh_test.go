@@ -17,7 +17,7 @@ import (
 	"vramscope/schema"
 )
 
-// fakeSSH plays ssh: a script that gets the destination and the command after the options.
+// fakeSSH returns a source with a script in place of ssh, which gets the destination and the command.
 func fakeSSH(t *testing.T, script string, hosts ...string) *SSH {
 	t.Helper()
 	folder := t.TempDir()
@@ -58,7 +58,7 @@ func lookOver(t *testing.T, s *SSH, filter string) *Picture {
 	return pic
 }
 
-// TestSSHLines: some boxes answer, some refuse, and on some there is no vramscope.
+// TestSSHLines: some boxes answer, some refuse, and some have no vramscope.
 func TestSSHLines(t *testing.T) {
 	s := fakeSSH(t, `
 [ "$*" = "vramscope stream" ] || exit 99
@@ -150,7 +150,7 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	}
 }
 
-// TestSSHLimits: what a box sends is limited in size, checked, and cleaned.
+// TestSSHLimits: the output of a box is limited in size, checked and cleaned.
 func TestSSHLimits(t *testing.T) {
 	s := fakeSSH(t, `
 case $host in
@@ -178,8 +178,7 @@ esac`, "endless", "nojson", "old", "many")
 	}
 }
 
-// TestSSHComesBack: a stream that ends is started again, and the figures of a stream that sends nothing
-// are old.
+// TestSSHComesBack: a stream that ends is started again. A stream that sends nothing has old figures.
 func TestSSHComesBack(t *testing.T) {
 	s := fakeSSH(t, `cat $LINE; [ -e $LINE.again ] && exec sleep 60; touch $LINE.again; exit 1`, "flaky")
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {

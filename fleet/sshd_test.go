@@ -19,7 +19,7 @@ type namespace struct {
 	t            *testing.T
 	name, folder string
 	ip           string
-	outer        string // our end of the link
+	outer        string // the link's end outside the namespace
 }
 
 func run(t *testing.T, args ...string) {
@@ -40,7 +40,7 @@ func newNamespace(t *testing.T) *namespace {
 	outer, inner := fmt.Sprintf("vso%d", pid), fmt.Sprintf("vsi%d", pid)
 	run(t, "ip", "netns", "add", n.name)
 	t.Cleanup(func() {
-		// What sshds have started waits for a peer that the dead link hides.
+		// Children of sshds would wait for their peers, because the link is gone.
 		_ = exec.Command("sh", "-c", "ip netns pids "+n.name+" | xargs -r kill -KILL").Run()
 		_ = exec.Command("ip", "netns", "del", n.name).Run()
 	})
@@ -60,14 +60,14 @@ func newNamespace(t *testing.T) *namespace {
 	return n
 }
 
-// cut makes the link drop everything, or carry it again.
+// cut takes the link down, or up again.
 func (n *namespace) cut(cut bool) {
 	n.t.Helper()
 	word := map[bool]string{true: "down", false: "up"}[cut]
 	run(n.t, "ip", "link", "set", n.outer, word)
 }
 
-// sshd serves a port; vramscope there is this script.
+// sshd starts an sshd on a port. The command vramscope there is script.
 func (n *namespace) sshd(port int, keys, script string) {
 	n.t.Helper()
 	path := filepath.Join(n.folder, fmt.Sprint(port))
@@ -88,8 +88,8 @@ func (n *namespace) sshd(port int, keys, script string) {
 	n.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// TestRealSSH: a real sshd in a network namespace, over a link that is slow (link_test.go), fails
-// and recovers. Some boxes refuse, deny or do not answer at all, and one has a newer vramscope.
+// TestRealSSH: real sshds in a network namespace, over a slow link (link_test.go) that fails and recovers.
+// Some boxes refuse, deny or do not answer at all, and one has a newer vramscope.
 func TestRealSSH(t *testing.T) {
 	needs.Full(t)
 	if os.Geteuid() != 0 {

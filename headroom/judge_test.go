@@ -17,17 +17,17 @@ const gib = quantity.GiB
 
 func bytesOf(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
-// remembers is a history in which every row has had the same peak, once: in the oldest sample.
+// remembers is a history in which every row had the same peak in the oldest sample.
 type remembers struct {
 	snapshot.History
-	peak quantity.Bytes // of what was allocated
+	peak quantity.Bytes // of allocated memory
 }
 
 var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func (r remembers) Span() (oldest, newest time.Time) { return began, began.Add(time.Hour) }
 
-// Series implements snapshot.History: the points after from.
+// Series implements snapshot.History. It has one point, at began.
 func (r remembers) Series(_ snapshot.SeriesKey, from, _ time.Time, _ int) []snapshot.Point {
 	if !from.Before(began) {
 		return nil
@@ -51,7 +51,7 @@ func TestJudgeForAWhile(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		free, growth quantity.Bytes // growth in 10 minutes
-		peak         quantity.Bytes // the peak of what the process has allocated; it has 5 GiB allocated now, and 10 cached
+		peak         quantity.Bytes // of allocated memory; the process has 5 GiB allocated now, and 10 cached
 		length       time.Duration
 		want         Verdict
 		low          LowPoint
@@ -77,7 +77,7 @@ func TestJudgeForAWhile(t *testing.T) {
 			t.Errorf("%s: %s, low %+v; want %s, %+v", c.name, r.Answer, h.Low, c.want, c.low)
 		}
 	}
-	// The program reports at the trough of each step, so only its allocator knows its peaks.
+	// The probe reports only the trough of each step, but the allocator counts the peaks.
 	snap := snapshottest.Room(29*gib, 10*gib)
 	grows(snap, 8*gib)
 	snap.Rows[0].Allocators = []snapshot.Allocator{{Kind: "pytorch", PeakAllocated: bytesOf(15 * gib)}}
@@ -95,7 +95,7 @@ func TestJudgeForAWhile(t *testing.T) {
 	}
 }
 
-// The low point is on straight lines between the horizons, and within the time in question.
+// The low point is on straight lines between the horizons, and within length.
 func TestLowPointOfACurve(t *testing.T) {
 	at := func(horizon time.Duration, median quantity.Bytes) snapshot.Prediction {
 		return snapshot.Prediction{Horizon: horizon, Median: median, Lower80: median - 1, Upper80: median + 2}
@@ -104,7 +104,7 @@ func TestLowPointOfACurve(t *testing.T) {
 	for length, want := range map[time.Duration]*LowPoint{
 		5 * time.Second:  {Median: 460, Lower: 459, Upper: 461}, // half-way from 60
 		10 * time.Second: {Median: 440, Lower: 438, Upper: 441},
-		time.Minute:      {Median: 440, Lower: 438, Upper: 441}, // the highest use on the way
+		time.Minute:      {Median: 440, Lower: 438, Upper: 441}, // the low point is at 10 s
 		3 * time.Minute:  {Median: 440, Lower: 438, Upper: 441},
 		4 * time.Minute:  nil,
 	} {
@@ -115,7 +115,7 @@ func TestLowPointOfACurve(t *testing.T) {
 	}
 }
 
-// The memory that a flush frees may be unknown. Unknown is not zero.
+// Unknown returnable memory is not zero.
 func TestUnknownReturnable(t *testing.T) {
 	pool := snapshot.Allocator{Kind: "cuda_pool", Basis: "post_flush", Reserved: bytesOf(5 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(0)}
 	judge := func(snap *snapshot.Snapshot) *Place {
@@ -191,7 +191,7 @@ func TestLowPointComesTrue(t *testing.T) {
 	}
 }
 
-// TestMIGInstances: a job runs in one instance, where only its own processes can be flushed.
+// TestMIGInstances: an instance counts only its own processes.
 func TestMIGInstances(t *testing.T) {
 	snap := snapshottest.Room(0, 0)
 	g := &snap.GPUs[0]
@@ -222,12 +222,12 @@ func TestMIGInstances(t *testing.T) {
 	}
 }
 
-// TestFlushableHasSomethingToFree: a flush is not worth it for caches that are empty or of unknown
-// size, or for a process on two GPUs if nothing shows on which its caches are.
+// TestFlushableHasSomethingToFree: caches that are empty or of unknown size, or of a process on two GPUs,
+// do not make a process flushable.
 func TestFlushableHasSomethingToFree(t *testing.T) {
 	for name, c := range map[string]struct {
 		size   snapshot.Bytes
-		others int // GPUs that the process is on
+		others int // other GPUs that the process is on
 		want   snapshot.Bytes
 		listed bool
 	}{

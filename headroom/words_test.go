@@ -122,7 +122,7 @@ func TestSentence(t *testing.T) {
 	long := Question{Need: 20 * gib, Count: one, Length: 10 * time.Minute}
 	for _, c := range []struct {
 		question Question
-		verdicts string // of GPUs 0, 1, …: yes, after a flush, no, unknown
+		verdicts string // of GPUs 0, 1, …: y for yes, f for after a flush, n for no, u for unknown
 		want     string
 	}{
 		{ask(one), "y", "yes: 20.0G fits on GPU 0"},
@@ -149,7 +149,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// A process without a probe, or with nothing to flush, does not hide the process after it.
+// A process without a probe, or with nothing to flush, does not hide the next process.
 func TestFlushableBehindAnother(t *testing.T) {
 	snap := snapshottest.Room(15*gib, 5*gib)
 	unprobed := snap.Rows[0]

@@ -31,7 +31,7 @@ func newBox(t *testing.T, devices int) *box {
 	return b
 }
 
-// sample takes a sample a second later. Free is what the test has set, less what leases use.
+// sample gives the ledger a reading a second later. Free memory is the test's, less what leases use.
 func (b *box) sample() {
 	b.now = b.now.Add(time.Second)
 	r := Reading{At: b.now, Used: map[Use]quantity.Bytes{}}
@@ -77,7 +77,7 @@ func TestPromiseCountsUntilItIsUsed(t *testing.T) {
 	b.sample()
 	b.is(second, Waiting)
 	third := b.claim(Claim{Need: 20 * gib, Length: time.Minute})
-	b.is(third, Waiting) // it is not known when the first one ends
+	b.is(third, Waiting) // the first lease has no known end
 	b.End(first)
 	delete(b.used, Use{first.ID, "GPU-0"})
 	b.sample()
@@ -115,8 +115,8 @@ func TestWhatNeverFitsIsRefused(t *testing.T) {
 	}
 }
 
-// TestHeadKeepsWhatItGathers: later claims take other GPUs. After a while they take no GPU that the
-// first claim could use.
+// TestHeadKeepsWhatItGathers: later claims take other GPUs and, after gatherTime, no GPU that the first
+// claim could use.
 func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -131,8 +131,8 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b.is(head, Held, "GPU-1")
 }
 
-// TestWantedIsWhatTheHeadLacks: free memory counts, less what others were promised, and only on
-// GPUs that the claim could get.
+// TestWantedIsWhatTheHeadLacks: Wanted counts free memory, less the promised, on GPUs that the claim
+// could get.
 func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b := newBox(t, 3)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -204,25 +204,25 @@ func TestShortClaimPasses(t *testing.T) {
 	}
 }
 
-// TestReleaseCountsUntilTheNextReading: a process may have taken memory since the last reading.
+// TestReleaseCountsUntilTheNextReading: a released lease's process may have taken memory since the last reading.
 func TestReleaseCountsUntilTheNextReading(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})
 	b.Release(b.now, first, "released")
 	second := b.claim(Claim{Need: 60 * gib})
 	b.is(second, Waiting)
-	b.devices[0].Free = 65 * gib // what the process of the first lease has taken
+	b.devices[0].Free = 65 * gib // without the memory that the first lease's process has taken
 	b.sample()
 	b.is(second, Held)
 }
 
-// TestTimeOfSkewIsNotRoom: memory taken between the reading of free memory and that of use is
-// counted only in the second.
+// TestTimeOfSkewIsNotRoom: memory that is taken between the reading of free memory and that of use is
+// only in the second reading.
 func TestTimeOfSkewIsNotRoom(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})
 	b.used[Use{first.ID, "GPU-0"}] = 50 * gib
-	b.devices[0].Free = 130 * gib // so 80 GiB are reported as free
+	b.devices[0].Free = 130 * gib // less the 50 GiB in use, 80 GiB are reported as free
 	b.sample()
 	b.is(b.claim(Claim{Need: 40 * gib}), Waiting)
 }
@@ -244,7 +244,7 @@ func TestUnusedLeaseEndsByItsTTL(t *testing.T) {
 	b.is(again, Held)
 }
 
-// TestUnknownUseAllowsOneLease: where use is unknown, nothing is subtracted or promised twice.
+// TestUnknownUseAllowsOneLease: a device on which use is unknown has one lease at a time.
 func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b := newBox(t, 1)
 	b.devices[0].Exact = false
@@ -263,7 +263,7 @@ func TestUnknownUseAllowsOneLease(t *testing.T) {
 	b.is(third, Waiting)
 }
 
-// TestNestedClaimTakesFromItsParent: the size of the parent stays the same.
+// TestNestedClaimTakesFromItsParent: a nested claim takes no room outside its parent.
 func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	b := newBox(t, 2)
 	b.devices[1].Free = 10 * gib
@@ -273,7 +273,7 @@ func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	b.is(inner, Held, "GPU-0")
 	more := b.claim(Claim{Need: 30 * gib, Parent: outer.ID})
 	b.is(more, Waiting)
-	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60 are left: the inner lease takes nothing of that
+	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60 are left, whatever the inner lease takes
 	if _, err := b.Claim(b.now, Claim{Need: 61 * gib, Count: 1, Parent: outer.ID}, nil); err == nil || !strings.Contains(err.Error(), "do not fit into lease L1, which has 1x60.0G") {
 		t.Errorf("refused with %v", err)
 	}
@@ -295,7 +295,7 @@ func TestNestedClaimTakesFromItsParent(t *testing.T) {
 	}
 }
 
-// TestPlaceIsKeptOverARestart: a place in the queue is kept for a while.
+// TestPlaceIsKeptOverARestart: a claim keeps its place in the queue for awayTime.
 func TestPlaceIsKeptOverARestart(t *testing.T) {
 	b := newBox(t, 1)
 	first := b.claim(Claim{Need: 50 * gib})

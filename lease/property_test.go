@@ -10,7 +10,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// course is a random sequence on a box: jobs with leases and without, crashes and restarts.
+// course is a random sequence of steps on a box: jobs with and without leases, crashes and restarts.
 type course struct {
 	*testing.T
 	*Ledger
@@ -23,10 +23,10 @@ type course struct {
 	jobs    map[string][]quantity.Bytes // memory used by the processes of leases, by device
 	ids     int
 
-	journal []Lease // what a daemon has written down
+	journal []Lease // as the daemon has written it
 	reading Reading
 	before  map[Use]quantity.Bytes
-	ended   map[string]time.Time // leases that were released, whose jobs continue
+	ended   map[string]time.Time // release times of the leases whose jobs continue
 }
 
 func newCourse(t *testing.T, seed uint64) *course {
@@ -44,11 +44,11 @@ func newCourse(t *testing.T, seed uint64) *course {
 	return c
 }
 
-// open starts a daemon with what the previous one has written.
+// open starts a daemon with the journal of the previous one.
 func (c *course) open() {
 	c.Ledger = &Ledger{Reserve: gib / 2, NewID: func() string { c.ids++; return "L" + strconv.Itoa(c.ids) }}
 	var restored []*Lease
-	for _, written := range c.journal { // as it was at the last write
+	for _, written := range c.journal { // the copies do not change the journal
 		restored = append(restored, &written)
 	}
 	c.Restore(c.now, restored)
@@ -63,7 +63,7 @@ func (c *course) open() {
 	}
 }
 
-// after writes down what has changed, and checks it.
+// after writes changed leases into the journal, and checks them.
 func (c *course) after() {
 	c.Helper()
 	granted := map[string]bool{}
@@ -110,7 +110,7 @@ func (c *course) after() {
 	}
 }
 
-// goOn makes the processes of a lease that has ended use their memory for its parent, or as others.
+// goOn counts the memory of an ended lease's processes as its parent's, or as memory without a lease.
 func (c *course) goOn(le *Lease) {
 	whose := c.others
 	if parent := c.jobs[le.Parent]; parent != nil {
@@ -122,7 +122,7 @@ func (c *course) goOn(le *Lease) {
 	delete(c.jobs, le.ID)
 }
 
-// fits checks a device that was granted, only by the figures that the ledger had.
+// fits checks a granted device by the figures that the ledger had.
 func (c *course) fits(i int) {
 	c.Helper()
 	uuid := c.devices[i].UUID
@@ -130,7 +130,7 @@ func (c *course) fits(i int) {
 	for _, le := range c.Leases() {
 		if slices.Contains(le.Devices, uuid) && le.Parent == "" {
 			used := quantity.Bytes(0)
-			for _, other := range c.family().all { // a child that was released is its parent's
+			for _, other := range c.family().all { // a released child counts for its parent
 				for above := other; above != nil; above = c.Lease(above.Parent) {
 					if above == le {
 						used += min(c.reading.Used[Use{other.ID, uuid}], c.before[Use{other.ID, uuid}])
@@ -145,7 +145,7 @@ func (c *course) fits(i int) {
 	}
 }
 
-// free returns what the driver reports.
+// free returns the free memory of a device.
 func (c *course) free(i int) quantity.Bytes {
 	free := c.devices[i].Capacity - c.others[i]
 	for _, used := range c.jobs {
@@ -206,7 +206,7 @@ func (c *course) isParent(le *Lease, states ...State) bool {
 	return slices.ContainsFunc(c.Leases(), func(other *Lease) bool { return other.Parent == le.ID && slices.Contains(states, other.State) })
 }
 
-// exit ends a job with its lease: the daemon sees that the job's processes have ended.
+// exit ends a job and its lease.
 func (c *course) exit(le *Lease) {
 	if !c.isParent(le, Held) {
 		delete(c.jobs, le.ID)
@@ -237,7 +237,7 @@ func (c *course) step() {
 		if c.random.IntN(3) > 0 {
 			refusal = nil
 		}
-		_, _ = c.Claim(c.now, claim, refusal) // a refusal is an answer
+		_, _ = c.Claim(c.now, claim, refusal) // a refusal is fine
 	case what < 10 && held != nil && !c.isParent(held, Held, Waiting): // the job takes memory, or frees some
 		most := held.Need
 		if !c.honest && c.random.IntN(4) == 0 {
@@ -271,7 +271,7 @@ func (c *course) step() {
 }
 
 // finish ends all jobs every ten minutes. Each claim must be granted in turn, even if two claims of the
-// highest importance, for all memory, come each time. Those two pass the least important claim for two hours.
+// highest importance, for all memory, come each time: they pass the least important claim for two hours.
 func (c *course) finish() {
 	c.now = c.now.Add(awayTime + time.Second)
 	old, stream := map[string]bool{}, c.random.IntN(2) == 0
@@ -327,7 +327,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// TestStreamOfSmallClaimsStarvesNobody: small claims come every second, and fill the free memory.
+// TestStreamOfSmallClaimsStarvesNobody: a large claim is granted although small claims come every second.
 func TestStreamOfSmallClaimsStarvesNobody(t *testing.T) {
 	for seed := range uint64(50) {
 		random, b := rand.New(rand.NewPCG(seed, 1)), newBox(t, 2)

@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// read reads a file of testdata, which scripts/reallibraries/leaks_job.py has written.
+// read reads a file of testdata that scripts/reallibraries/leaks_job.py has written.
 func read(t *testing.T, name string) *Snapshot {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -28,7 +28,7 @@ func read(t *testing.T, name string) *Snapshot {
 	return s
 }
 
-// leaks returns the lines of that program which leak in each step.
+// leaks returns the lines of leaks_job.py that leak in each step.
 func leaks(t *testing.T) (lines []int) {
 	t.Helper()
 	source, err := os.ReadFile("../scripts/reallibraries/leaks_job.py")
@@ -43,8 +43,8 @@ func leaks(t *testing.T) (lines []int) {
 	return lines
 }
 
-// TestLinesOfRealPyTorch: snapshots written by its Python and by its C++ have the same lines, and
-// the program's own lines are found.
+// TestLinesOfRealPyTorch: snapshots written by PyTorch's Python and by its C++ have the same lines, and the
+// program's own lines are found.
 func TestLinesOfRealPyTorch(t *testing.T) {
 	for _, release := range []string{"2.15.0", "2.4.1"} {
 		native, python := read(t, "native-"+release+".pickle"), read(t, "python-"+release+".pickle")
@@ -64,7 +64,7 @@ func TestLinesOfRealPyTorch(t *testing.T) {
 				t.Errorf("%s: line %d has %+v", release, line, l)
 			}
 		}
-		// The backward pass ran without Python; parameters and the first step were there before.
+		// The backward pass ran without Python. Parameters and the first step are from before the recording.
 		if l := why[noPython.own.Function]; l.Churn == 0 {
 			t.Errorf("%s: without Python %+v", release, l)
 		}
@@ -77,7 +77,7 @@ func TestLinesOfRealPyTorch(t *testing.T) {
 	}
 }
 
-// TestGrowthFindsEveryLeak: it finds every leak between two steps, and nothing else of the program.
+// TestGrowthFindsEveryLeak: Growth finds every leak between two steps, and no other line of the program.
 func TestGrowthFindsEveryLeak(t *testing.T) {
 	for _, release := range []string{"2.15.0", "2.4.1"} {
 		grown, all := Growth(read(t, "native-"+release+".pickle"), read(t, "after-"+release+".pickle"))
@@ -136,12 +136,12 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSnapshot is refused; no pickle runs code.
+// TestWhatIsNoSnapshot: Read returns an error for each of these, and runs no code of a pickle.
 func TestWhatIsNoSnapshot(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": "", "cut": "\x80\x02}q\x00X\x08\x00\x00\x00segm", "code": "cos\nsystem\n(S'id'\ntR.", "a number": "K\x05.", "no segments": "}.",
 		"a memo far away": "]r\xff\xff\xff\x7f.", "a mark that is not": "]e.", "nothing to extend": "K\x01a.", "an unknown memo": "h\x05.",
-		// A list in a list in a list, each ten times: more blocks than bytes.
+		// One list of 90 blocks in 91 segments: more blocks than bytes.
 		"many": "}X\x08\x00\x00\x00segments](}X\x06\x00\x00\x00blocks](" + strings.Repeat("}", 90) + "esq\x00" + strings.Repeat("h\x00", 90) + "es.",
 	} {
 		if s, err := Read(strings.NewReader(content)); err == nil || name == "many" != strings.Contains(err.Error(), "more values than bytes") {
@@ -171,8 +171,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestFlamesShowWhatIsLive: each call is as wide as its share of the one above, and hostile names
-// are plain text.
+// TestFlamesShowWhatIsLive: a call has its share of its caller's width, and hostile names are escaped.
 func TestFlamesShowWhatIsLive(t *testing.T) {
 	outer, hostile := Frame{File: "a.py", Function: "main"}, Frame{File: "<script>.py", Function: "f"}
 	inner := Frame{File: "a.py", Function: "loss"}

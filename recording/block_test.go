@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMalformedTailIsRefused: a row that is cut off, names no series or an impossible one, or comes
-// after a block is full.
+// TestMalformedTailIsRefused: a row is malformed if it is cut off, names no series or an impossible one,
+// or does not fit in the block.
 func TestMalformedTailIsRefused(t *testing.T) {
 	row := func(series uint64) []byte { return append(binary.AppendUvarint(nil, series<<1|1), 5) }
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestTailHasChangesOnly(t *testing.T) {
 	}
 }
 
-// TestChecksumIsOfEachRow: the checksum also covers a row without data, and the row's series and time.
+// TestChecksumIsOfEachRow: a row without data has a checksum too, which covers its series and time.
 func TestChecksumIsOfEachRow(t *testing.T) {
 	for _, data := range [][]byte{{}, {1, 2, 3}} {
 		row := checked(7, 9, append(make([]byte, checksumBytes), data...))

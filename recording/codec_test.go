@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// edit changes a database behind the recorder.
+// edit changes a database that no recorder has open.
 func edit(t *testing.T, path string, change func(*database)) {
 	t.Helper()
 	db, err := openDatabase(path)
@@ -26,8 +26,8 @@ func edit(t *testing.T, path string, change func(*database)) {
 	}
 }
 
-// A bit that the disk has flipped makes samples unknown, and the recording says so; it never turns
-// them into other samples.
+// A flipped bit on the disk makes samples unknown, which the recording reports. It never turns them into
+// other samples.
 func TestFlippedBitInventsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

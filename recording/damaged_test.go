@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// If any table of today's database is damaged, recording continues, where necessary in a new database.
+// If any table of today's database is damaged, recording continues, in a new database if needed.
 func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
@@ -44,7 +44,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 	for name, page := range roots {
 		directory := t.TempDir()
 		path := filepath.Join(directory, fileOf(q.now))
-		clear(content[(page-1)*4096 : page*4096]) // zeros are not a valid page of SQLite's
+		clear(content[(page-1)*4096 : page*4096]) // zeros are no valid page of SQLite
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +58,11 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 		if s := w.w.State(); s.Paused {
 			t.Errorf("%s: recording is paused: %s", name, s.Reason)
 		}
-		_ = w.w.end() // only what is written at the end may be damaged
+		_ = w.w.end() // an error is possible: the damage may be where end writes
 	}
 }
 
-// The rows of a tail are differences: the next recorder keeps only those before a damaged row.
+// Each row of a tail is a difference from the previous one, so the next recorder keeps only the rows before a damaged row.
 func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(50)
@@ -84,7 +84,7 @@ func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	}
 }
 
-// Samples that were lost because a day could not be closed are counted as lost.
+// A day that cannot be closed loses its uncommitted ticks, which State counts.
 func TestLostAtMidnight(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(3)
@@ -98,8 +98,7 @@ func TestLostAtMidnight(t *testing.T) {
 	_ = q.end()
 }
 
-// A reader that is open follows: it reads the new database, not the one that was set
-// aside.
+// An open reader reads the new database, not the one that was set aside.
 func TestOpenReaderFollowsWhatIsSetAside(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	before := q.record(5)
@@ -138,7 +137,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 	newer := bytes.Clone(content)
 	newer[63]++ // the lowest byte of user_version
 	foreign := bytes.Clone(content)
-	foreign[68]++ // of application_id
+	foreign[68]++ // a byte of application_id
 	for _, c := range []struct {
 		name, want string
 		content    []byte
@@ -249,7 +248,7 @@ func TestCorruptPage(t *testing.T) {
 	}
 }
 
-// TestEndlessQueryIsEnded: a view in a file from somebody else may never end.
+// TestEndlessQueryIsEnded: a hostile file may have a view without an end.
 func TestEndlessQueryIsEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x"+suffix)
 	d, err := openDatabase(path)
@@ -276,7 +275,7 @@ func TestEndlessQueryIsEnded(t *testing.T) {
 	}
 }
 
-// TestLongRowIsRefused: a value in a file from somebody else may have a gigabyte.
+// TestLongRowIsRefused: a hostile file may have a value of a gigabyte.
 func TestLongRowIsRefused(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})

@@ -34,8 +34,8 @@ func TestSecondWriterIsRefused(t *testing.T) {
 	}
 }
 
-// TestFolderThatOthersCanWriteIsRefused: somebody could put a link there, which SQLite would
-// follow. The folder can still be read.
+// TestFolderThatOthersCanWriteIsRefused: another user could put a link there that SQLite would follow.
+// The folder can still be read.
 func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
 	directory := t.TempDir()
 	q := newQuiet(t, directory, Options{})
@@ -195,8 +195,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	has(t, read(t, directory), moments)
 }
 
-// A day whose recorder was killed has a log, which is needed and cannot be used in a read-only folder.
-// An empty one is not needed.
+// A killed recorder leaves a log, without which the day is not complete. SQLite cannot use a log in a
+// read-only folder. An empty log does not matter.
 func TestLogInAReadOnlyFolder(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		q := newQuiet(t, t.TempDir(), Options{})
@@ -229,7 +229,7 @@ func TestLogInAReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// A tick of a slow sampler is committed at once: the next commit would be no earlier than the next tick.
+// A tick of a slow sampler is committed at once, not after commitInterval.
 func TestRareTicksAreCommittedAtOnce(t *testing.T) {
 	for interval, want := range map[time.Duration]int64{commitInterval - 1: 0, commitInterval: 1} {
 		q := newQuiet(t, t.TempDir(), Options{})
@@ -241,7 +241,7 @@ func TestRareTicksAreCommittedAtOnce(t *testing.T) {
 	}
 }
 
-// A query that fails pauses the recording: its figure is not taken for 0.
+// A query that fails is an error, not the figure 0. A query without a row returns 0.
 func TestQueryThatFailsIsAnError(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(1)
@@ -278,8 +278,7 @@ func TestSlowDiskIsAGap(t *testing.T) {
 	}
 }
 
-// If somebody removes a recording, or the folder, recording does not continue in files without a
-// name until midnight.
+// After a recording or its folder is removed, recording does not continue in the removed files.
 func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		directory := filepath.Join(t.TempDir(), "recording")
@@ -315,8 +314,8 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestLockThatIsReplacedIsTakenAnew: somebody replaces the lock's file, and another program could lock
-// the new one. From the next day on the recorder has the lock of the new file, or the recording pauses.
+// TestLockThatIsReplacedIsTakenAnew: another program could lock a file that has replaced the lock's file.
+// From the next day on, the recorder holds the lock of the new file, or recording pauses.
 func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		directory := t.TempDir()
@@ -348,8 +347,7 @@ func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 	}
 }
 
-// TestStartWaitsForItsFolder: opening is tried again, and meanwhile the reason why nothing is
-// recorded is given.
+// TestStartWaitsForItsFolder: the recorder tries again, and until then reports why it does not record.
 func TestStartWaitsForItsFolder(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
 	if err := os.WriteFile(directory, nil, 0o600); err != nil { // not a directory

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestJobHasOneLine: a job of two steps, half a minute apart, has one line, a minute after the
-// second; a service and a process without a job have none.
+// TestJobHasOneLine: a job of two steps, half a minute apart, has one line, a minute after the second
+// step. A service and a process without a job have none.
 func TestJobHasOneLine(t *testing.T) {
 	var jobs Jobs
 	var lines []string
@@ -40,7 +40,7 @@ func TestJobHasOneLine(t *testing.T) {
 	first.Started, second.Started = time.Time{}, start.Add(-time.Minute)
 	observe(100, first)
 	first.Started = start.Add(-time.Hour)                                                    // the start could not be read before
-	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // two of the errors were counted before
+	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // two of the errors were counted before the job was first seen
 	observe(1701, first)
 	observe(30)
 	observe(1800, second)
@@ -59,7 +59,7 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q, want\n%q", lines, want)
 	}
 
-	// Another user's cgroup of the same name is another job.
+	// Another user's cgroup with the same name is another job.
 	lines = nil
 	mallory := row(40, first.Job)
 	mallory.User = "mallory"
@@ -80,7 +80,7 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 
-	// What is not known is not 0.
+	// Unknown figures are not 0.
 	lines = nil
 	unknown := row(5, process.Job{Kind: "pod", ID: "nb", Namespace: "team"})
 	unknown.Used, unknown.Probe, unknown.Started = snapshot.Bytes{}, nil, time.Time{}

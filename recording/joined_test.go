@@ -12,8 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A monitor that starts while a daemon records shows the same as one that has
-// run all the time.
+// A monitor that starts while a daemon records shows the same history as one that has run all the time.
 func TestJoinedHistoriesAreOne(t *testing.T) {
 	b := newBox(t, Options{FullCommands: true})
 	for range 200 {
@@ -64,7 +63,7 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 		{30, now.Add(-280 * time.Second), now},
 		{110, now.Add(-280 * time.Second), now},
 		{280, now.Add(-280 * time.Second), now},
-		{30, seam.Add(-180 * time.Second), seam.Add(-100 * time.Second)}, // more than a window before the seam
+		{30, seam.Add(-180 * time.Second), seam.Add(-100 * time.Second)}, // ends more than one window before the seam
 		{10, seam.Add(-60 * time.Second), seam.Add(-40 * time.Second)},
 	} {
 		n, from, to := window.n, window.from, window.to
@@ -120,7 +119,7 @@ func TestJoinedPastEndsAtTheSeam(t *testing.T) {
 	}
 }
 
-// Buckets may be shorter than a nanosecond: a graph has no least window.
+// A graph has no least window, so buckets may be shorter than a nanosecond.
 func TestJoinedShortBuckets(t *testing.T) {
 	b := newBox(t, Options{})
 	b.tick(time.Second)

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// killedVariable makes the test binary a writer that is going to be killed. Its value is the
-// folder.
+// killedVariable makes the test binary a writer that the test kills. Its value is the folder.
 const killedVariable = "VRAMSCOPE_RECORDING_KILLED"
 
 func TestMain(m *testing.M) {
@@ -23,8 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recordUntilKilled records a tick every 10 ms of real time and prints the moment of
-// each that it has handed over.
+// recordUntilKilled appends a tick every 10 ms of real time, and prints the tick's time.
 func recordUntilKilled(directory string) {
 	w, err := Create(directory, Options{})
 	if err != nil {
@@ -36,7 +34,7 @@ func recordUntilKilled(directory string) {
 		box.now = time.Now().Add(-time.Second)
 		snap := box.after(time.Second)
 		if err := w.Append(snap, nil); err != nil {
-			continue // lost, and counted: it was not handed over
+			continue // the tick was not queued
 		}
 		fmt.Println(snap.Time.UnixNano())
 		time.Sleep(10 * time.Millisecond)
@@ -75,8 +73,7 @@ func TestKilledWriterLosesTwoSeconds(t *testing.T) {
 	t.Logf("%d kills: at most %v were lost", rounds*writers, worst)
 }
 
-// killOne lets a writer record into a folder, kills it, and returns how much was
-// lost.
+// killOne lets a writer record into a folder, kills it, and returns the time that was lost.
 func killOne(t *testing.T, directory string) time.Duration {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), killedVariable+"="+directory)
@@ -98,7 +95,7 @@ func killOne(t *testing.T, directory string) time.Duration {
 		}
 		last = at
 		if time.Since(began) > life {
-			_ = child.Process.Kill() // the pipe ends
+			_ = child.Process.Kill() // the loop ends with the pipe
 		}
 	}
 	_ = child.Wait() // the child was killed
@@ -112,7 +109,7 @@ func killOne(t *testing.T, directory string) time.Duration {
 	defer func() { _ = r.Close() }()
 	_, newest := r.Span()
 	lost := time.Duration(last - max(newest.UnixNano(), first))
-	// A commit takes a while on a busy machine, so the two seconds end when the commit begins.
+	// Two seconds are for the commit itself, which is slow on a busy machine.
 	if lost > commitInterval+2*time.Second {
 		t.Errorf("%v were lost", lost)
 	}

@@ -11,8 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fillFolder records a synthetic box, a tick a second, and returns how much CPU
-// time of the writer a tick took.
+// fillFolder records a synthetic box, a tick a second, and returns the writer's time for a tick.
 func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.Duration {
 	t.Helper()
 	w, err := newWriter(directory, Options{MaxSize: 1 << 40, Keep: 1000 * 24 * time.Hour})
@@ -38,13 +37,11 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 	return spent / time.Duration(ticks)
 }
 
-// wholeDay is a number of ticks that fit in one day: they are a millisecond more than a second
-// apart.
+// wholeDay is a number of ticks that fit in one day. Ticks are a millisecond more than a second apart.
 const wholeDay = 86_300
 
-// TestMonth: half of the seeks in 30 days take at most 100 ms. With VRAMSCOPE_FULL two of the days
-// are whole; all others have a few minutes. A test with 30 whole days takes ten minutes:
-// docs/measured/recording.md.
+// TestMonth: half of the seeks in 30 days take at most 100 ms. With VRAMSCOPE_FULL two of the days are
+// whole; the others have a few minutes. docs/measured/recording.md has the result for 30 whole days.
 func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

@@ -69,8 +69,8 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsHaveTheFiguresOfAt: Moments and At agree even after a GPU has disappeared that the
-// description still contains.
+// TestMomentsHaveTheFiguresOfAt: Moments and At agree even after the loss of a GPU that the
+// description still has.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)
@@ -125,7 +125,7 @@ func TestUnknownFiguresStayUnknown(t *testing.T) {
 	}
 }
 
-// TestBlockWithoutTicksIsSkipped: its times are empty, though its checksum is right.
+// TestBlockWithoutTicksIsSkipped: a block without times is skipped even if its checksum is right.
 func TestBlockWithoutTicksIsSkipped(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(3)

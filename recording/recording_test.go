@@ -14,8 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A recording shows every moment as the sampler's own history does, across
-// midnight and in the ticks that are in no chunk yet.
+// A recording shows every moment as the sampler's own history does, across midnight and in the tail.
 func TestRecordingEqualsTheLiveHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -57,7 +56,7 @@ func compare(t *testing.T, got, want snapshot.History, moments []time.Time) {
 	}
 	for key := range keys {
 		if key.Metric == metric.Other {
-			continue // the live history computes it
+			continue // not compared
 		}
 		from, to := oldest.Add(17*time.Second), newest.Add(-5*time.Second)
 		for _, n := range []int{1, 40, 600} {
@@ -112,7 +111,7 @@ func sameMoment(t *testing.T, got, want *snapshot.Snapshot) {
 	}
 }
 
-// The events until a moment are all events that are not later than the moment, also those of the day before.
+// EventsUntil returns all events up to a moment, also those of the day before.
 func TestEventsUntil(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 500 { // past midnight
@@ -138,8 +137,7 @@ func sameEvent(a, b snapshot.Event) bool {
 	return a.Time.Equal(b.Time) && a.Kind == b.Kind && a.Row == b.Row && a.Message == b.Message
 }
 
-// The next and the previous moment with events, also across midnight, have the same events as the
-// list of all.
+// EventsBeside finds the next and the previous moment with events, also across midnight.
 func TestEventsBeside(t *testing.T) {
 	b := newBox(t, Options{})
 	for range 500 { // past midnight
@@ -182,7 +180,7 @@ func TestClockIsSet(t *testing.T) {
 	again := q.record(300)
 	q.now = q.now.Add(time.Hour)
 	late := q.record(20)
-	q.now = q.now.Add(-26 * time.Hour) // another day
+	q.now = q.now.Add(-26 * time.Hour) // to another day
 	before := q.record(10)
 	r := q.end()
 	has(t, r, early[:99])
@@ -243,7 +241,7 @@ func TestSeriesWithoutBuckets(t *testing.T) {
 	}
 }
 
-// A box whose driver does not answer has neither GPUs nor processes.
+// A box without GPUs and processes, whose driver does not answer, is recorded.
 func TestBoxWithoutAGPUIsRecorded(t *testing.T) {
 	w, err := newWriter(t.TempDir(), Options{})
 	if err != nil {
@@ -320,7 +318,7 @@ func TestReaderDuringWriting(t *testing.T) {
 	}
 }
 
-// TestAlertsThatBeginLater: alerts that begin later are recorded beside those that stand already.
+// TestAlertsThatBeginLater: an alert that begins later is recorded beside the active ones.
 func TestAlertsThatBeginLater(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	alerts := []snapshot.Alert{{Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[0].UUID}, {Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[1].UUID}}
@@ -334,7 +332,7 @@ func TestAlertsThatBeginLater(t *testing.T) {
 	}
 }
 
-// TestAlertWhoseProcessBecomesKnown: such an alert stays one alert, with the process.
+// TestAlertWhoseProcessBecomesKnown: the alert stays one alert, and gets the process.
 func TestAlertWhoseProcessBecomesKnown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: q.snap.GPUs[0].UUID}
@@ -374,7 +372,7 @@ func TestEventsBesideADamagedDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Close() }() // r has a problem, on purpose
+	defer func() { _ = r.Close() }() // r was only read
 	for name, c := range map[string]struct {
 		got  []snapshot.Event
 		want []snapshot.Event

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// days records a few ticks on each of n days, and lists the files after the last.
+// days records some ticks on each of n days, and returns the databases that are left.
 func (q *quiet) days(n, ticks int) []string {
 	q.t.Helper()
 	for range n {
@@ -41,7 +41,7 @@ func TestOldDaysAreRemoved(t *testing.T) {
 	if _, err := os.Stat(mine); err != nil {
 		t.Error("a file that is not the recorder's is removed")
 	}
-	// The last one was written to on day 10: days 7, 8 and 9 are at most 3 days old.
+	// The last tick was on day 10, so days 7, 8 and 9 are at most 3 days old.
 	if len(paths) != 4 || filepath.Base(paths[0]) != "2026-10-07.db" {
 		t.Errorf("kept %v", paths)
 	}
@@ -50,7 +50,7 @@ func TestOldDaysAreRemoved(t *testing.T) {
 	}
 }
 
-// A daemon reads for months: it keeps nothing in memory of removed days and sealed tails.
+// A daemon reads for months, and must not keep removed days and sealed tails in memory.
 func TestRemovedDaysAreClosed(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.days(2, 2)
@@ -139,7 +139,7 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 	}
 }
 
-// The day that is written is kept, and so are later ones, however old they are.
+// The day that is being written is kept, and so are later days, however old they are.
 func TestDayThatIsWrittenIsKept(t *testing.T) {
 	directory := t.TempDir()
 	for i := -5; i <= 0; i++ {
@@ -154,14 +154,13 @@ func TestDayThatIsWrittenIsKept(t *testing.T) {
 	}
 }
 
-// Days are kept for the time, and up to the size, that was asked for; today and later days are
-// always kept.
+// Days are kept up to Keep and MaxSize. Today and later days are always kept.
 func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 	const day, size = 24 * time.Hour, 8
 	for _, c := range []struct {
 		keep    time.Duration
 		maxSize int64
-		first   int // the first day that stays, relative to today; the days are −5 to +1
+		first   int // the first day that stays, in days from today; there are days −5 to +1
 	}{{3 * day, 100 * size, -3}, {30 * day, 4 * size, -2}, {30 * day, 4*size - 1, -1}, {30 * day, 1, 0}, {0, 100 * size, 0}} {
 		directory := t.TempDir()
 		for i := -5; i <= 1; i++ {

@@ -20,7 +20,7 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 	var moments []*snapshot.Snapshot
 	for range 3 {
 		moments = append(moments, q.record(250)...)
-		if err := q.w.end(); err != nil { // within a minute
+		if err := q.w.end(); err != nil { // in the middle of a minute
 			t.Fatal(err)
 		}
 		q.w = newQuiet(t, q.w.directory, Options{}).w
@@ -54,7 +54,7 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 	}
 }
 
-// allocatedSum reads a sum that only SQL can read.
+// allocatedSum reads the sums of allocated memory, of which Process5Min has only the mean.
 func allocatedSum(t *testing.T, r *Recording, at time.Time, pid int) (s Sum) {
 	t.Helper()
 	d, err := r.day(r.all()[0])
@@ -77,7 +77,7 @@ func all[T any](t *testing.T, from, to time.Time, each func(from, to time.Time, 
 	return rows
 }
 
-// sumsEqual compares with sums made from the ticks, except a session's first tick.
+// sumsEqual compares got with the sums over moments.
 func sumsEqual(t *testing.T, moments []*snapshot.Snapshot, at time.Time, width, covered time.Duration, got Sum, value func(*snapshot.Snapshot) (snapshot.Bytes, bool)) {
 	t.Helper()
 	var low, high, area float64
@@ -155,7 +155,7 @@ func TestPlainRows(t *testing.T) {
 		!alerts[0].Since.Equal(snap.Time) || alerts[0].Median.Or(0) != 40*time.Second || alerts[0].Earliest.Or(0) != 30*time.Second || alerts[0].Latest.Known() || alerts[0].Instance != (snapshot.InstanceID{}) {
 		t.Errorf("%+v, %v", alerts, err)
 	}
-	// What users read with SQL.
+	// Users read these columns with SQL.
 	for query, want := range map[string]string{
 		"SELECT used_bytes, gpu_total_bytes, requested_bytes, detail FROM ooms":                                                      fmt.Sprintf("%d %d  ", int64(row.Used.Or(0)), 80*quantity.GiB),
 		"SELECT severity, advice, note, to_ns > from_ns FROM alerts":                                                                 "1 F on 1001 frees 3G full in 40s 1",
@@ -244,7 +244,7 @@ func queryRow(t *testing.T, r *Recording, query string) string {
 	return strings.Join(words, " ")
 }
 
-// Arguments are recorded only if that was asked for.
+// Arguments of command lines are recorded only with FullCommands.
 func TestCommandLines(t *testing.T) {
 	for commands, want := range map[bool]string{false: "python3 train.py", true: "python3 /home/alice/train.py --token hunter2"} {
 		q := newQuiet(t, t.TempDir(), Options{FullCommands: commands})
@@ -366,8 +366,8 @@ func TestCountsOfTheDayBeforeAreKept(t *testing.T) {
 	}
 }
 
-// A process that begins and ends between two chunks was there at its last tick, and what
-// it used last and its counts are known, though nothing had figures while it exited.
+// A process that begins and ends between two chunks is recorded at its last tick, with its counts and
+// its last known used memory, although it has no figures while it exits.
 func TestShortProcess(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.snap.Rows[5].Probe.OutOfMemoryCount, q.snap.Rows[5].Probe.AllocRetries = quantity.From(int64(3), quantity.Probe), quantity.From(int64(7), quantity.Probe)

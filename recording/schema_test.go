@@ -14,8 +14,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// The schema of each version. A change of the schema must raise schemaVersion, so that no program
-// reads a database of another version.
+// schemas has the hash of each version's schema. A change of the schema must raise schemaVersion, so
+// that no program reads a database of another version.
 var schemas = map[int]string{5: "6a83b5250e9a"}
 
 func TestSchemaHasAVersion(t *testing.T) {
@@ -65,7 +65,7 @@ func TestOlderVersionIsRefused(t *testing.T) {
 	}
 }
 
-// The examples of docs/recording.md run on a recording, and answer.
+// The examples of docs/recording.md return rows on a recording.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -107,7 +107,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			if err != nil || len(extensions) != 1 {
 				t.Fatalf("%v, %v", extensions, err)
 			}
-			// Installing the extension takes a network.
+			// Installing the extension needs a network.
 			code = strings.Replace(code, "INSTALL sqlite; LOAD sqlite", "LOAD '"+extensions[0]+"'", 1)
 			return exec.Command(python, "-c", "import duckdb, sys\nprint(duckdb.sql(sys.argv[1]))", code)
 		}},
@@ -132,7 +132,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// A recorder that finds a newer database says so once, with its path.
+// A recorder that finds a newer database reports it once, with the database's path.
 func TestNewerVersionIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "2026-11-24.db")
 	d, err := openDatabase(path)

@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestSharesAddUpToTheGPU: whatever processes there are, and whatever is known about them, they
-// hold the GPU exactly while any is on it, and draw all its energy.
+// TestSharesAddUpToTheGPU: any processes, with any figures unknown, together hold the GPU exactly while
+// any process is on it, and draw all its energy.
 func TestSharesAddUpToTheGPU(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	maybe := func(limit int) snapshot.Int {
@@ -48,7 +48,7 @@ func TestSharesAddUpToTheGPU(t *testing.T) {
 			snap.Rows = append(snap.Rows, p)
 		}
 		d.divide(time.Second, time.Second, snap)
-		want := 0.0 // of the GPU
+		want := 0.0 // the part of the GPU that has processes
 		for in := range on {
 			if !in.MIG {
 				want = 1
@@ -75,7 +75,7 @@ func TestSharesAddUpToTheGPU(t *testing.T) {
 	}
 }
 
-// TestEnergyThatCannotBeKnownIsAGap: there is a gap after a gap of samples, after a failed reading,
+// TestEnergyThatCannotBeKnownIsAGap: energy is unknown after a gap of samples, after a failed reading,
 // and after the counter went back.
 func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	var d divider
@@ -84,7 +84,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 		elapsed time.Duration
 		want    snapshot.Float
 	}{
-		{quantity.From(1000.0, quantity.Driver), 0, snapshot.Float{}}, // the first
+		{quantity.From(1000.0, quantity.Driver), 0, snapshot.Float{}}, // the first reading
 		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(500.0, quantity.Computed)},
 		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(0.0, quantity.Computed)},
 		{quantity.From(9.0, quantity.Driver), time.Second, snapshot.Float{}}, // the driver was loaded again
@@ -92,7 +92,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 		{quantity.From(409.0, quantity.Driver), 0, snapshot.Float{}}, // no time has passed
 		{snapshot.Float{}, time.Second, snapshot.Float{}},
 		{quantity.From(1209.0, quantity.Driver), time.Second, snapshot.Float{}},
-		{quantity.From(99999.0, quantity.Driver), time.Hour, snapshot.Float{}}, // suspended
+		{quantity.From(99999.0, quantity.Driver), time.Hour, snapshot.Float{}}, // the box was suspended
 	} {
 		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Energy: c.counter}}
 		d.divide(min(c.elapsed, 2*time.Second), c.elapsed, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}})
@@ -102,7 +102,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	}
 }
 
-// TestEnergyIsOfThoseThatDrewIt: one process follows another between two readings of the counter.
+// TestEnergyIsOfThoseThatDrewIt: two processes take turns between two readings of the counter.
 func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
 	var d divider
 	drawn := map[int]float64{}
@@ -112,7 +112,7 @@ func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
 			pid, watts = 2, 100
 		}
 		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{
-			Power:  quantity.From(1.1*watts, quantity.Driver), // the sensor errs; the counter is right
+			Power:  quantity.From(1.1*watts, quantity.Driver), // the sensor reads 10 % too high; the counter is right
 			Energy: quantity.From(float64(second/10)*1500, quantity.Driver),
 		}}
 		p := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: pid}, GPUUUID: g.UUID}}
@@ -147,8 +147,8 @@ func TestEnergyAfterAGap(t *testing.T) {
 	}
 }
 
-// TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds the rest
-// and computes nothing. The rest of the time is divided by memory, or equally if that is unknown.
+// TestSharedTimeIsOfThoseThatComputeOrHold: one process computes with a little memory, the other holds
+// more and computes nothing. The idle time is divided by memory, or equally if memory is unknown.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
 		return snapshot.Process{

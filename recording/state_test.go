@@ -73,7 +73,7 @@ func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
 	}
 }
 
-// TestProblemsOfADay: a missing file or row, a closed database, and any error of a day that is gone are no problem.
+// TestProblemsOfADay: a missing file or row, a closed database, and errors of a removed day are no problems.
 func TestProblemsOfADay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "day")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -108,7 +108,7 @@ func TestConstantsOfAGPU(t *testing.T) {
 	}
 }
 
-// TestSamplesOfATail: a tail returns the samples of a series in (from, to], none for another series.
+// TestSamplesOfATail: a tail returns only the samples of the series, in (from, to].
 func TestSamplesOfATail(t *testing.T) {
 	tail := &tailCache{block: new(block)}
 	other := &column{series: 1}
@@ -166,8 +166,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestChangesOfAProcessAreRead: the recording returns what became known about a process later, and
-// what its probe said after that.
+// TestChangesOfAProcessAreRead: a user who becomes known late is read for all moments, and the probe's
+// state for each moment.
 func TestChangesOfAProcessAreRead(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	before := q.record(1)[0]

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestPartsOfAMinuteAddUp: a probe reports for only a part of the minute, and a GPU whose processes
-// still report is lost for a part of it.
+// TestPartsOfAMinuteAddUp: the parts add up even if a probe reports, or the GPU answers, for only a part
+// of the minute.
 func TestPartsOfAMinuteAddUp(t *testing.T) {
 	type figure = quantity.Optional[int64]
 	known := func(v int64) figure { return quantity.From(v, quantity.Computed) }
@@ -123,8 +123,8 @@ func TestSummedIsWhatAWriterSums(t *testing.T) {
 	}
 }
 
-// TestKeptCacheIsFragmented: memory that an allocator keeps, as JAX does, is summed as the bars
-// draw it, for the process and for its GPU.
+// TestKeptCacheIsFragmented: cached memory that an allocator keeps, as JAX does, counts as fragmented for
+// the process and for its GPU.
 func TestKeptCacheIsFragmented(t *testing.T) {
 	const keeps, frees = 30 * quantity.GiB, 4 * quantity.GiB
 	p := snapshot.Process{
@@ -154,7 +154,7 @@ func TestKeptCacheIsFragmented(t *testing.T) {
 	}
 }
 
-// TestWindowEndsWhereTheNextBegins: a window has also ended if the clock is before it.
+// TestWindowEndsWhereTheNextBegins: a window also ends if the clock is set back to a time before it.
 func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	minute := int64(time.Minute)
 	var w window
@@ -166,7 +166,7 @@ func TestWindowEndsWhereTheNextBegins(t *testing.T) {
 	}
 }
 
-// TestSingleMomentHasNoSums: nothing is known of the time before a single moment.
+// TestSingleMomentHasNoSums: a tick counts for the time since the previous one, which is missing here.
 func TestSingleMomentHasNoSums(t *testing.T) {
 	minutes, fives, err := Summed(func(add func(*snapshot.Snapshot)) error { add(newSynthetic(1, 1).next()); return nil })
 	if err != nil || len(minutes) > 0 || len(fives) > 0 {

@@ -13,9 +13,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// synthetic makes the snapshots of a box of any size, much faster than a sampler: the memory of
-// processes changes in steps every few minutes, what every fourth has allocated, sensors and CPU
-// are noise, and each hour one process ends and another starts.
+// synthetic makes the snapshots of a box of any size, much faster than a sampler. Used memory changes
+// in steps every few minutes. Sensors, CPU and the allocated memory of every fourth process are noise.
+// Each hour one process ends and another starts.
 type synthetic struct {
 	random *rand.Rand
 	now    time.Time
@@ -96,7 +96,7 @@ func (s *synthetic) after(step time.Duration) *snapshot.Snapshot {
 		g.Memory.Free = driver(79*quantity.GiB - used[g.UUID])
 		for id := metric.FirstSensor; id < metric.Count; id++ {
 			v := 50 + random.IntN(10)
-			if id > metric.PCIeSent { // most of the time these do not change
+			if id > metric.PCIeSent { // these rarely change
 				v = int(id)
 			}
 			g.Set(id, quantity.From(float64(v), quantity.Driver))
@@ -108,8 +108,8 @@ func (s *synthetic) after(step time.Duration) *snapshot.Snapshot {
 	return &then
 }
 
-// BenchmarkAppend measures the cost of a tick to the goroutine that writes, with a commit
-// every two of them and all that follows from 128: sealing, checkpoints.
+// BenchmarkAppend measures the cost of a tick to the writing goroutine, with a commit for every second
+// tick, and with sealing and checkpoints.
 func BenchmarkAppend(bench *testing.B) {
 	for _, size := range []struct {
 		name       string

@@ -8,10 +8,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// stretch is a history of some seconds, with an event in each and its number as all values.
+// stretch is a history of some seconds, with an event in each second. All values are number.
 type stretch struct {
 	number         int
-	oldest, newest int64 // s; 0: none
+	oldest, newest int64 // s; 0 for an empty history
 	away           bool
 }
 
@@ -49,8 +49,8 @@ func (h *stretch) Events(limit int) (events []snapshot.Event) {
 	return events
 }
 
-// TestWholeHistoryTakesEachMomentFromOne: from its beginning the live history counts; the earlier
-// one has what was before.
+// TestWholeHistoryTakesEachMomentFromOne: moments before the live history begins come from the earlier
+// one, all others from the live one.
 func TestWholeHistoryTakesEachMomentFromOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		live, before   *stretch
@@ -95,8 +95,8 @@ func TestWholeHistoryTakesEachMomentFromOne(t *testing.T) {
 	}
 }
 
-// TestWholeEventsReachBehindThoseOfTheOverlap: the earlier history has events from the live one's
-// time that the live one lacks.
+// TestWholeEventsReachBehindThoseOfTheOverlap: the earlier history's events in the live history's time
+// are left out.
 func TestWholeEventsReachBehindThoseOfTheOverlap(t *testing.T) {
 	h := Whole(eventless{&stretch{number: 2, oldest: 20, newest: 30}}, func() snapshot.History { return &stretch{number: 1, oldest: 1, newest: 29} })
 	for limit, want := range map[int]int{0: 19, 1: 1, 4: 4, 19: 19, 25: 19} {
@@ -111,8 +111,7 @@ type eventless struct{ snapshot.History }
 
 func (eventless) Events(int) []snapshot.Event { return nil }
 
-// TestWholeSeriesFillsGapsOfTheLiveOne: the earlier history may have what the live one has not
-// seen.
+// TestWholeSeriesFillsGapsOfTheLiveOne: values that the live history lacks come from the earlier one.
 func TestWholeSeriesFillsGapsOfTheLiveOne(t *testing.T) {
 	live, before := &stretch{number: 2, oldest: 4, newest: 9}, &stretch{number: 1, oldest: 1, newest: 20}
 	h := Whole(live, func() snapshot.History { return before })

@@ -29,7 +29,7 @@ type object struct {
 	OneOf      []*object
 }
 
-// files loads schema files and finds what a $ref names.
+// files has the loaded schema files, by name.
 type files map[string]*object
 
 func (f files) load(t *testing.T, name string) *object {
@@ -81,7 +81,7 @@ func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Ty
 	fields := map[string]bool{} // the JSON names, and whether the field is always present
 	for _, field := range reflect.VisibleFields(in) {
 		if outer := in.Field(field.Index[0]); len(field.Index) > 1 && outer.Type != reflect.TypeFor[schema.Head]() || field.Type == reflect.TypeFor[schema.Head]() {
-			continue // the fields of Head are fields of the document
+			continue // the fields of Head are visited as fields of the document
 		}
 		if field.Type == reflect.TypeFor[metric.Sensors]() {
 			if o.Ref != "sensors.schema.json" {

@@ -58,7 +58,7 @@ func drawnList() []fleet.Line {
 	return lines
 }
 
-// drawnShares returns users or jobs.
+// drawnShares returns lines of users or jobs.
 func drawnShares(unit fleet.Unit) []fleet.Line {
 	var lines []fleet.Line
 	for i, user := range []string{"alice", "bob", "carol", ""} {
@@ -77,7 +77,7 @@ func showing(m *model, unit fleet.Unit) {
 	m.Place.Unit, m.view.Picture.Unit, m.view.Picture.Queries, m.view.Totals.Own = unit, unit, fleet.Raw, unit == fleet.Jobs
 }
 
-// TestScreens are the screens, as text.
+// TestScreens compares screens with their golden text.
 func TestScreens(t *testing.T) {
 	states := []struct {
 		name  string

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// steady has 50 GPUs.
+// steady is a source with 50 GPUs.
 type steady struct {
 	silent
 	looks *atomic.Int64
@@ -45,10 +45,10 @@ func (s steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
 	return &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: many(min(50, q.Lines))}, nil
 }
 
-// perform shows a fleet in the way that the play names.
+// perform runs the screen or a child as play says, and returns the exit code.
 func perform(play string) int {
 	if play == "child" {
-		signals := terminal.CatchSignals() // as a screen before it
+		signals := terminal.CatchSignals() // as an earlier screen does
 		signals.Release()
 		cmd := exec.Command("sh", "-c", "echo box-000 is shown; exec sleep 600")
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
@@ -83,7 +83,7 @@ func perform(play string) int {
 	}
 	before := looks.Load()
 	if time.Sleep(4 * every); looks.Load() > before {
-		return 3 // the list is asked for while it is not shown
+		return 3 // the poller runs while the list is not shown
 	}
 	return 0
 }
@@ -97,7 +97,7 @@ type journey struct {
 	done          chan struct{}
 	stderr        strings.Builder
 
-	mu     sync.Mutex // held: nothing is read
+	mu     sync.Mutex // while it is held, the terminal reads nothing
 	screen *vt.Emulator
 }
 
@@ -130,7 +130,7 @@ func launch(t *testing.T, play string, cmd *exec.Cmd) *journey {
 			j.mu.Unlock()
 		}
 	}()
-	go func() { _, _ = io.Copy(master, j.screen) }() // its answers
+	go func() { _, _ = io.Copy(master, j.screen) }() // the emulator's answers to queries
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-j.done
@@ -173,7 +173,7 @@ func (j *journey) ended() bool {
 	}
 }
 
-// foreground returns the process group that the keys go to; the shell's is its pid.
+// foreground returns the process group that gets the keys. A shell's group is its PID.
 func (j *journey) foreground() int {
 	group, err := unix.IoctlGetInt(int(j.master.Fd()), unix.TIOCGPGRP)
 	if err != nil {
@@ -187,7 +187,7 @@ func (j *journey) cooked() bool {
 	return err == nil && *now == *j.before
 }
 
-// TestEveryEndRestoresTheTerminal: the terminal is restored, whatever ends or stops the screen.
+// TestEveryEndRestoresTheTerminal: each way to end or stop the screen restores the terminal.
 func TestEveryEndRestoresTheTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		play string
@@ -211,11 +211,11 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 			j.press("q")
 		}},
 		"stalled": {"calm", 0, func(j *journey) {
-			j.mu.Lock() // nothing is read any more
+			j.mu.Lock() // the terminal stops reading
 			for range 2000 {
 				j.press("?j")
 			}
-			time.Sleep(300 * time.Millisecond) // its output is full by then
+			time.Sleep(300 * time.Millisecond) // until the buffer of the pty is full
 			_ = j.cmd.Process.Signal(syscall.SIGTERM)
 			select {
 			case <-j.done:
@@ -227,7 +227,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 		"suspended": {"shell", 0, func(j *journey) {
 			j.press("\x1a")
 			j.until("it stops", func() bool { return j.cooked() && !strings.Contains(j.text(), "box-000") })
-			j.press("\n") // the shell continues it
+			j.press("\n") // makes the shell continue the screen
 			j.until("it is back", func() bool { return strings.Contains(j.text(), "box-000") })
 			j.press("q")
 		}},
@@ -242,7 +242,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
-			if c.play == "shell" || c.play == "child" { // a job of a shell, which reads a line when it stops
+			if c.play == "shell" || c.play == "child" { // a job of a shell that reads a line when the job stops
 				cmd = exec.Command(needs.Tool(t, "sh"), "-mc", `"$0"; s=$?; while [ $s -gt 128 ]; do echo stopped; read x; fg >/dev/null; s=$?; done; exit $s`, os.Args[0])
 			}
 			j := launch(t, c.play, cmd)
@@ -256,7 +256,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAClosedTerminalEndsIt: no process survives a window that was closed.
+// TestAClosedTerminalEndsIt: the screen ends when its terminal is closed.
 func TestAClosedTerminalEndsIt(t *testing.T) {
 	j := launch(t, "calm", exec.Command(os.Args[0]))
 	_ = j.master.Close()

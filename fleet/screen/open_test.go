@@ -13,8 +13,8 @@ import (
 	"vramscope/fleet"
 )
 
-// TestOpeningABoxNeverWaits: while a box's figures are awaited, the keys work; Esc gives up, and a
-// late answer opens nothing.
+// TestOpeningABoxNeverWaits: while a box is being fetched, the keys work. After Esc, a late answer opens
+// nothing.
 func TestOpeningABoxNeverWaits(t *testing.T) {
 	m := shown(t, 80, 24, many(50)...)
 	ended := 0
@@ -45,8 +45,7 @@ func TestOpeningABoxNeverWaits(t *testing.T) {
 	}
 }
 
-// TestWhatComesFirstCounts: if the user has started something else, or has quit, a box that arrives
-// later is not shown.
+// TestWhatComesFirstCounts: a box that arrives after the user has pressed another key is not shown.
 func TestWhatComesFirstCounts(t *testing.T) {
 	for _, key := range []string{"q", "o", "/", "?"} {
 		m := shown(t, 80, 24, many(50)...)

@@ -32,7 +32,7 @@ func (silent) Past(context.Context, string, time.Time, time.Time) (fleet.Past, e
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// shown returns a model of a size that shows lines.
+// shown returns a model that shows lines.
 func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
 	t.Helper()
 	now := func() time.Time { return noon }
@@ -79,8 +79,7 @@ func (m *model) type_(t *testing.T, keys ...string) {
 	}
 }
 
-// TestEveryFrameFillsTheScreen: at eight sizes and in each of these states each line has exactly
-// the screen's width.
+// TestEveryFrameFillsTheScreen: each line has exactly the screen's width, at each size and in each state.
 func TestEveryFrameFillsTheScreen(t *testing.T) {
 	full, down, lost, unknown := line("full", 1, 95), line("down", -1, 0), line("lost", 2, 0), line("unknown", 3, 0)
 	full.Alert, full.Severity, full.GPU.FullIn = snapshot.AlertFullIn, snapshot.Urgent, &snapshot.FullIn{Median: 4 * time.Minute, Earliest: 3 * time.Minute, Latest: 6 * time.Minute}
@@ -135,8 +134,7 @@ func TestHostileNamesAreCleaned(t *testing.T) {
 	}
 }
 
-// TestCursorKeepsItsLine: when lines move, the line of the cursor stays where it is on
-// the screen.
+// TestCursorKeepsItsLine: when lines move, the cursor's line keeps its place on the screen.
 func TestCursorKeepsItsLine(t *testing.T) {
 	lines := many(60)
 	m := shown(t, 80, 24, lines...)
@@ -202,8 +200,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestNewQuestionIsSaid: lines that answer a previous question are not shown as an answer to the
-// new one.
+// TestNewQuestionIsSaid: after a new query, the lines of the previous one are not shown as its answer.
 func TestNewQuestionIsSaid(t *testing.T) {
 	for _, keys := range [][]string{{"/", "user=bob", "enter"}, {"s"}, {"tab"}} {
 		m := shown(t, 120, 20, many(3)...)
@@ -224,8 +221,7 @@ func TestNewQuestionIsSaid(t *testing.T) {
 	}
 }
 
-// TestDownIsOfTheLines: a box that does not answer is down in the header as soon as it is in its
-// line.
+// TestDownIsOfTheLines: the header counts the boxes that are down by the picture, before the totals.
 func TestDownIsOfTheLines(t *testing.T) {
 	m := shown(t, 120, 20, many(3)...)
 	m.view.Picture.Down = quantity.From(7, quantity.Computed)
@@ -234,8 +230,7 @@ func TestDownIsOfTheLines(t *testing.T) {
 	}
 }
 
-// TestEveryKeySaysSomething: a key without a function says so, and so does Esc if there is nothing
-// to clear.
+// TestEveryKeySaysSomething: a message says that a key has no function, or that Esc has nothing to clear.
 func TestEveryKeySaysSomething(t *testing.T) {
 	m := shown(t, 80, 24, many(50)...)
 	for _, key := range []string{"x", "F", "7", "esc"} {
@@ -270,7 +265,7 @@ func TestOldFiguresAreNamed(t *testing.T) {
 	}
 }
 
-// TestMoreLinesAreMarked: the screen asks for only some of the lines, and says so.
+// TestMoreLinesAreMarked: a "+" shows that the source may have more lines.
 func TestMoreLinesAreMarked(t *testing.T) {
 	for n, want := range map[int]string{3: "1-3 of 3  ", 80: "of 80+  "} {
 		if text := ansi.Strip(shown(t, 120, 20, many(n)...).text()); !strings.Contains(text, want) {
@@ -279,7 +274,7 @@ func TestMoreLinesAreMarked(t *testing.T) {
 	}
 }
 
-// TestEverySizeHasItsLegend: the colours of the bars are explained, above them or below.
+// TestEverySizeHasItsLegend: the legend of the bars is above or below them, once.
 func TestEverySizeHasItsLegend(t *testing.T) {
 	for width := leastWidth; width <= 200; width++ {
 		m := shown(t, width, 24, many(30)...)
@@ -289,7 +284,7 @@ func TestEverySizeHasItsLegend(t *testing.T) {
 	}
 }
 
-// TestNothingMatches: an empty list says so, and how to fill it, at every width.
+// TestNothingMatches: at every width, an empty list says why it is empty and which key shows all lines.
 func TestNothingMatches(t *testing.T) {
 	for width := leastWidth; width < 120; width++ {
 		m := shown(t, width, 24)

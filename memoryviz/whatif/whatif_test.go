@@ -18,8 +18,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestStandInsMatchTheirSource: after a change of runtime.c, scripts/build-what-if builds the
-// stand-ins again.
+// TestStandInsMatchTheirSource: after a change of runtime.c, run scripts/build-what-if.
 func TestStandInsMatchTheirSource(t *testing.T) {
 	sums, err := os.ReadFile("SHA256SUMS")
 	if err != nil {
@@ -41,7 +40,7 @@ func TestStandInsMatchTheirSource(t *testing.T) {
 
 const mib = 1 << 20
 
-// entry is an entry of a history, or another dictionary of a snapshot, with PyTorch's keys.
+// entry is an entry of a history, or another dictionary of a snapshot.
 type entry map[string]any
 
 func event(action string, address, size int) entry {
@@ -49,8 +48,8 @@ func event(action string, address, size int) entry {
 }
 
 // history returns the trace of a program that allocates two blocks of 10 MiB, empties the cache,
-// then allocates one of 40 MiB. The trace alone does not tell whether the program emptied the cache,
-// or its allocator did for lack of memory: noted adds that.
+// then allocates one of 40 MiB. The trace alone does not show whether the program emptied the cache, or
+// the allocator did for lack of memory; noted adds that.
 func history() []entry {
 	return []entry{
 		event("segment_alloc", 1, 10*mib), event("alloc", 1, 10*mib), event("segment_alloc", 2, 10*mib), event("alloc", 2, 10*mib),
@@ -103,7 +102,7 @@ func pickled(t *testing.T, value any) []byte {
 	return out
 }
 
-// noted returns what the probe has written after the pickle, for device 2.
+// noted appends the probe's notes for device 2 to a pickle.
 func noted(pickle []byte, emptied ...int) []byte {
 	return fmt.Appendf(pickle, `{"emptied":{"2":%s}}`, strings.ReplaceAll(fmt.Sprint(emptied), " ", ","))
 }
@@ -240,7 +239,7 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
-// Root runs nothing of another user's with its own rights, and refuses files of two users.
+// Under root, another user's files run with that user's rights, and files of two users are refused.
 func TestRightsAreThoseOfTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "root, to give files away")
@@ -260,7 +259,7 @@ func TestRightsAreThoseOfTheOwner(t *testing.T) {
 	if err := p.owned(link, other); err == nil {
 		t.Error("the files of two users are run together")
 	}
-	// A virtual environment in a directory with a blank, by a relative name: its .pth files are not run.
+	// The .pth files of a virtual environment are not run. Its directory has a blank, its name is relative.
 	site := venv + "/lib/python" + pythonVersion(t) + "/site-packages"
 	if err := errors.Join(os.MkdirAll(site+"/torch/lib", 0o755), os.WriteFile(site+inTorch, nil, 0o600), os.MkdirAll(venv+"/bin", 0o755),
 		os.WriteFile(site+"/evil.pth", []byte("import os; os.mkdir('"+directory+"/ran')\n"), 0o600)); err != nil {

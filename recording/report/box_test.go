@@ -56,7 +56,7 @@ func row(pid int, uuid string) snapshot.RowID {
 	return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: uint64(pid)}, GPUUUID: uuid}
 }
 
-// processRow returns a process that was there from the start.
+// processRow returns a process that runs from the start.
 func processRow(id snapshot.RowID, user, command string) *recording.ProcessRow {
 	p := &recording.ProcessRow{First: at(0)}
 	p.ID, p.User, p.Command = id, user, strings.Fields(command)

@@ -12,7 +12,7 @@ import (
 	"vramscope/schema"
 )
 
-// alike makes hours around a mean, with the given autocorrelation.
+// alike returns hours around a mean. likeness is their autocorrelation.
 func alike(random *rand.Rand, hours int, mean, likeness float64) []float64 {
 	values := make([]float64, hours)
 	v := random.NormFloat64()
@@ -27,7 +27,7 @@ func TestNoiseIsRarelyTakenForADifference(t *testing.T) {
 	for _, c := range []struct {
 		hours    int
 		likeness float64
-		most     float64 // of a thousand comparisons of periods with the same mean
+		most     float64 // how many of a thousand comparisons of equal periods may exceed noise
 	}{{8, 0, 20}, {24, 0, 20}, {24, 0.5, 35}, {168, 0.5, 25}, {168, 0.8, 35}} {
 		random := rand.New(rand.NewPCG(1, uint64(c.hours)))
 		wrong, judged := 0, 0
@@ -88,7 +88,7 @@ func TestStudentsQuantiles(t *testing.T) {
 func TestRatesOfErrorsAreCompared(t *testing.T) {
 	for _, c := range []struct {
 		first, second int64
-		hours         time.Duration // of the second period; the first has 24
+		hours         time.Duration // the length of the second period; the first has 24 hours
 		beyond        bool
 	}{{0, 0, 24, false}, {0, 5, 24, false}, {0, 9, 24, true}, {12, 1, 24, true}, {24, 1, 1, false}, {3, 4, 24, false}, {400, 480, 24, true}} {
 		line := rates("out of memory", number(c.first), number(c.second), 24*time.Hour, c.hours*time.Hour)

@@ -118,7 +118,7 @@ func TestTheLeadIsThatOfTheFirstAlert(t *testing.T) {
 	b.use(34, 60, 79.5, 50)
 	r := b.report()
 	about(t, "lead", r.Forecaster.MedianLead, 240)
-	about(t, "error", r.Forecaster.MedianError, 50) // 0 % and 100 %
+	about(t, "error", r.Forecaster.MedianError, 50) // the median of 0 % and 100 %
 }
 
 func TestOtherAlertsAreCountedByKind(t *testing.T) {
@@ -134,7 +134,7 @@ func TestOtherAlertsAreCountedByKind(t *testing.T) {
 
 func TestAnAlertOfTwoDaysIsOne(t *testing.T) {
 	b := newBox("gpu", 48)
-	for _, minute := range []int{1400, 1440} { // the database of the next day has it again
+	for _, minute := range []int{1400, 1440} { // the next day's database has the alert again
 		b.AddAlert(recording.Alert{Time: at(minute), Alert: snapshot.Alert{Since: at(1400), Kind: snapshot.AlertLeak, GPUUUID: gpuA}})
 	}
 	if got := b.report().Forecaster.OtherAlerts; len(got) != 1 || got[0].Count != 1 {
@@ -150,7 +150,7 @@ func TestFlushesSumWhatStayedFree(t *testing.T) {
 		b.AddEvent(&snapshot.Event{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA, Bytes: freed}, stays)
 	}
 	flush(gib(10), gib(10), gib(4))
-	flush(gib(6), gib(8)) // more than was freed, because the process also shrank; and it ended before ten minutes had passed
+	flush(gib(6), gib(8)) // more stayed than was freed, because the process also shrank; it ended within ten minutes
 	flush(snapshot.Bytes{})
 	b.AddEvent(&snapshot.Event{Time: at(2), Kind: snapshot.EventSignal, GPUUUID: gpuA}, Stayed{})
 	got := b.report().Flushes

@@ -12,7 +12,7 @@ import (
 
 func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	b := newBox("gpu", 2)
-	for m := range 30 { // of two hours
+	for m := range 30 { // the first 30 minutes of two hours
 		covered := time.Minute
 		b.AddMinute(&recording.GPUMinute{
 			Time: at(m), GPUUUID: gpuA, Covered: covered, Used: recording.Sum{Min: gib(30), Mean: gib(40), Max: gib(60 + float64(m)/100)}, Free: gib(40),
@@ -45,16 +45,15 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	if a.PeakBytes != gib(60.29) || !time.Time(a.PeakTime).Equal(at(29)) {
 		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
 	}
-	// Figures that were not reported are unknown.
 	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent.Known() || second.IdleHours.Known() || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
 	}
 }
 
-// TestALostGPUHasNoParts: the probes of a lost GPU's processes still report. The lost time counts
-// only as recorded, even in a stretch of the timeline in which the GPU also answers.
+// TestALostGPUHasNoParts: although probes on a lost GPU still report, the lost time counts only as
+// recorded, even in a bucket of the timeline in which the GPU also answers.
 func TestALostGPUHasNoParts(t *testing.T) {
-	b := newBox("gpu", 40) // in stretches of ten minutes
+	b := newBox("gpu", 40) // 40 hours: a timeline in buckets of ten minutes
 	id := b.started(7, 0, "alice", "train.py")
 	for m := range 20 {
 		known := recording.GPUMinute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(40), Allocated: gib(28), Cached: gib(12)}
@@ -173,7 +172,7 @@ func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
 	b.use(60, 63, 10, 40)
 	b.use(63, 66, 20, 60)
 	points := b.report().GPUs[0].Timeline
-	if len(points) != 2 { // 24 h in 240 buckets of 6 minutes; nothing is recorded between the two
+	if len(points) != 2 { // 24 h in 240 buckets of 6 minutes; nothing is recorded between the two points
 		t.Fatalf("%d points: %+v", len(points), points)
 	}
 	second := points[1]
@@ -197,7 +196,6 @@ func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 	}
 }
 
-// TestIdleServersAreNamed: the report names idle servers if there are any.
 func TestIdleServersAreNamed(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 60, 70, 0)

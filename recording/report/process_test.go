@@ -14,7 +14,7 @@ import (
 
 func count(n int) Count { return quantity.From(int64(n), quantity.Probe) }
 
-// five adds five minutes of a process with the given used memory, a part of it cached.
+// five adds five minutes of a process. used and cached are in GiB.
 func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization recording.Utilization) {
 	b.AddFiveMinutes(&recording.Process5Min{
 		Time: at(minute), Row: id, Covered: 5 * time.Minute, Used: level80(used), Allocated: gib(used - cached), Cached: gib(cached),
@@ -53,7 +53,7 @@ func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 20, 24, 50)
-	b.use(20, 32, 24, 0) // not in three whole windows
+	b.use(20, 32, 24, 0) // 12 minutes, which do not begin or end with five minutes of a process
 	b.use(32, 60, 24, 50)
 	id := b.started(1, 0, "bob", "serve.py")
 	for m := 0; m < 60; m += 5 {
@@ -109,7 +109,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 func TestStepsOfAGapAreNotCounted(t *testing.T) {
 	b := newBox("gpu", 1)
 	id := b.started(1, 0, "alice", "train.py")
-	for _, m := range []int{0, 5, 10, 30, 35} { // 100 steps a minute, also in between
+	for _, m := range []int{0, 5, 10, 30, 35} { // 100 steps a minute, also in the gap
 		b.five(id, m, 8, 2, recording.Utilization{})
 	}
 	b.AddFiveMinutes(&recording.Process5Min{Time: at(40), Row: id, Covered: time.Second, Used: level80(8), AllocRetries: count(40)}, count(4000))
@@ -125,7 +125,7 @@ func TestCountersBeginAnewWithTheirProbe(t *testing.T) {
 	for _, v := range []Count{count(100), count(150), {}, count(160), count(5), count(9)} {
 		c.add(v, 5*time.Minute)
 	}
-	// 50; nothing across the gap; 5 after the new beginning; 4.
+	// The increases are 50, 5 after the probe restarted from 0, and 4. The gap counts for nothing.
 	if c.sum != 59 || c.counted != 59 || c.since != 15*time.Minute {
 		t.Errorf("%+v", c)
 	}
@@ -162,8 +162,8 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNoZero: without probes the report shows neither wasted memory nor retries; without
-// the driver's figures it shows neither idle holding nor that memory ran out.
+// TestUnknownIsNoZero: without probes, wasted memory and retries are unknown. Without the driver's
+// figures, idle holding and fills are unknown.
 func TestUnknownIsNoZero(t *testing.T) {
 	unprobed := func(utilization recording.Utilization, used recording.Sum) (box, schema.Report) {
 		b := newBox("gpu", 2)
@@ -194,7 +194,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 		t.Errorf("a flush that was not measured: %+v", f)
 	}
 
-	_, r = unprobed(busy(0), level80(60)) // all memory of an idle process is wasted
+	_, r = unprobed(busy(0), level80(60)) // all used memory of an idle process is wasted
 	about(t, "wasted", r.Total.WastedGiBHours, 120)
 
 	_, r = unprobed(busy(0), recording.Sum{})

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The result of a replay replaces the rule of thumb, even if it says that nothing helps.
+// The result of a replay replaces the estimate, even if no setting helps in the replay.
 func TestReplayTakesTheRulesPlace(t *testing.T) {
 	replayed := func(other advice.Replay) []advice.Replay {
 		other.Settings = "expandable_segments:True"
@@ -37,7 +37,7 @@ func TestReplayTakesTheRulesPlace(t *testing.T) {
 	}
 }
 
-// Memory that a process keeps is not what a step takes and frees.
+// Memory that a process keeps does not count as taken and freed by a step.
 func TestCheckpointingFreesWhatAStepTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		allocated []quantity.Bytes

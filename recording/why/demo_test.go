@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The demo's leaking job runs out of memory. Its leak or its growth is the cause, or the figures do not tell.
+// The demo's leaking job runs out of memory. The verdict is a leak, own growth, or cannot tell.
 func TestDemoIsExplained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

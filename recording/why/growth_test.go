@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The samples of a neighbour are not of the same moments as the process's.
+// A neighbour is sampled at other moments than the process.
 func TestGrowthBeginsWithTheFirstSample(t *testing.T) {
 	used := []Use{{failedAt.Add(time.Second), gib}, {failedAt.Add(5 * time.Second), 40 * gib}}
 	if g, ok := growthOf(used, failedAt); !ok || g.From != gib || g.To != 40*gib {
@@ -14,8 +14,7 @@ func TestGrowthBeginsWithTheFirstSample(t *testing.T) {
 	if g, ok := growthOf(used, failedAt.Add(-time.Minute)); ok {
 		t.Errorf("%+v, though a minute before is not known", g)
 	}
-	// The process held some memory before it grew: the size from which it grew belongs to the
-	// moment that is named.
+	// Growth begins at the last sample before the rise, with that sample's size and time.
 	used = []Use{{failedAt, 0}, {failedAt.Add(time.Second), gib}, {failedAt.Add(2 * time.Second), 40 * gib}}
 	if g, ok := growthOf(used, failedAt); !ok || g.From != gib || g.Began != used[1].Time {
 		t.Errorf("%+v %v", g, ok)

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestTheLineAndTheHolderAreNamed: the page names both, with a remedy, or says that there is none.
+// TestTheLineAndTheHolderAreNamed: the page also has a remedy, or says that there is none.
 func TestTheLineAndTheHolderAreNamed(t *testing.T) {
 	grows := func(s float64) quantity.Bytes { return quantity.Bytes(max(79-s/10, 1)) * gib }
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// earlier is a story whose other memory comes from readings of different moments.
+// earlier is a story whose process has other as its other memory, unknown if 0.
 type earlier struct {
 	*story
 	other quantity.Bytes
@@ -28,8 +28,8 @@ func (e earlier) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return snap, ok
 }
 
-// TestNoSumExceedsTheDevice: the memory that a process used when it failed is that of the same
-// moment, or is said to be a minimum.
+// TestNoSumExceedsTheDevice: used memory at the failure is either a sum of figures of one moment, or
+// marked as a minimum.
 func TestNoSumExceedsTheDevice(t *testing.T) {
 	for name, other := range map[string]quantity.Bytes{"never known": 0, "of a recording that paired two moments": 30 * gib, "known": context} {
 		h := (&story{from: time.Minute, own: full(func(s float64) quantity.Bytes { return 70*gib - quantity.Bytes(s)*gib })}).asked(20 * gib)
@@ -66,7 +66,7 @@ func TestFiguresOfTwoMomentsHaveTheirTimes(t *testing.T) {
 		if strings.Contains(page.String(), "The other processes' figures are of 03:11:59, before the error") != sampled {
 			t.Errorf("sampled before: %v\n%s", sampled, page.String())
 		}
-		if strings.Contains(page.String(), "unchanged since") != sampled { // to the figure above it
+		if strings.Contains(page.String(), "unchanged since") != sampled { // the change up to the figure in the line above
 			t.Errorf("sampled before: %v\n%s", sampled, page.String())
 		}
 	}

@@ -18,7 +18,7 @@ func pageOf(h *story) string {
 	return b.String()
 }
 
-// The driver's figure of that second is known, though no probe saw the allocation.
+// Free memory is known from the driver's sample, although no probe saw the allocation.
 func TestFreeMemoryOfTheSamplesIsShown(t *testing.T) {
 	page := pageOf(&story{from: time.Hour, own: full(constant(70 * gib))})
 	if !strings.Contains(page, "about 9.50G") || !strings.Contains(page, "cannot tell") {

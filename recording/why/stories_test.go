@@ -20,11 +20,11 @@ const (
 
 var failedAt = time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC)
 
-// story is a device with processes whose memory is a function of the seconds before the event. -1
-// means that there is no process or, as allocated memory, that it is unknown.
+// story is a device with processes. Memory is a function of the seconds before the event; −1 means that
+// there is no process or, for allocated memory, that it is unknown.
 type story struct {
 	from       time.Duration // of the history, before the event
-	gap        time.Duration // without a sample, until 30 s before the event
+	gap        time.Duration // the time without samples that ends 30 s before the event
 	own        func(s float64) (reserved, allocated quantity.Bytes)
 	steps      func(s float64) int64
 	neighbours []func(s float64) quantity.Bytes
@@ -95,7 +95,7 @@ func (h *story) At(t time.Time) (*snapshot.Snapshot, bool) {
 				p.Type = "M+C"
 			}
 			p.Allocated, p.Cached, p.Fragmented = computed(allocated), computed(reserved-allocated), computed(0)
-			if used == reserved+context { // the sampler does not subtract readings of different moments
+			if used == reserved+context { // otherwise the readings are of different moments, which the sampler does not subtract
 				p.Other = computed(context)
 			}
 		}
@@ -134,7 +134,7 @@ func (h *story) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	return points
 }
 
-// asked returns a failure of PyTorch's allocator that frees nothing first.
+// asked makes a request for n fail in PyTorch's allocator, without freeing anything first.
 func (h *story) asked(n quantity.Bytes) *story {
 	reserved, allocated := h.own(0)
 	h.failure = &snapshot.OutOfMemory{
@@ -148,7 +148,7 @@ func constant(v quantity.Bytes) func(float64) quantity.Bytes {
 	return func(float64) quantity.Bytes { return v }
 }
 
-// jump returns before until the given seconds before the event, then after.
+// jump is before until that many seconds before the event, and after from then on.
 func jump(before, after quantity.Bytes, seconds float64) func(float64) quantity.Bytes {
 	return func(s float64) quantity.Bytes {
 		if s > seconds {
@@ -158,7 +158,7 @@ func jump(before, after quantity.Bytes, seconds float64) func(float64) quantity.
 	}
 }
 
-// full returns a process whose allocator has nothing free.
+// full makes all reserved memory allocated.
 func full(of func(float64) quantity.Bytes) func(float64) (quantity.Bytes, quantity.Bytes) {
 	return func(s float64) (quantity.Bytes, quantity.Bytes) { v := of(s); return v, v }
 }
@@ -254,7 +254,7 @@ func TestStories(t *testing.T) {
 		{"a leak for hours without a count of steps", (&story{from: 3 * hour, own: full(growing(float64(7*quantity.MiB), 79*gib))}).asked(gib), Leak, 0},
 		{"hidden neighbours", (&story{from: hour, hidden: true, own: full(tooth(15*gib, 15*gib)), neighbours: neighbours(jump(10*gib, 47*gib, 25))}).asked(8 * gib), NeighbourTook, 0},
 		{"a neighbour that shrank", (&story{from: hour, own: full(jump(5*gib, 38*gib, 30)), neighbours: neighbours(jump(60*gib, 20*gib, 40))}).asked(30 * gib), OwnGrowth, 0},
-		// Evidence is withheld.
+		// Evidence is missing.
 		{"no allocation seen", &story{from: hour, own: full(growing(float64(20*quantity.MiB), 79*gib)), steps: steps}, CannotTell, 0},
 		{"free memory unknown, and enough before", withFailure((&story{from: hour, own: full(constant(10 * gib))}).asked(gib), func(f *snapshot.OutOfMemory) { f.Free = snapshot.Bytes{} }), CannotTell, 0},
 		{"a history that begins with the event", (&story{from: time.Second, own: full(constant(30 * gib)), neighbours: neighbours(constant(48 * gib))}).asked(8 * gib), CannotTell, 0},
