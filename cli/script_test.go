@@ -16,6 +16,7 @@ import (
 	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
 	"vramscope/internal/startup"
 	"vramscope/probe"
 )
@@ -34,7 +35,15 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(alone())
 	}
-	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar, "asks": beNeighbour, "caches": beNeighbour, "hangs": beNeighbour})
+	testscript.Main(tests{m}, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar, "asks": beNeighbour, "caches": beNeighbour, "hangs": beNeighbour})
+}
+
+// tests runs the tests. The commands of scripts are this binary, too, and their flags are not those of tests.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	needs.Parallel(3)
+	return t.M.Run()
 }
 
 // alone is Main, but sees only the probes, daemons and recordings in XDG_RUNTIME_DIR: those of other
@@ -56,6 +65,7 @@ func alone() int {
 // TestScripts runs testdata/script: whole command lines, with their output and exit code. Scripts
 // in it that say [!driver] skip need a C compiler and cgo.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	library := ""
 	if haveCgo() {
 		if built, err := fakedriver.Compile(fakedriver.Current); err == nil {

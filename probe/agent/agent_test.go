@@ -9,15 +9,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +27,8 @@ import (
 // timeout limits one suite, even on a busy machine.
 const timeout = 10 * time.Minute
 
-// TestMain runs more tests at once than there are processors: the tests of the Python probe mostly wait.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	processors := runtime.GOMAXPROCS(0)
-	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(processors) {
-		_ = parallel.Set(strconv.Itoa(3 * processors)) // it is a number
-	}
+	needs.Parallel(3)
 	os.Exit(m.Run())
 }
 

@@ -17,6 +17,7 @@ var failures = []int{999, 2, 600, 4}
 // TestEachCallFailsOnce: each call of the program fails in turn. The program gets the same results
 // with the library as without it, and the probe's stats, if it serves, equal the driver's.
 func TestEachCallFailsOnce(t *testing.T) {
+	t.Parallel()
 	for _, scenario := range []string{"linear", "pooled", "captured", "capturing", "virtual", "teardown", "idle-pools", "unseen"} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()

@@ -24,6 +24,7 @@ import (
 //	clang -g -O2 -I shim -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all testdata/fuzz_requests.c shim/answer.c shim/json.c shim/text.c
 //	./a.out -detect_leaks=0 -dict=testdata/fuzz.dict CORPUS
 func TestFuzzServer(t *testing.T) {
+	t.Parallel()
 	clang := needs.Tool(t, "clang")
 	for name, sources := range map[string][]string{
 		"requests":   {"testdata/fuzz_requests.c", "shim/answer.c", "shim/json.c", "shim/text.c"},

@@ -20,6 +20,7 @@ import (
 // too, and reuses their numbers. The library must not touch those, and continues
 // to serve.
 func TestClosedDescriptors(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	r := b.start(true, program(t, "dlsym"), "dlsym", "close-all")
 	// asked returns a connection to the library on which it has answered, or nil.
@@ -66,6 +67,7 @@ func TestClosedDescriptors(t *testing.T) {
 // TestServingThreadDoesNotKeepProgramAlive: after pthread_exit in its main thread,
 // a program ends with its last other thread.
 func TestServingThreadDoesNotKeepProgramAlive(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	plain := b.start(false, program(t, "dlsym"), "dlsym", "leave-main")
 	before, _ := plain.wait()

@@ -26,6 +26,7 @@ var scenarios = []string{
 // TestMatrix runs every scenario in every way, without the library and with it.
 // The program's output must be equal, and the probe's stats equal to the driver's.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		for _, scenario := range scenarios {
 			t.Run(way+"/"+scenario, func(t *testing.T) { compare(t, program(t, way), way, scenario, nil) })

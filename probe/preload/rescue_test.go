@@ -194,6 +194,7 @@ func TestRescue(t *testing.T) {
 // TestNoRescue: the program gets the plain error, with errno as the driver leaves it, and waits for
 // no longer than a rescue may take.
 func TestNoRescue(t *testing.T) {
+	t.Parallel()
 	refusing := func(r *rescuer, conn net.Conn) {
 		_, _ = io.WriteString(conn, `{"id":1,"ok":false,"error":{"code":"busy","message":"\"ok\":true is not here"}}`+"\n")
 	}

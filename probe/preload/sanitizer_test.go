@@ -24,6 +24,7 @@ var unitSources = []string{
 // TestUnitsUnderSanitizers compares the ledger with a plain model, also under
 // concurrent changes.
 func TestUnitsUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	for _, sanitizer := range []string{"address,undefined", "thread"} {
 		t.Run(sanitizer, func(t *testing.T) {
 			program := buildSanitized(t, "units", sanitizer, unitSources)
@@ -43,6 +44,7 @@ func TestUnitsUnderSanitizers(t *testing.T) {
 // TestWholeUnderSanitizers runs hooks, ledger, socket and flushes together, up to
 // an exit while serving.
 func TestWholeUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	whole := []string{"testdata/whole.c"}
 	for _, source := range sources(t, "shim/*.c") {
 		// whole.c replaces these: sanitizers hook dlsym, and do not see mmap by system call.
@@ -86,6 +88,7 @@ func buildSanitized(t *testing.T, name, sanitizer string, sources []string) stri
 
 // TestUnderValgrind runs the committed library, with its serving thread.
 func TestUnderValgrind(t *testing.T) {
+	t.Parallel()
 	valgrind := needs.Tool(t, "valgrind")
 	for _, scenario := range []string{"linear", "pooled", "virtual", "teardown"} {
 		t.Run(scenario, func(t *testing.T) {

@@ -33,6 +33,7 @@ const (
 // TestSeccompFilters: a program under a filter that kills ends as it would without the library,
 // whenever the filter is set.
 func TestSeccompFilters(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		when, threads, filter string
 		monitored             bool
@@ -61,6 +62,7 @@ func TestSeccompFilters(t *testing.T) {
 // TestMainThreadExits: the process ends when the program's other threads have ended, although the
 // library's thread runs.
 func TestMainThreadExits(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ when, threads, filter, end string }{
 		{"none", "own", "", "raw"},
 		{"idle", "own", "strict", "raw"},

@@ -21,6 +21,7 @@ import (
 // TestNoDescriptorsLeft: without a free descriptor the library cannot accept a monitor. It does not
 // spin meanwhile, and accepts once a descriptor is free.
 func TestNoDescriptorsLeft(t *testing.T) {
+	t.Parallel()
 	// With a limit of 3, even poll fails.
 	for _, limit := range []uint64{3, 18} {
 		t.Run(strconv.FormatUint(limit, 10), func(t *testing.T) {
@@ -200,6 +201,7 @@ func TestTooManyMonitorsAreRefused(t *testing.T) {
 // TestMonitorThatDoesNotReadIsDisconnected: one monitor sends endless requests and reads no answers.
 // Another monitor is answered.
 func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
+	t.Parallel()
 	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
 	conn, err := net.Dial("unix", r.socket())
 	if err != nil {
