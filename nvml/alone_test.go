@@ -32,7 +32,7 @@ type box struct {
 	passed  atomic.Int64
 }
 
-// later makes the next readings also read what changes rarely, as if time had passed.
+// later makes the next readings also read the values that rarely change, as if time had passed.
 func (b *box) later(library *Library) {
 	for _, g := range library.gpus {
 		g.rare.at, g.lists.at = time.Time{}, time.Time{}

@@ -89,7 +89,6 @@ func TestConcurrentReadings(t *testing.T) {
 	opener.Wait()
 }
 
-// A reading holds no impossible figure, whatever the driver returns.
 func TestReadRejectsNonsense(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.MIG())
 	if b == nil {

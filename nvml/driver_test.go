@@ -130,7 +130,7 @@ func TestReadReturnsTheDriversFigures(t *testing.T) {
 	b.expectMemory(b.read(library, devices[2]).Memory, &b.GPUs[2], quantity.Driver)
 }
 
-// Old drivers lack some calls. To call a missing one would end the process.
+// Old drivers lack some calls. To call a missing entry point would end the process.
 func TestOldDrivers(t *testing.T) {
 	t.Run("R470", testR470)
 	t.Run("V1Only", testV1Only)
@@ -259,7 +259,7 @@ func TestUnifiedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	known(b, "total", b.read(library, devices[0]).Memory.Total, 127600748*quantity.KiB)
-	// Without permission to read its own memory, it does not get the host's memory either.
+	// If the driver refuses for lack of permission, the GPU does not get the host's figures either.
 	spark.Fail("nvmlDeviceGetMemoryInfo*", fakedriver.NoPermission)
 	b.write()
 	if reading := b.read(library, devices[0]); reading.Memory != (Memory{}) {

@@ -16,7 +16,6 @@ import (
 	"vramscope/metric"
 )
 
-// If the driver refuses one call, only figures that depend on the call become unknown.
 func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
@@ -125,7 +124,7 @@ func TestLostGPU(t *testing.T) {
 	}
 	b.expectMemory(b.read(library, devices[0]).Memory, &b.GPUs[0], quantity.Driver)
 
-	// After another Open the lost GPU is still listed, under its name.
+	// After another Open the lost GPU is still listed, under its UUID.
 	_, again, err := library.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +363,7 @@ func TestMIG(t *testing.T) {
 	if other := b.read(library, devices[1]); other.MIGEnabled || other.Instances != nil || other.Processes[0].Instance != (InstanceID{}) {
 		t.Errorf("the GPU without MIG: %+v", other)
 	}
-	// To unprivileged users, the GPU's own handle lists nothing, but the handles of its instances do.
+	// To unprivileged users, only the handles of the instances list processes.
 	unprivileged := func() {
 		t.Helper()
 		pointer := library.gpus[devices[0].UUID].pointer

@@ -39,7 +39,7 @@ func TestMemoryV2(t *testing.T) {
 	}
 }
 
-// The old call does not report the driver's own part, and the source shows that.
+// The old call does not report reserved memory, and the source shows which call answered.
 func TestMemoryV1KeepsItsSource(t *testing.T) {
 	got := memoryOf(memoryAnswer{total: 80 * gib, free: 30 * gib, used: 50 * gib}, quantity.DriverV1)
 	if got.Reserved.Known() {

@@ -35,7 +35,6 @@ func driverList(size, capacity int, entries ...entry) []byte {
 	return buffer
 }
 
-// The size follows from the structs written, whatever size the call's version promises.
 func TestStrideIsTheSizeWritten(t *testing.T) {
 	entries := []entry{{pid: 100, used: gib, gpu: noInstance, compute: noInstance}, {pid: 4194303, used: 70 * gib, gpu: 2, compute: 0},
 		{pid: 7, used: valueNotAvailable, gpu: noInstance, compute: noInstance}}
@@ -133,7 +132,7 @@ func TestNextCapacity(t *testing.T) {
 		{64, 65, 128},                   // twice the capacity is more than was asked for
 		{64, 400, 508},                  // some slack on top of what was asked for
 		{64, 0, 128},                    // the driver asks for no size
-		{64, -1, 128},                   // a count above 2³¹ that was converted to int
+		{64, -1, 128},                   // a count above 2³¹ as a signed number
 		{64, 1 << 31, maxProcesses},     // nonsense is limited
 		{maxProcesses, maxProcesses, 0}, // at the limit there is no further try
 	}

@@ -71,8 +71,7 @@ func TestCallsOfAMonitor(t *testing.T) {
 	}
 }
 
-// A figure that only a page about one GPU shows is unknown until that page wants it, and again
-// afterwards.
+// A figure that only the GPU page shows is known only while Details is set.
 func TestDetailsAreReadWhenWanted(t *testing.T) {
 	b := alone(t, fakedriver.Current, boxWithFan())
 	if b == nil {
@@ -170,7 +169,7 @@ func TestGraphicsProcessIsSeenAtOnce(t *testing.T) {
 	b.GPUs[0].Start(process)
 	b.write()
 	b.expectProcesses(b.read(library, devices[0]), &b.GPUs[0])
-	client := fakedriver.NewProcess(78, 1<<30) // the compute list has this one too, so its memory is explained
+	client := fakedriver.NewProcess(78, 1<<30) // the compute list has this process too, so its memory is explained
 	client.Lists = "M+C"
 	b.GPUs[0].Start(client)
 	b.write()

@@ -33,7 +33,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen measures the cost before the first reading.
+// BenchmarkOpen measures an Open of eight GPUs.
 func BenchmarkOpen(b *testing.B) {
 	library := New(Options{LibraryPath: fakedriver.Build(b, fakedriver.Current)})
 	state := filepath.Join(b.TempDir(), "state")

@@ -54,7 +54,7 @@ func TestReadFillsEverySensor(t *testing.T) {
 	}
 	b.GPUs[0].Energy = 1 << 63 // an impossible value
 	b.write()
-	library, devices = b.open() // a new Open also reads what is otherwise read every ten seconds
+	library, devices = b.open() // another Open, because Energy is otherwise read every ten seconds
 	if reading = b.read(library, devices[0]); reading.Energy.Known() {
 		t.Errorf("2^63 mJ are %v J", reading.Energy)
 	}

@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestJobThatRunsNothingHoldsItsGPU until a process runs on the GPU. If anything contradicts the
-// scheduler's numbers, no job is named.
+// A job holds a GPU until a process runs on the GPU. If anything contradicts the scheduler's numbers,
+// no job is named.
 func TestJobThatRunsNothingHoldsItsGPU(t *testing.T) {
 	job := func(id string, gpus ...int) process.Allocation {
 		return process.Allocation{Job: process.Job{Kind: "slurm", ID: id}, User: "alice", GPUs: gpus}

@@ -17,8 +17,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// box is a hand-written fake of all three sources. A test changes it between
-// ticks, under its lock if a call may be outstanding.
+// box is a hand-written fake of all three sources. A test changes the box between ticks, under mu if
+// a call may be outstanding.
 type box struct {
 	mu        sync.Mutex
 	openErr   error
@@ -169,8 +169,8 @@ func (b *box) answer(pid int, uuid string, allocated, cached, fragmented, return
 	}}
 }
 
-// testTimeout is how long a test waits for something that must happen, even on a loaded machine;
-// hangTime is how long it waits for a deliberate hang.
+// testTimeout is how long a test waits for an event that must happen, even on a loaded machine.
+// hangTime is how long a test waits for a call that hangs on purpose.
 const (
 	testTimeout = time.Minute
 	hangTime    = 50 * time.Millisecond

@@ -8,8 +8,7 @@ import (
 	"vramscope/nvml"
 )
 
-// TestProcessesThatComeAndGoTakeNoMemory: what is kept of exited processes is limited, however many
-// processes there have been.
+// The memory that the sampler keeps for exited processes does not grow with their number.
 func TestProcessesThatComeAndGoTakeNoMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("50,000 processes")

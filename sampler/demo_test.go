@@ -157,7 +157,7 @@ func endings(t *testing.T, seed uint64, how int) []ending {
 	var out []ending
 	var since []prediction
 	failed := false // the running job is out of memory
-	gone := 0       // ticks without the alert: an allocator frees its cache just before it fails
+	gone := 0       // ticks without the alert; there are some, because an allocator frees its cache just before it fails
 	for len(out) < how {
 		snap := s.Tick(now)
 		switch failures := failuresOn(snap, 3); {
@@ -202,8 +202,8 @@ func failuresOn(snap *snapshot.Snapshot, gpu int) (count int64) {
 	return count
 }
 
-// TestDemoPredictsTheEndOfItsLeak: it does so at least four minutes before, the first time with an
-// error of at most 5 %. docs/forecast.md has what the test logs.
+// The end of the leak is predicted at least four minutes before, the first time with an error of at
+// most 5 %. docs/forecast.md has the figures that the test logs.
 func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
@@ -219,8 +219,7 @@ func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 		}
 		later = append(later, all[1:]...)
 	}
-	// The job starts again and leaks again, beside an evaluation that starts and ends. Those steps
-	// cannot be foreseen.
+	// The job starts again and leaks again, beside an evaluation whose starts and ends cannot be foreseen.
 	var list strings.Builder
 	slices.SortFunc(later, func(a, b ending) int { return int(a.warning - b.warning) })
 	for _, e := range later {

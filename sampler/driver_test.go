@@ -310,7 +310,7 @@ func TestGPULostAtTheStartIsListedOnceWhenItIsBack(t *testing.T) {
 	}
 }
 
-// TestSuspendDuringASlowTick: the driver is closed as soon as the tick ends.
+// If a slow tick delays Suspend, the driver is closed as soon as the tick ends.
 func TestSuspendDuringASlowTick(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(func(o *Options) { o.Interval, o.Deadline = MinInterval, time.Second })
@@ -363,7 +363,6 @@ func (m *meeting) Read(device nvml.Device) (nvml.Reading, error) {
 	return m.DeviceReader.Read(device)
 }
 
-// TestGPUsAreReadAtOnce: no GPU waits for the others.
 func TestGPUsAreReadAtOnce(t *testing.T) {
 	b := newBox(16)
 	m := &meeting{DeviceReader: b}

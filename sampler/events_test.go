@@ -35,7 +35,7 @@ func expectLog(t *testing.T, s *Sampler, prefixes ...string) {
 	}
 }
 
-// TestNoStartEventsForTheFirstProcessList: there are none even if the driver is slow to wake up.
+// There are no start events even if the driver is slow to wake up.
 func TestNoStartEventsForTheFirstProcessList(t *testing.T) {
 	b := newBox(2)
 	b.openHang = make(chan struct{})
@@ -111,7 +111,7 @@ func TestZombieOnALostGPUHasExited(t *testing.T) {
 }
 
 func TestSlowGPUIsNoEvent(t *testing.T) {
-	b := newBox(1) // with two GPUs, a busy machine might make the other one late too
+	b := newBox(1) // on a busy machine, a second GPU might be late too
 	s := b.sampler(func(o *Options) { o.Deadline = 2 * hangTime })
 	untilItAnswers := func() {
 		for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Millisecond) {
@@ -175,7 +175,7 @@ func TestXidsAreLogged(t *testing.T) {
 	expectLog(t, s, "xid Xid 13", "xid Xid 31", "xid Xid 79", "gpu_lost lost: GPU_IS_LOST, had 10.0G")
 }
 
-// TestLastReportOfAnExitedProcessMakesNoRow: by now another process may have the pid.
+// A report makes no row if another process has the pid.
 func TestLastReportOfAnExitedProcessMakesNoRow(t *testing.T) {
 	b := newBox(1)
 	r := b.readings["GPU-0"]
@@ -273,8 +273,8 @@ func TestRulesAreAppliedOnceASecond(t *testing.T) {
 	}
 }
 
-// A leak continues while the time to full is shown instead of it. No event says that the leak has
-// ended, or that it has begun again.
+// A leak continues while the time to full is shown instead of the leak. No event says that the leak
+// has ended or begun again.
 func TestSupersededAlertHasNotEnded(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)

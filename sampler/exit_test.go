@@ -20,10 +20,10 @@ func (e exits) Exit(id process.Identity) (syscall.WaitStatus, bool) {
 	return status, known
 }
 
-// HostMemoryEnded is true for the processes from 105 on. How 105 ended is unknown.
+// HostMemoryEnded is true for the processes from 105 on. The exit status of 105 is unknown.
 func (e exits) HostMemoryEnded(id process.Identity) bool { return id.PID >= 105 }
 
-// TestKilledProcessIsAnIncident, unless the process was asked to end, or vramscope sent the signal.
+// A killed process is no incident if it was asked to end, or if vramscope sent the signal.
 func TestKilledProcessIsAnIncident(t *testing.T) {
 	b := newBox(8)
 	s := b.sampler()

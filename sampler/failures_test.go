@@ -28,8 +28,7 @@ func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation 
 	return probe.FailedAllocation{TimeNS: t.UnixNano(), Bytes: n, Free: reported(free), Allocator: "pytorch", API: api}
 }
 
-// TestLimitsOfMPSClients: a limit in the environment applies only to a client of MPS, whose errors
-// report the limit.
+// A limit in the environment applies only to a client of MPS, whose errors report the limit.
 func TestLimitsOfMPSClients(t *testing.T) {
 	b := newBox(2)
 	for pid := range b.processes {
@@ -55,7 +54,7 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
-// TestNumberedLimit: with two GPUs it is unknown which one CUDA calls 0, even if --gpu leaves one out.
+// If a box has two GPUs, it is unknown which GPU CUDA numbers 0, even if --gpu leaves one out.
 func TestNumberedLimit(t *testing.T) {
 	for _, c := range []struct {
 		gpus int
@@ -191,7 +190,7 @@ func TestErrorInTheFirstReportIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A program that has exited before it had a row is known by the record that its probe left.
+// An error of a program that exited before it had a row is known from the record that its probe left.
 func TestRecordOfAProgramThatWasNeverSeenIsAnEvent(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	now := began.Add(3 * time.Second)

@@ -56,8 +56,8 @@ func TestProbeOnlyGPUsWithoutADriver(t *testing.T) {
 	}
 }
 
-// TestNoGPUByAProbeBesideTheDrivers: if the driver lists GPUs, a probe on a GPU that it does not
-// list adds no GPU and no row, and the columns of parts do not appear.
+// If the driver lists GPUs, a probe on a GPU that the driver does not list adds no GPU and no row, and
+// does not count as seen.
 func TestNoGPUByAProbeBesideTheDrivers(t *testing.T) {
 	b := newBox(2)
 	b.report(31, "GPU-x", 80*gib)

@@ -132,7 +132,7 @@ func fullBox(gpus, processes int) *box {
 	return b
 }
 
-// TestHistoryHasTheGPUsOfEachMoment: for a while, the box has a second GPU that only a probe names.
+// For a while, the box has a second GPU that only a probe names.
 func TestHistoryHasTheGPUsOfEachMoment(t *testing.T) {
 	b := withoutDriver()
 	b.report(31, "GPU-x", 80*gib)

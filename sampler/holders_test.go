@@ -33,8 +33,8 @@ func pidsOf(holders []snapshot.Holder) []int {
 	return pids
 }
 
-// TestHoldersOfUnattributedMemory: processes that the driver does not list are shown at the GPU
-// whose device file they have open, or at none.
+// Processes that the driver does not list are shown at the GPU whose device file they have open, or
+// at no GPU.
 func TestHoldersOfUnattributedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &heldBox{box: newBox(2)}
@@ -73,7 +73,7 @@ func TestHoldersOfUnattributedMemory(t *testing.T) {
 	})
 }
 
-// TestSlowSearchForHoldersDelaysOneTick: after it the next search waits longer.
+// After a slow search, the next search is due later.
 func TestSlowSearchForHoldersDelaysOneTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &heldBox{box: newBox(1), takes: time.Second, holders: []process.Holder{{PID: 200}}}

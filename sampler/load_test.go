@@ -101,8 +101,8 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	}
 }
 
-// If less than a minute is left, a rise is believed even during a load, except below a level that
-// was reached before.
+// If less than a minute is left, a rise is believed even during a load, unless the rise leads back to
+// an earlier level.
 func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	i := newIdler(40 * gib)
 	i.move(500*mib, 40) // 20 of 39 GiB are left, enough for 40 s
@@ -120,9 +120,8 @@ func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	}
 }
 
-// A process that has risen and freed its memory rises again. Until it has risen further than before
-// it is not expected to fill the GPU. After rises of different heights it may exceed the highest by
-// as much as they differ.
+// The memory of a process rises, is freed and rises again. It is not expected to fill the GPU until it
+// exceeds the highest earlier peak by as much as the earlier peaks differ.
 func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	i := newIdler(gib)
 	i.move(60*mib, 700) // to 42 GiB
@@ -151,7 +150,7 @@ func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	}
 }
 
-// A restarted program loads for as long as it did before.
+// A restarted program is expected to load for as long as before.
 func TestCommandsRisesAreRemembered(t *testing.T) {
 	var h habits
 	notebook := snapshot.Process{User: "alice", Command: []string{"python", "train.py"}}

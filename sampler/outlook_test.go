@@ -226,7 +226,7 @@ func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 	}
 }
 
-// A load lasts until the first plateau. A later rise is not part of it.
+// A load lasts until the first plateau. A later rise is not part of the load.
 func TestLoadIsUpToFirstPlateau(t *testing.T) {
 	for _, c := range []struct {
 		name string

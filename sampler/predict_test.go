@@ -173,7 +173,7 @@ func TestForecastsSurviveAPause(t *testing.T) {
 	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
 }
 
-// A cache that grows is not a leak. A leak that fills a cache is one, although used memory does not grow.
+// A cache that grows is not a leak. A leak into a cache is a leak, although used memory does not grow.
 func TestLeakIsOfAllocatedMemory(t *testing.T) {
 	for _, c := range []struct {
 		name            string

@@ -88,7 +88,7 @@ func TestProbeKeepsItsOriginAndCapabilities(t *testing.T) {
 	t.Error("no row has a probe")
 }
 
-// TestProbeWithoutAllocators: a Python program that uses no known library has such a probe.
+// A Python program that uses no known library has a probe without allocators.
 func TestProbeWithoutAllocators(t *testing.T) {
 	b := newBox(1)
 	b.report(100, "GPU-0", 80*gib)
@@ -126,7 +126,7 @@ func (b *answeringLater) Answers() []probe.Answer {
 
 func (b *answeringLater) oneMore() { b.answers, b.later = append(b.answers, b.later[0]), b.later[1:] }
 
-// TestUnaskedCountsEveryRowWithoutAnAnswer: the count is not too low if a probe answers meanwhile.
+// The count is not too low if a probe answers meanwhile.
 func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	b := newBox(0)
 	for pid := 31; pid < 35; pid++ {
@@ -140,7 +140,7 @@ func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestMismatchCountsReports, and not ticks: several ticks may come before the next report.
+// Mismatches are counted by report, not by tick: several ticks may see the same report.
 func TestMismatchCountsReports(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -159,8 +159,7 @@ func TestMismatchCountsReports(t *testing.T) {
 	}
 }
 
-// TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve: TensorFlow reports only the allocated
-// memory, and may have cached any part of the rest.
+// TensorFlow reports only allocated memory, and may have cached any part of the rest.
 func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	b := newBox(1)
 	b.use("GPU-0", 10*gib)
@@ -175,9 +174,8 @@ func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	}
 }
 
-// TestRelayedReportsAreHeldAgainstTheDriver: a report that a daemon passes on is checked like a
-// probe's own report, and counts only for the process with that identity. The user of this monitor
-// may not read the pid namespaces of other users' processes.
+// A report that a daemon passes on is checked like a probe's own report, and counts only for the
+// process with the same identity. The monitor may not read the pid namespaces of other users' processes.
 func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	for _, c := range []struct {
 		name, device string
@@ -220,9 +218,8 @@ func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedReportsAreBelievedAgain: a report that counts sleeping memory looks like a lie. If
-// the driver does not confirm a report, none of it counts. The next report that agrees with the
-// driver is shown at once, whatever its peaks.
+// A report that counts sleeping memory exceeds the driver's figures. No part of an unconfirmed report
+// counts. The next report that agrees with the driver is shown at once, whatever its peaks.
 func TestUnconfirmedReportsAreBelievedAgain(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

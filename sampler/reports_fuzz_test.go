@@ -10,9 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// FuzzReports: whatever three probes report and the driver reads, at whatever
-// moments, the memory that the snapshot shows is within the driver's readings and
-// a tolerance.
+// FuzzReports checks that, for any reports of three probes and any readings of the driver, the memory
+// that the snapshot shows is within the driver's readings and a tolerance.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte("0123456789abcdef0123456789abcdef0123456789abcdef"))
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 9, 3, 0, 0, 0x20, 0, 0x10, 0, 0xff, 0, 0, 1, 2, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
@@ -79,7 +78,7 @@ func hostileAllocator(next func() int64) probe.Allocator {
 	return a
 }
 
-// checkAgainstDriver: most is the highest of the driver's readings.
+// checkAgainstDriver checks a snapshot. most is the highest of the driver's readings.
 func checkAgainstDriver(t *testing.T, snap *snapshot.Snapshot, most, used quantity.Bytes) {
 	t.Helper()
 	limit := most + snapshot.Tolerance(most)
@@ -113,8 +112,8 @@ func checkAgainstDriver(t *testing.T, snap *snapshot.Snapshot, most, used quanti
 	}
 }
 
-// TestReportsFromBeforeTheDriversReadingsAreNotRejected: a process has emptied its cache after its
-// probe read it, but before a command that samples once has started.
+// A process has emptied its cache after its probe read it, but before a command that samples once
+// has started.
 func TestReportsFromBeforeTheDriversReadingsAreNotRejected(t *testing.T) {
 	r, now := &reports{}, time.Now()
 	old := report{device: &probe.Device{}, at: now.Add(-time.Second), held: 14 * gib}

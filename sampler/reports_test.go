@@ -60,7 +60,7 @@ func checkUnknown(t *testing.T, snap *snapshot.Snapshot, p *snapshot.Process) {
 	}
 }
 
-// TestImpossibleReportsAreRejected: GPU 0 has 80 GiB, of which process 100 uses 10 GiB.
+// GPU 0 has 80 GiB, of which process 100 uses 10 GiB.
 func TestImpossibleReportsAreRejected(t *testing.T) {
 	const tib = `562949953421312` // 512 TiB in bytes
 	hidden := func(b *box) {      // a driver that does not report processes' memory
@@ -133,8 +133,8 @@ type step struct {
 
 const doubted = unknown - 1
 
-// TestSkewedReportsAreShown: a process that grows or shrinks between the driver's reading and the
-// probe's keeps its figures. A lie is not shown.
+// A process that grows or shrinks between the driver's reading and the probe's keeps its figures. An
+// impossible report is not shown.
 func TestSkewedReportsAreShown(t *testing.T) {
 	const early, late = 900 * time.Millisecond, -10 * time.Millisecond
 	for name, steps := range map[string][]step{
@@ -176,8 +176,7 @@ func TestSkewedReportsAreShown(t *testing.T) {
 	}
 }
 
-// TestHonestReportsAreNotRejected: between any two readings, a process takes and frees up to half
-// of a GPU's memory.
+// Between any two readings, a process takes and frees up to half of a GPU's memory.
 func TestHonestReportsAreNotRejected(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, interval := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, time.Minute} {
@@ -200,7 +199,7 @@ func TestHonestReportsAreNotRejected(t *testing.T) {
 	}
 }
 
-// TestReturnableIsBoundedByUsed: it is, even while the report is older than a drop that the driver shows.
+// Returnable memory is at most used memory, even while the report is older than a drop that the driver shows.
 func TestReturnableIsBoundedByUsed(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)
@@ -217,7 +216,7 @@ func TestReturnableIsBoundedByUsed(t *testing.T) {
 	if v := snap.GPUs[0].Parts.Returnable.Or(0); v > 5*gib {
 		t.Errorf("of the GPU %v is returnable", v)
 	}
-	// More than is cached cannot be returned either.
+	// Returnable memory is at most cached memory, too.
 	b.use("GPU-0", 14*gib)
 	b.answer(100, "GPU-0", 10*gib, 2*gib, 0, 3*gib)
 	if p := b.tick(s).Rows[0]; p.Returnable.Or(0) != 2*gib || p.Unreturnable().Or(-1) != 0 {
@@ -225,9 +224,8 @@ func TestReturnableIsBoundedByUsed(t *testing.T) {
 	}
 }
 
-// TestProcessesOfUnknownUseShareWhatIsLeft: if the driver does not report what processes use, their
-// probes together cannot report more than the GPU's used memory. The process that was there first
-// keeps its figures.
+// If the driver does not report the memory of processes, their probes together cannot report more than
+// the GPU's used memory. The process that reported first keeps its figures.
 func TestProcessesOfUnknownUseShareWhatIsLeft(t *testing.T) {
 	b := newBox(1)
 	r := b.readings["GPU-0"]
@@ -277,8 +275,8 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// TestSizesOfCachesAreBounded: the limits are the memory that their process uses, and the memory
-// that its allocators have allocated, on all GPUs.
+// The limits of the caches are the memory that their process uses, and the memory that its allocators
+// have allocated, on all GPUs.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes
@@ -294,8 +292,8 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCachesAreBoundInTheFirstTick: the sizes of caches are bounded even if another probe has just
-// added a row that the driver does not list.
+// The sizes of caches are bounded even if another probe has just added a row that the driver does not
+// list.
 func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	b := newBox(1)
 	b.processes[99] = info(99, 900)

@@ -85,7 +85,7 @@ func TestReadingsThatMayOverlapAChangeAreSkewed(t *testing.T) {
 		usedAt, heldAt span
 		other          quantity.Bytes
 	}{
-		// At 1.1, 18 GiB are taken: after the probe's reading and before the driver's. Both took a while.
+		// At 1.1, during both readings, 18 GiB are taken. Only the driver's reading shows them.
 		{20 * gib, gib, at(1, 1.2), at(1.05, 1.3), unknown},
 		{20 * gib, gib, at(2, 2.1), at(1.05, 1.3), unknown},
 		{20 * gib, 19 * gib, at(3, 3.1), at(2.9, 3.2), unknown},
@@ -100,7 +100,7 @@ func TestReadingsThatMayOverlapAChangeAreSkewed(t *testing.T) {
 // late makes the probe answer half a second before the next tick.
 func (b *box) late(allocated, cached quantity.Bytes) {
 	b.answer(100, "GPU-0", allocated, cached, 0, cached)
-	b.answers[0].At = b.now.Add(500 * time.Millisecond) // the next tick comes half a second later
+	b.answers[0].At = b.now.Add(500 * time.Millisecond)
 }
 
 func TestFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {

@@ -117,8 +117,7 @@ func TestSilentProbeHasNoFigures(t *testing.T) {
 	}
 }
 
-// TestSingleHasWhatATickHas: a single tick looks up processes twice, and loses nothing that the
-// first look-up has found.
+// A single tick looks up processes twice, and keeps all that the first look-up has found.
 func TestSingleHasWhatATickHas(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		b := newBox(2)
@@ -216,7 +215,7 @@ func TestPublishedSnapshotsNeverChange(t *testing.T) {
 	}
 }
 
-// deepCopy copies a snapshot, including most of what its slices hold.
+// deepCopy copies a snapshot and most of its slices.
 func deepCopy(s *snapshot.Snapshot) snapshot.Snapshot {
 	c := *s
 	c.GPUs = append([]snapshot.GPU(nil), s.GPUs...)
@@ -296,8 +295,8 @@ func TestPanicOfASourceIsAnError(t *testing.T) {
 	}
 }
 
-// The driver is closed after the panic of one GPU. Meanwhile, the panic of another must not end the
-// program.
+// The driver is closed after the panic of one GPU. Meanwhile, the panic of another GPU must not end
+// the program.
 func TestPanicsOfTwoGPUsAreOneError(t *testing.T) {
 	b := newBox(2)
 	s := b.sampler(func(o *Options) { o.Devices = panicking{b} })

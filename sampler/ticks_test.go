@@ -129,7 +129,7 @@ func TestAlignedTicks(t *testing.T) {
 	}
 }
 
-// Ticks keep their interval, even one that is not a whole number of seconds.
+// Ticks keep their interval, even if it is not a whole number of seconds.
 func TestAlignedTicksKeepTheirInterval(t *testing.T) {
 	for _, interval := range []time.Duration{100, 300, 700, 1000, 1500, 2000, 2500, 10_000, 15_250} {
 		interval *= time.Millisecond
