@@ -420,7 +420,7 @@ func TestManyProbes(t *testing.T) {
 	}
 }
 
-// TestProbeOnAHangingDriver: the first signal asks it to clean up, the second ends it.
+// TestProbeOnAHangingDriver: the first signal asks the probe to clean up, the second ends the probe.
 func TestProbeOnAHangingDriver(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)

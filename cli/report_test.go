@@ -178,7 +178,7 @@ func reportSaysWhatIsDamaged(t *testing.T, where string) {
 	}
 }
 
-// The report has what the box did: the leak fills GPU 3, after an alert.
+// The report shows the leak that fills GPU 3, after an alert.
 func reportOfTheDemo(t *testing.T, where string) {
 	out, _, _ := reported(t, where, "--format", "json")
 	var r schema.Report
@@ -318,7 +318,7 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	w := recording.Start(directory, recording.Options{})
-	t.Cleanup(func() { _ = w.Close() }) // it was read before
+	t.Cleanup(func() { _ = w.Close() }) // the report has read the recording
 	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
 	tick(w, 1)
 	if _, problem, code := reported(t, directory); code != command.ExitFailure || !strings.Contains(problem, "has one sample so far") {

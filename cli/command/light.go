@@ -48,9 +48,9 @@ func CollectLate() {
 	}
 }
 
-// collectGarbage makes Go collect garbage three times as often as usual, until end is called; GOGC in
-// the environment takes precedence. That saves a fifth of the memory. An untouched allocation, which
-// takes no memory, keeps a small heap from being collected every three seconds.
+// collectGarbage makes Go collect garbage three times as often as usual; GOGC in the environment
+// takes precedence. That saves a fifth of the memory. An untouched allocation, which takes no memory
+// and lives until end is called, keeps a small heap from being collected every three seconds.
 func (p *Program) collectGarbage() (end func()) {
 	if p.Getenv("GOGC") != "" {
 		return func() {}

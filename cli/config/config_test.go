@@ -64,8 +64,8 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 }
 
-// FuzzConfig: an accepted file sets possible values, and they can be read back as in force; a
-// refused one gets an error with its line, in words that a terminal can show.
+// FuzzConfig: an accepted file sets possible values, which InForce writes and parse reads back. The
+// error for a refused file has a line number and is printable.
 func FuzzConfig(f *testing.F) {
 	f.Add(DefaultFile())
 	for _, content := range []string{

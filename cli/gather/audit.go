@@ -60,7 +60,7 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 		at := e.At()
 		place := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
 			return p.ID.Process.PID == e.PID && p.ID.Process.StartTime == e.StartTime && slices.Contains(e.GPUs, index[p.ID.GPUUUID]) &&
-				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // the time too, because start times count from a boot
+				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // the time is compared, too, because start times count from a boot
 		})
 		if place < 0 {
 			return

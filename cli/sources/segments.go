@@ -79,7 +79,7 @@ func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*p
 }
 
 // SegmentsAction returns the action of the key v, for one GPU of a process. It also asks for the
-// process's MIG instances there, because a probe on an instance knows only that UUID.
+// process's MIG instances there, because a probe on an instance knows only the instance's UUID.
 func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
 	return func(ctx context.Context, id process.Identity, uuid string) (snapshot.SegmentMap, error) {
 		snap := latest()
