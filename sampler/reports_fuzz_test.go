@@ -30,7 +30,7 @@ func FuzzReports(f *testing.F) {
 		for range 8 {
 			used := quantity.Bytes(next()%80) * gib
 			b.use("GPU-0", used)
-			if next()%4 == 0 { // the driver hides what processes use
+			if next()%4 == 0 { // the driver does not report the memory of processes
 				b.readings["GPU-0"].Processes[0].Used = quantity.Optional[quantity.Bytes]{}
 			}
 			b.answers = nil

@@ -256,7 +256,7 @@ func TestFullInHysteresis(t *testing.T) {
 		Severity: snapshot.Urgent, GPU: 0, Row: s.row(0).ID, Since: s.now.Add(-3 * time.Second),
 		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 10.0G now",
 	})
-	for range 5 { // it appears and disappears, but the alert stays
+	for range 5 { // the forecast comes and goes, but the alert stays
 		g.FullIn = nil
 		s.ticks(4)
 		g.FullIn = soon
@@ -274,8 +274,8 @@ func TestFullInHysteresis(t *testing.T) {
 	s.calm(t, "20 samples without")
 }
 
-// TestFullInIsNoSecondAlertOfFullMemory: while a process that ran out of memory exits, the memory
-// of the other processes varies a little. That raises no full-in alert beside the low-memory alert.
+// While a process that ran out of memory exits, the memory of the other processes varies a little. No
+// full-in alert is raised beside the low-memory alert.
 func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)
@@ -303,7 +303,7 @@ func TestFullInIsNoSecondAlertOfFullMemory(t *testing.T) {
 	}
 }
 
-// While memory is still, a forecast is made every 2.7 s, so three snapshots may have the same one.
+// While memory is still, a forecast is made every 2.7 s, so three snapshots may have the same forecast.
 func TestFullInCountsForecasts(t *testing.T) {
 	s := newScene()
 	s.stands = true
@@ -363,7 +363,7 @@ func TestFullInClearsAtOnceWhenMemoryIsFreed(t *testing.T) {
 		if s.has(snapshot.AlertFullIn) == c.ends {
 			t.Errorf("%s: %+v", name, s.standing)
 		}
-		// Then it is raised like any other alert.
+		// A new forecast raises the alert again only after as many samples as usual.
 		s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
 		s.ticks(2)
 		if s.has(snapshot.AlertFullIn) == c.ends {

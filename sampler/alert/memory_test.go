@@ -201,7 +201,7 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 	}
 }
 
-// TestAlertsOfAnExitedProcessClearAtOnce, because the memory that the process used is free now.
+// The alerts clear at once, because the memory that the process used is free.
 func TestAlertsOfAnExitedProcessClearAtOnce(t *testing.T) {
 	s := newScene()
 	s.use(0, nearlyFull)

@@ -23,8 +23,8 @@ func (h peaks) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) [
 	return points
 }
 
-// TestAdviceIsWhatStaysFree: of two processes, the advice names the one whose flush keeps more
-// memory free. It names neither if their peaks take back what a flush frees.
+// The advice names the process whose flush keeps more memory free, or no process if both take the
+// memory back at their peaks.
 func TestAdviceIsWhatStaysFree(t *testing.T) {
 	s := newScene()
 	s.row(1).ID.GPUUUID = "GPU-0"
@@ -35,7 +35,7 @@ func TestAdviceIsWhatStaysFree(t *testing.T) {
 	}
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
 	for _, c := range []struct {
-		first, second quantity.Bytes // their peaks
+		first, second quantity.Bytes // the peaks of the processes
 		want          string
 	}{
 		{18 * quantity.GiB, 9 * quantity.GiB, "F on 101 keeps 3.0G free"},

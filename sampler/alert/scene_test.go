@@ -18,7 +18,7 @@ type scene struct {
 	now       time.Time
 	snap      snapshot.Snapshot
 	standing  []snapshot.Alert
-	stands    bool // forecasts stay as they are: no new one is made
+	stands    bool // ticks repeat the last forecast and make no new forecast
 }
 
 // newScene makes a scene of two idle GPUs of 79 GiB capacity with one old process each: PID 100 of
@@ -51,7 +51,7 @@ func (s *scene) gpu(i int) *snapshot.GPU          { return &s.snap.GPUs[i] }
 func (s *scene) row(i int) *snapshot.Process      { return &s.snap.Rows[i] }
 func (s *scene) has(kind snapshot.AlertKind) bool { return s.alert(kind) != nil }
 
-// use sets the memory that process i uses, and its GPU's with it.
+// use sets the used memory of process i and of its GPU.
 func (s *scene) use(i int, used quantity.Bytes) {
 	s.row(i).Used = bytes(used)
 	m := &s.gpu(i).Memory
@@ -114,8 +114,8 @@ func (s *scene) ticks(n int) {
 	}
 }
 
-// until ticks while step changes the scene. It returns the second in which an alert of the kind
-// first stood, or −1 if none did.
+// until ticks while step changes the scene. It returns the first second in which an alert of the kind
+// stood, −1 if there was none.
 func (s *scene) until(kind snapshot.AlertKind, seconds int, step func(second int)) int {
 	for i := range seconds {
 		if step != nil {

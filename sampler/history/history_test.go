@@ -11,7 +11,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// A probe can invent GPUs. All present GPUs are kept, and the newest of those that are gone.
+// A probe can invent GPUs. All present GPUs are kept, and as many absent GPUs as maxGone.
 func TestGPUsThatAreGoneAreForgotten(t *testing.T) {
 	h := New()
 	now := start
@@ -52,7 +52,7 @@ func TestLogKeepsTheNewestEvents(t *testing.T) {
 	}
 }
 
-// The readers run on other goroutines than the recorder, for the race detector.
+// The recorder and the reader run on two goroutines, for the race detector.
 func TestHistoryIsReadWhileItIsWritten(t *testing.T) {
 	h := New()
 	id := snapshot.RowID{GPUUUID: "GPU-0"}

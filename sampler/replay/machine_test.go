@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// alerted returns for how many seconds before a GPU of 80 GiB was full an alert said so, counted from
-// the second since on. The processes are ten hours old; used returns what each of them uses in a second.
+// alerted returns the number of seconds with a full-in alert, from the second since until a GPU of 80 GiB
+// is full. The processes are ten hours old. used returns the used memory of each process in a second.
 func alerted(t *testing.T, since int, used func(second int) []int64) (seconds int) {
 	t.Helper()
 	const total = 80 << 30
@@ -39,7 +39,7 @@ func alerted(t *testing.T, since int, used func(second int) []int64) (seconds in
 	return 0
 }
 
-// Many small processes that fill a GPU raise the alert as a few large ones do.
+// Many small processes that fill a GPU raise the alert as a few large processes do.
 func TestSmallProcessesThatFillAGPUAreAlerted(t *testing.T) {
 	got := alerted(t, 0, func(second int) []int64 {
 		used := make([]int64, 30)
@@ -53,7 +53,7 @@ func TestSmallProcessesThatFillAGPUAreAlerted(t *testing.T) {
 	}
 }
 
-// A rise to a level that the process had before is not a load if others have taken that memory.
+// A rise to an earlier level is not a load if other processes have taken the memory.
 func TestRiseThatNoLongerFitsIsAlerted(t *testing.T) {
 	got := alerted(t, 6000, func(second int) []int64 {
 		first, other := int64(20<<30), int64(4<<30)

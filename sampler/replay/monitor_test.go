@@ -27,8 +27,7 @@ func leaking() *backtest.Series {
 	return everySecond(used)
 }
 
-// The monitor forecasts an old process as the bare forecaster does. It raises its own alarm, which
-// is earlier than the bare forecaster's five minutes.
+// The monitor forecasts an old process as the bare forecaster does, and raises its own alarm.
 func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
 	series := leaking()
 	m, f := New(series), forecast.New()

@@ -40,8 +40,7 @@ func TestConcurrentReads(t *testing.T) {
 	readers.Wait()
 }
 
-// BenchmarkSecond measures the cost of the demo: one second of the story and the sampler's
-// calls in it.
+// BenchmarkSecond measures one second of the story with the sampler's calls.
 func BenchmarkSecond(b *testing.B) {
 	box := open(b, simulator.Options{})
 	b.ReportAllocs()
@@ -52,7 +51,7 @@ func BenchmarkSecond(b *testing.B) {
 	}
 }
 
-// BenchmarkPrelude measures the cost of ten minutes of prelude, sampled every 4 s.
+// BenchmarkPrelude measures ten minutes of prelude, sampled every 4 s.
 func BenchmarkPrelude(b *testing.B) {
 	const long = 10 * time.Minute
 	for b.Loop() {
@@ -63,7 +62,7 @@ func BenchmarkPrelude(b *testing.B) {
 	}
 }
 
-// BenchmarkEightHours measures the cost of a test over a working day.
+// BenchmarkEightHours measures eight hours of the story.
 func BenchmarkEightHours(b *testing.B) {
 	for b.Loop() {
 		box := open(b, simulator.Options{})

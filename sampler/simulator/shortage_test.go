@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestShortage: the training fails and ends, unless it tries again after the notebook has freed its
-// cache. If it tries again without that, it waits, and a second failure is final.
+// The training fails and ends, unless it tries again after the notebook has freed its cache. A second
+// failure is final.
 func TestShortage(t *testing.T) {
 	for name, rescue := range map[string]func(*Box, process.Identity) bool{
 		"none":     nil,

@@ -42,8 +42,7 @@ func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	const gib = quantity.GiB
 	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
-	// from returns more for ten seconds. They begin the given number of seconds before the end of the
-	// ten minutes.
+	// from adds more in the ten seconds that begin before seconds before the end of the ten minutes.
 	from := func(before int, more quantity.Bytes) func(int) quantity.Bytes {
 		return func(i int) quantity.Bytes {
 			if i >= 600-before && i < 610-before {
@@ -104,7 +103,7 @@ func (h onePeak) Series(key SeriesKey, from, to time.Time, buckets int) (points 
 	return points
 }
 
-// A past moment has no demand of its own: it is computed from its history.
+// The demand of a past moment is computed from the history.
 func TestDemandOfThePast(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	p := Process{Allocated: quantity.From(quantity.GiB, quantity.Probe)}
@@ -117,8 +116,8 @@ func TestDemandOfThePast(t *testing.T) {
 	}
 }
 
-// A server frees its cache, and its requests fill it again beyond any peak, some of them after the
-// first minute. A flush is no remedy until the memory of one stays free.
+// A server frees its cache, and its requests fill the cache again beyond any peak. A flush is no remedy
+// until the refill is more than ten minutes ago.
 func TestWhatWasTakenAgainIsNotPromised(t *testing.T) {
 	const gib = quantity.GiB
 	var k Peaks

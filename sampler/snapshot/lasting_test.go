@@ -24,8 +24,8 @@ func (a allocations) Series(_ SeriesKey, from, to time.Time, buckets int) []Poin
 	return points
 }
 
-// TestLastingOf: a flush keeps free the memory that the highest peak leaves. If a program frees and
-// allocates by turns, its allocator takes more than the peak.
+// A flush keeps free the memory that the highest peak leaves. If a program frees and allocates by
+// turns, its allocator takes more than the peak.
 func TestLastingOf(t *testing.T) {
 	gib := func(v float64) Bytes { return quantity.From(quantity.Bytes(v*float64(quantity.GiB)), quantity.Probe) }
 	for name, c := range map[string]struct {

@@ -25,7 +25,7 @@ func stepping(random *rand.Rand) source {
 	}
 }
 
-// noisy hardly ever repeats: the worst case.
+// noisy hardly ever repeats a value: the worst case.
 func noisy(random *rand.Rand) source {
 	return func() int64 { return 10_000 + random.Int64N(300) - 150 }
 }
@@ -213,7 +213,7 @@ func BenchmarkMemory(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "heap-B/series")
-			b.ReportMetric(0, "ns/op") // no time is reported, because it runs only once for any b.N
+			b.ReportMetric(0, "ns/op") // no time is reported, because the code runs only once for any b.N
 			runtime.KeepAlive(box)
 		})
 	}

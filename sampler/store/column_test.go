@@ -47,8 +47,8 @@ func TestColumnsRoundTripAndAreSmall(t *testing.T) {
 	}
 }
 
-// numbers turns fuzzed bytes into numbers, at most so many. A number takes nine bytes or, to reach
-// the runs and narrow widths, one byte that says how the numbers continue.
+// numbers turns fuzzed bytes into numbers. Nine bytes make any number. One byte makes a small change
+// or a run, to reach all encodings.
 func numbers(data []byte, most int) []int64 {
 	var values []int64
 	var v int64

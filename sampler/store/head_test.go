@@ -5,8 +5,6 @@ import (
 	"testing"
 )
 
-// TestHeadKeepsEveryValue: a head returns exactly the values that were set, in any sequence of
-// equal values, changes and gaps.
 func TestHeadKeepsEveryValue(t *testing.T) {
 	for name, values := range map[string]func(i int) (v int64, known bool){
 		"equal":    func(int) (int64, bool) { return 7, true },

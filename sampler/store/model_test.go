@@ -32,8 +32,7 @@ type model struct {
 	series []*modelSeries
 }
 
-// cursor returns the ordinal from which the series is kept in full. It advances by whole blocks,
-// when the series begins a block.
+// cursor returns the first ordinal that the series keeps in full resolution.
 func (m *model) cursor(s *modelSeries) int64 {
 	newest := int64(len(m.ticks) - 1)
 	return newest - (newest-s.turn+blockPlaces)%blockPlaces - m.store.full
