@@ -111,8 +111,8 @@ func (s symbolSet) capabilities() []Capability {
 	return list
 }
 
-// essential lists the calls without which nothing can be read. A library must have one of each
-// group.
+// essential lists the calls without which nothing can be read, each as a group of versions. A library
+// must have one version of each.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
 // missing names the first essential call that the set lacks, "" if it lacks none.

@@ -58,9 +58,9 @@ type Reading struct {
 //
 //	Total = Used + Free + Reserved
 //
-// The older call (v1) counts reserved memory as used. Its Reserved is unknown, and the Source of
-// its Used is quantity.DriverV1. If a GPU uses the host's memory, the figures are the host's, and
-// their Source is quantity.System.
+// The older call (v1) counts reserved memory as used: then Reserved is unknown, and the Source of the
+// other figures is quantity.DriverV1. If a GPU uses the host's memory, the figures are the host's,
+// and their Source is quantity.System.
 type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }

@@ -66,11 +66,9 @@ import (
 
 // direct is the loaded library, with the three calls that bypass go-nvml:
 //
-//   - process lists and samples: go-nvml starts with room for one entry, grows
-//     it without limit, and trusts counts and struct sizes that drivers get
-//     wrong;
-//   - memory v2: go-nvml sends one form of the version field, and some drivers
-//     take only the other.
+//   - process lists and samples: go-nvml starts with room for one entry, grows the room without
+//     limit, and trusts counts and struct sizes that drivers get wrong;
+//   - memory v2: go-nvml sends one form of the version field, and some drivers take only the other.
 //
 // The handle is never closed, because a call that hangs may return into the library at any time.
 type direct struct {

@@ -29,7 +29,6 @@ func intFigure(raw, limit uint32) quantity.Optional[int] {
 	return quantity.From(int(raw), quantity.Driver)
 }
 
-// watts converts the driver's milliwatts.
 func watts(milliwatts uint32) quantity.Optional[float64] {
 	if milliwatts > highestPower*1000 {
 		return quantity.Unknown[float64]()

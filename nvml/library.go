@@ -160,7 +160,6 @@ func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	}
 }
 
-// start initialises the library, reads its versions and lists the GPUs.
 func (l *Library) start() (Driver, []Device, error) {
 	lib, err := l.load()
 	if err != nil {

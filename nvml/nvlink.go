@@ -46,7 +46,6 @@ func (r *reading) readLinkStates(states []linkState) []linkState {
 	return states
 }
 
-// readLinks reads the throughput and the errors of all links.
 func (r *reading) readLinks() {
 	states := r.rare.links
 	if len(states) == 0 || !r.can(symNVLinkState) {
@@ -109,7 +108,6 @@ func (l *links) rate(at int) metric.Int {
 	return quantity.From(int(bytes), quantity.Driver)
 }
 
-// counter returns the value of a field that counts.
 func counter(v *gonvml.FieldValue) quantity.Optional[uint64] {
 	if gonvml.Return(v.NvmlReturn) != gonvml.SUCCESS {
 		return quantity.Optional[uint64]{}

@@ -43,7 +43,7 @@ func due(now, at time.Time) bool {
 	return age >= rareInterval || age < 0
 }
 
-// readRare reads the values that rarely change, or takes the last answers. It runs first of the calls whose meaning
+// readRare reads the values that rarely change, or takes the last answers. It runs before the calls whose meaning
 // depends on the MIG mode.
 func (r *reading) readRare() {
 	kept := &r.rare

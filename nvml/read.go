@@ -198,7 +198,6 @@ func (r *reading) integrated() bool {
 
 var errNotAsked = errors.New("not asked")
 
-// readProcesses reads the processes on the GPU, and how busy each of them is.
 func (r *reading) readProcesses() {
 	if r.alone.Load() {
 		r.result.ProcessesError = errNotAsked

@@ -9,7 +9,7 @@ import (
 )
 
 // load follows a process that loads its data (weights, optimizer state, caches). How far a load goes is
-// unknown, so there is no time to full and no such alert during a load, with one exception (below).
+// unknown, so during a load there is no time to full, and no alert, except at the end of a later load.
 //
 // The first load is that of a process that is young, has nearly no memory, or rebuilds after an
 // out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly than
@@ -86,7 +86,7 @@ const (
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise
 	fading        = 0.8              // with each rise, the remembered level and duration shrink by this factor, because programs change
 	urgent        = time.Minute      // time to full below which a forecast is believed during a later load
-	training      = 2                // windows with steps; the first one may contain only the first steps
+	training      = 2                // windows with steps; the first window may contain only the first steps
 )
 
 // loads reports whether the first load is in progress. A process that has nearly no memory and does
@@ -121,7 +121,7 @@ func (l *load) later() bool {
 func (l *load) unbelieved() bool { return !l.over && !l.rose.IsZero() || l.later() }
 
 // watch takes a sample, with the program's training steps so far. At the end of a window it reports
-// whether memory has grown in the window as fast as in a load.
+// whether memory has grown at least at loadRate in the window.
 func (l *load) watch(now time.Time, used, free quantity.Bytes, steps int64) (grew bool) {
 	l.used, l.free = used, free
 	passed := now.Sub(l.begin)

@@ -30,12 +30,12 @@ type row struct {
 	came       time.Time         // when it appeared; zero if it was there before the sampler
 	peak       snapshot.Bytes
 	mismatches int             // reports in a row in which the parts exceeded used
-	mismatchAt time.Time       // when the last of them came
+	mismatchAt time.Time       // time of the last of these reports
 	outlook    outlook         // of used memory
 	allocated  outlook         // of allocated memory, if a probe reports it
 	peaks      *snapshot.Peaks // nil if no probe has reported yet
 	load       load
-	held       bool // its trend would fill the GPU, but it is expected to stop at a lower level
+	held       bool // the trend would fill the GPU, but memory is expected to stop at a lower level
 	oom        quantity.Optional[int64]
 }
 
@@ -58,7 +58,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	}
 	m := merged{rows: make([]snapshot.Process, 0, max(listed, len(s.rows)))}
 	if s.options.Single {
-		s.identify(now, gpus, nil) // meanwhile the probes are searched for, and Unasked waits for that
+		s.identify(now, gpus, nil) // while the probes are searched for; Unasked waits for that search
 	}
 	if s.options.Probes != nil {
 		m.probesUnasked = s.options.Probes.Unasked() // before Answers, so that no process is missing from both
@@ -177,7 +177,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 	return p
 }
 
-// finish adds a row's past to it, and remembers the row.
+// finish adds a row's peak and forecasts, and remembers the row.
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {
@@ -210,7 +210,7 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 }
 
 // arrived reports whether a new row is a process that has just started. A process in a GPU's first
-// list was there before, unless it started after the sampler.
+// list was there before, unless it started after s.began.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true
@@ -282,8 +282,8 @@ func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.End
 	return g
 }
 
-// recentlyEnded returns the rows that ended in the last three hours, newest first. A row that is
-// back has not ended, and one that ended several times is listed once.
+// recentlyEnded returns up to 200 rows that ended in the last three hours, newest first. A row that
+// is back has not ended. A row that ended several times is listed once.
 func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
 	const keep, limit = 3 * time.Hour, 200
 	forgotten := func(g snapshot.EndedProcess) bool {

@@ -12,8 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The ages of a probe's report. Stale stats are shown with their age. The stats of a silent probe
-// are not shown.
+// The ages at which a probe's stats become stale, and at which the probe is silent.
 const (
 	staleAfter  = 3 * time.Second
 	silentAfter = 10 * time.Second

@@ -16,8 +16,8 @@ import (
 //
 // The driver and the probe are read at different moments (skew), and nothing bounds a process's memory
 // between two of the driver's readings. So a report is compared with the highest of the recent
-// readings. A report that is newer than all of them and exceeds them waits for the next reading. While
-// a report is not accepted, the last accepted one is shown, with its age. After several rejections in
+// readings. A report that is newer than all of these and exceeds them waits for the next reading. While
+// a report is not accepted, the last accepted report is shown, with its age. After several rejections in
 // a row the figures are unknown, with the reason. The next report that is possible is shown at once.
 
 const (

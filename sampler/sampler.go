@@ -205,7 +205,7 @@ func (s *Sampler) do(act func()) {
 // Note adds an event to the log, for example a signal that was sent or a flush.
 func (s *Sampler) Note(event snapshot.Event) { s.history.Append(event) }
 
-// Tick takes one sample of everything, publishes it and returns it.
+// Tick takes a sample of all sources, and publishes and returns the snapshot.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.began.IsZero() {
 		s.began = now
