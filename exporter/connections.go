@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// connections is a listener that limits the open connections. At the limit, a new connection closes the one that
-// has been idle for longest, or waits until one is idle. There is no limit per address, because all
+// connections is a listener that limits the open connections. At the limit, a new connection closes the
+// longest idle connection, or waits for an idle one. There is no limit per address, because all
 // connections may come through one proxy.
 type connections struct {
 	listener net.Listener

@@ -15,7 +15,7 @@ type counters struct {
 	decisions map[decision]int
 	rescues   map[string]int
 	began     time.Time // when the first snapshot was taken
-	newest    time.Time // when the last one was taken
+	newest    time.Time // when the newest snapshot was taken
 	late      float64   // snapshots that came more than two intervals after the previous one
 	probes    map[snapshot.RowID]reported
 }
@@ -30,10 +30,10 @@ type gpuCounters struct {
 	newest               time.Time // when the newest counted Xid was reported
 }
 
-// probeCounter counts what probes report; it is unknown before the first report.
+// probeCounter counts what probes report. The counter is unknown before the first report.
 type probeCounter struct {
 	n     float64
-	since time.Time // when the first report came; zero before it
+	since time.Time // when the first report came, zero before that
 }
 
 // firstZero is how long a series that begins with a probe stays 0. Prometheus counts an increase only from the

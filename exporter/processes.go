@@ -25,8 +25,8 @@ type group struct {
 	figures
 }
 
-// newGroup makes a group without figures. With the label pid, PID and MIG instance are the key. If a PID was reused while
-// the driver still lists the earlier process, both processes share a group.
+// newGroup makes a group without figures. With the label pid, the key is PID and MIG instance, so a reused
+// PID shares the group of an earlier process that the driver still lists.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
 	if e.keeps(pidLabel) {
@@ -35,7 +35,7 @@ func (e *Exporter) newGroup(values []string, mig string) *group {
 	return &group{key: strings.Join(by, "\xff") + "\xff" + mig, values: values, mig: mig}
 }
 
-// writeProcesses writes the series of the largest processes of each GPU, and one that sums the others.
+// writeProcesses writes the series of the largest processes of each GPU, and a series that sums the others.
 func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	if len(e.ProcessLabels) == 0 {
 		return
@@ -62,7 +62,8 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeServers writes the reports of servers, if there is the label pid. writer.text drops the equal series of a server's other processes.
+// writeServers writes the reports of servers, if there is the label pid. A server's processes have the same
+// report, of which writer.text keeps one.
 func (e *Exporter) writeServers(w writer, snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		s := snap.Rows[i].Served
@@ -128,7 +129,7 @@ func processLabel(p *snapshot.Process, name string) string {
 	return ""
 }
 
-// largest returns the groups with the most memory, largest first, and then one that sums the others.
+// largest returns the groups with the most memory, largest first, and then a group that sums the others.
 func (e *Exporter) largest(groups map[string]*group) []*group {
 	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))
@@ -145,7 +146,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	rest := e.newGroup(values, "")
 	kept := make([]*group, 0, e.Processes+1)
 	for i, g := range ordered {
-		// A user may be named like the sum; it then includes that user's group.
+		// A user may have the same name as rest, which then includes that user's group.
 		if i < e.Processes && g.key != rest.key {
 			kept = append(kept, g)
 		} else {

@@ -59,7 +59,7 @@ func (s *Serving) CheckFree() error {
 
 // local reports whether only this machine reaches the address.
 func (s *Serving) local() bool {
-	host, _, _ := net.SplitHostPort(s.Address) // it has been checked
+	host, _, _ := net.SplitHostPort(s.Address) // the address has been checked
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 

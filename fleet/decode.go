@@ -129,7 +129,7 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	return g
 }
 
-// described has a reader for each series about a GPU that is not in metric.Table.
+// described has the readers of series about a GPU that are not in metric.Table.
 var described = map[string]func(*gpuFigures, *series){
 	exported(metric.GPUInfo): func(g *gpuFigures, s *series) { g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id") },
 	exported(metric.GPUState): func(g *gpuFigures, s *series) {
@@ -230,7 +230,7 @@ func (d *decoder) finish() {
 		d.snap.GPUs = append(d.snap.GPUs, g.finish(d.snap.Rows))
 	}
 	sorted.Stable(d.snap.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(a.Index-b.Index, strings.Compare(a.UUID, b.UUID)) })
-	for i := range d.snap.Alerts { // the screen finds them by GPU
+	for i := range d.snap.Alerts { // the screen finds alerts by GPU
 		if g := d.snap.GPU(d.snap.Alerts[i].GPUUUID); g != nil {
 			d.snap.Alerts[i].GPU = g.Index
 		}

@@ -12,7 +12,7 @@ import (
 // mostInstances is more than a GPU can have.
 const mostInstances = 64
 
-// instanceOf reads the label mig, "GPU instance/compute instance". Without that label it returns the zero value, the whole GPU.
+// instanceOf reads the label mig, "GPU instance/compute instance". It returns the zero value for other text.
 func instanceOf(label string) (id snapshot.InstanceID) {
 	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
 		return snapshot.InstanceID{}

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Filter selects lines: those that match every term.
+// Filter selects the lines that match every term.
 type Filter []Term
 
 // Term is a word to search for, ignoring case.
@@ -21,7 +21,7 @@ type Term struct {
 // Field is the part of a line in which a word is searched for.
 type Field string
 
-// The fields. Anywhere means a host, a user or a job.
+// Anywhere means a host, a user or a job.
 const (
 	Anywhere Field = ""
 	InHost   Field = "host"

@@ -9,8 +9,8 @@ import (
 	"vramscope/metric"
 )
 
-// exporter describes the metrics of one exporter. Each becomes a vector with the label uuid and perhaps
-// instance, in Prometheus' base units. Sources:
+// exporter describes the metrics of one exporter. Each metric becomes a vector with the label uuid and
+// perhaps instance, in Prometheus' base units. Sources:
 // https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 // https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
 type exporter struct {
@@ -28,7 +28,6 @@ type exporter struct {
 // field is a figure of a line.
 type field string
 
-// The figures and the counts.
 const (
 	used        field = "used"
 	total       field = "total"

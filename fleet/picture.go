@@ -37,7 +37,7 @@ type Totals struct {
 	Problems          []string
 }
 
-// Line is a GPU or a box. With an empty Box it is the memory of a user's or a job's processes.
+// Line is a GPU or a box or, with an empty Box, the memory of the processes of a user or job.
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
 	Host string // the box's own name, "" if unknown
@@ -59,7 +59,7 @@ type Line struct {
 // State is how a box or GPU answers.
 type State uint8
 
-// The states. A box that is down has no figures; a stopped one has old figures.
+// A box that is down has no figures; a box that is stopped has old figures.
 const (
 	OK State = iota
 	Asking

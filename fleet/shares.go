@@ -75,8 +75,8 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle returns the used memory of the GPUs that have run nothing for five minutes or, with other
-// exporters, that run nothing now.
+// idle returns the used memory, more than a GiB, of each GPU that has run nothing for five minutes or,
+// with other exporters, that runs nothing now.
 func (a *asking) idle() string {
 	var each []string
 	for i, e := range a.exporters {

@@ -43,8 +43,8 @@ type Query struct {
 // Unit is the thing that a line shows.
 type Unit uint8
 
-// The units. Fitting means GPUs if all of them are in view, else boxes. A user or a job has the
-// memory of its own processes.
+// Fitting means GPUs if all GPUs fit in view, else boxes. A user or a job has the memory of its own
+// processes.
 const (
 	Fitting Unit = iota
 	GPUs
@@ -69,7 +69,6 @@ func (u Unit) OfProcesses() bool { return u >= Users }
 // Sort is the order of the lines.
 type Sort uint8
 
-// The orders.
 const (
 	ByWorst Sort = iota
 	ByUsed

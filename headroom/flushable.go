@@ -19,7 +19,7 @@ type Flushable struct {
 	Claimed snapshot.Bytes
 }
 
-// findReturnable sums the memory that flushes would free on the place. It counts the flushes that root may request.
+// findReturnable sums the memory that flushes by root would free on the place.
 func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History, q Question) {
 	p.Exact = true
 	var all, staying quantity.Bytes

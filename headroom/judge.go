@@ -39,7 +39,6 @@ func ParseNeed(s string) (q Question, ok bool) {
 // Verdict is the answer for one place or all.
 type Verdict string
 
-// The verdicts.
 const (
 	Yes        Verdict = "yes"
 	AfterFlush Verdict = "after_flush"

@@ -46,7 +46,6 @@ var (
 // State is the state of a lease.
 type State string
 
-// The states.
 const (
 	Waiting State = "waiting"
 	Held    State = "held"

@@ -17,7 +17,7 @@ import (
 type ProcessRow struct {
 	snapshot.Process // identity, names, Used (the last), Peak
 	First, Last      time.Time
-	Ended            time.Time // zero while it runs
+	Ended            time.Time // zero while the process runs
 	ExitStatus       snapshot.Int
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]

@@ -60,7 +60,7 @@ type ReportMemory struct {
 	Free       *ReportAmount `json:"free"`
 }
 
-// ReportTotal sums up all GPUs; RecordedSeconds is the sum over them.
+// ReportTotal sums up all GPUs, also for RecordedSeconds.
 type ReportTotal struct {
 	RecordedSeconds    float64        `json:"recorded_seconds"`
 	Memory             ReportMemory   `json:"memory"`

@@ -14,11 +14,11 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Poller *fleet.Poller // Run starts it
+	Poller *fleet.Poller // runs while the screen does
 	Name   string        // the source's name: "http://prometheus:9090", "ssh"
 	// Open fetches a box to open. It may take as long as its context.
 	Open  func(ctx context.Context, box string) (*fleet.Opened, error)
-	Place Place // where the screen was left; zero: the top
+	Place Place // where the user left the screen
 	// Message is shown first, for example how a shell ended.
 	Message string
 	Theme   string

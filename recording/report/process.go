@@ -24,7 +24,7 @@ type processSums struct {
 	peak     snapshot.Bytes
 
 	retries, steps counter
-	ooms           Count // out-of-memory errors; unknown if nothing watched for them
+	ooms           Count // out-of-memory errors; unknown without a probe's count and without an event
 	use            use
 
 	rescued, notRescued int

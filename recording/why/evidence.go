@@ -30,13 +30,13 @@ type Evidence struct {
 	Capacity  snapshot.Bytes // the part of the device's memory that processes can use
 	Driver    snapshot.Bytes // the part of the device's memory that the driver reserves
 
-	Used        snapshot.Bytes // by the process when it failed
+	Used        snapshot.Bytes // by the process at the failure
 	UsedLeast   bool           // Used is only the part that the allocator reserved
 	Reserved    snapshot.Bytes // the part of Used that the allocator reserves
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
-	Unequal     string                   // how much more the process used than its job's other ranks, or on this GPU than on its others
+	Unequal     string                   // from advice.Unequal, "" if memory is used equally
 	Replayed    []advice.Replay          // replays of its trace of allocations up to the error; nil without a trace
 	Rescue      string                   // why the guard did not rescue the allocation, "" if no event says so
 
@@ -49,7 +49,7 @@ type Evidence struct {
 // Sample is the memory of the process and of the rest of its device at a moment.
 type Sample struct {
 	Time      time.Time
-	Used      snapshot.Bytes // by the process: 0 before it started
+	Used      snapshot.Bytes // by the process; 0 before the process started
 	Allocated snapshot.Bytes // the least in this stretch of time
 	Others    snapshot.Bytes // by everything else on the device
 }
@@ -250,7 +250,7 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 func (e *Evidence) estimateFree(history snapshot.History) {
 	free, fewest, others := quantity.Bytes(-1), quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	var sequences [2]uint64
-	near := true // both samples are close to their moments
+	near := true // both samples are close to the requested moments
 	for i, at := range [...]time.Time{e.Event.Time, e.Event.Time.Add(neighbourTime)} {
 		snap, ok := history.At(at)
 		if !ok {

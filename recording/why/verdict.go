@@ -11,7 +11,6 @@ import (
 // Cause is the cause in a verdict, one of a closed list.
 type Cause string
 
-// The causes.
 const (
 	OwnGrowth     Cause = "own_growth"
 	NeighbourTook Cause = "neighbour"
