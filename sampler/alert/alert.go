@@ -14,7 +14,7 @@ import (
 const FullWithin = 15 * time.Minute
 
 const (
-	outOfMemoryFor = time.Minute      // how long an out-of-memory event is an alert
+	outOfMemoryFor = time.Minute      // how long an out-of-memory error is an alert
 	throttledFor   = 30 * time.Second // how long clocks must have been held down
 	xidFor         = 10 * time.Minute // how long a critical error is shown
 )

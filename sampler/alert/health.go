@@ -86,8 +86,8 @@ func driverAway(snap *snapshot.Snapshot) bool {
 	}
 }
 
-// throttled alerts if heat or the hardware lowers the clocks for longer than a moment. A power cap,
-// which lowers the clocks of a busy GPU all the time, does not count.
+// throttled alerts if heat or the hardware lowers the clocks for throttledFor. A power cap, which
+// lowers the clocks of a busy GPU all the time, does not count.
 func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	reasons := slices.DeleteFunc(slices.Clone(g.Throttled), func(reason string) bool { return reason == "power" })
 	if len(reasons) == 0 {

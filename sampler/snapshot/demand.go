@@ -70,7 +70,7 @@ type Peaks struct {
 	seen    time.Time
 	sampled quantity.Bytes // the most in any sample
 	ever    quantity.Bytes // the allocator's own maximum, in the last sample
-	median  peak           // most is the median of the buckets' maxima, as of bucket at
+	median  peak           // most is the median of the buckets' maxima, computed at bucket at
 	falls   int            // number of falls in the ten minutes until median.at
 
 	reserved quantity.Bytes // by the process's allocators, in the last sample

@@ -50,7 +50,7 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal failed: nothing was done, as far as is known
-	// The driver refused an allocation, others freed memory, and a second try succeeded or failed.
+	// The driver refused an allocation, other processes freed memory, and a second try succeeded or failed.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventIdleServer EventKind = "idle_server" // a server, by its own report, has begun to hold memory and serve nothing

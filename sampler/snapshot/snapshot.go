@@ -225,8 +225,8 @@ type InstanceID = metric.InstanceID
 type Severity uint8
 
 const (
-	Notice Severity = iota // for information: yellow
-	Urgent                 // act now: red, reversed
+	Notice Severity = iota // for information
+	Urgent                 // act now
 )
 
 // Alert is an alert that stands. Its condition has held as long as its rule requires.

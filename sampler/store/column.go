@@ -7,8 +7,8 @@ import (
 
 // A column is up to 128 numbers in the shortest of four encodings. The first byte has the encoding
 // in its low two bits and a shift in the high five: amounts of memory are multiples of large powers
-// of two, and zero bits at the end of all differences are not stored. The bit between them is set
-// if the first value is shifted too.
+// of two, and zero bits at the end of all differences are not stored. The third bit is set if the
+// first value is shifted too.
 //
 //	flat    value                       all are equal
 //	runs    value length (step length)* a step is a difference, zigzag; a length counts repeats

@@ -1,6 +1,6 @@
 // Package store keeps time series of integers, compressed, in two resolutions.
 //
-//	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, 3,600 samples
+//	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, at least 3,600
 //	                                               │ fold: minimum, maximum, last
 //	                                               ↓
 //	                                 sealed blocks of 128 buckets of 15 s, 24 h
