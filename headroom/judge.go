@@ -61,14 +61,14 @@ type Place struct {
 	Label    string             // "3", "5:1"
 
 	Free       snapshot.Bytes
-	Returnable snapshot.Bytes // what flushes would free now
+	Returnable snapshot.Bytes // the memory that flushes would free now
 	Staying    snapshot.Bytes // the part of Returnable that stays free for the question's Length
 	Exact      bool           // Returnable is exact, not a bound or an estimate
 	Flushable  []Flushable    // the largest Stays first
 	Low        *LowPoint      // nil if nothing is predicted, or only now counts
 
 	Verdict Verdict
-	Short   quantity.Bytes // what is missing if nothing is flushed
+	Short   quantity.Bytes // the memory that is missing without a flush
 	Reason  string         // why there is no better verdict; "" if the figures or the GPU's state show it
 }
 

@@ -58,11 +58,11 @@ type Lease struct {
 	Claim
 	State   State     `json:"state"`
 	Asked   time.Time `json:"asked"`
-	Since   time.Time `json:"since"`   // when it was granted
-	Expires time.Time `json:"expires"` // when it ends if it is unused; zero for never
+	Since   time.Time `json:"since"`   // when the lease was granted
+	Expires time.Time `json:"expires"` // when an unused lease ends; zero for never
 	Devices []string  `json:"devices,omitempty"`
-	Seen    bool      `json:"seen,omitempty"` // used: one of its processes was on one of its devices
-	Why     string    `json:"why,omitempty"`  // why it has ended
+	Seen    bool      `json:"seen,omitempty"` // a process of the lease was on one of its devices
+	Why     string    `json:"why,omitempty"`  // why the lease has ended
 
 	away time.Time // when the claim was restored; zero for other claims, and once its client is back
 }

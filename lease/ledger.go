@@ -184,7 +184,7 @@ func (l *Ledger) end(le *Lease, why string) {
 	}
 }
 
-// Advance ends what has expired, and grants what there is room for.
+// Advance ends expired leases and claims, and grants the claims that fit.
 func (l *Ledger) Advance(now time.Time) {
 	l.expire(now)
 	l.serve(now)

@@ -146,7 +146,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	var box boxState
 	var state string
 	d.row([]any{word(&state)}, "SELECT state FROM box_states WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1", f.id, f.time)
-	_ = json.Unmarshal([]byte(state), &box) // what cannot be read is unknown
+	_ = json.Unmarshal([]byte(state), &box) // an unreadable state is unknown
 	box.restore(then)
 	if gap := t.UnixNano() - f.time; gap > int64(3*max(then.Interval, time.Second)) {
 		then.Time = moment(f.time)

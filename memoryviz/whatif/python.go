@@ -18,7 +18,7 @@ import (
 
 // Python is a Python interpreter with PyTorch, and the user as whom Replay runs the interpreter.
 type Python struct {
-	Connected bool // the interpreter ran with a network, because the kernel did not allow one without
+	Connected bool // the interpreter ran with a network, because the kernel refused a namespace without one
 
 	path      string   // of the interpreter
 	site      string   // the directory that torch is in

@@ -144,7 +144,7 @@ func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 	}
 }
 
-// evaluated are the kinds of events in a report; the others are too many.
+// evaluated are the kinds of events in a report. Events of other kinds are too many.
 var evaluated = []snapshot.EventKind{
 	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
 	snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventIdleServer,
