@@ -2,7 +2,7 @@ package nvml
 
 import "slices"
 
-// Capability says whether a driver library has a call. The doctor command lists them.
+// Capability says whether a driver library has a call. The doctor command lists the missing calls.
 type Capability struct {
 	Name      string // "memory, without what the driver reserves"
 	Symbol    string // "nvmlDeviceGetMemoryInfo_v2"

@@ -31,7 +31,7 @@ type load struct {
 	ended    time.Time
 
 	rose time.Time      // when the present rise began; zero if there is none
-	grew time.Time      // when memory last grew
+	grew time.Time      // when memory last grew at loadRate in the present rise
 	used quantity.Bytes // memory used now
 	free quantity.Bytes // free memory on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended; it shrinks by fading

@@ -24,14 +24,14 @@ type Guard struct {
 	ByDaemon  bool      // the guard runs in the daemon, not in this program
 	Paused    time.Time // until then the guard does nothing; zero if it is not paused
 	Rules     []GuardRule
-	Standings []GuardStanding // of the rows, by GPU and order
+	Standings []GuardStanding // of the rows, in the rows' order
 	Decisions []GuardDecision // newest first
 }
 
 type GuardRule struct {
 	Name    string
 	Off     string    // why it was turned off; "" while it is in force
-	Reached time.Time // since when the rule's condition has held on a device; zero if it holds on none
+	Reached time.Time // since when the condition has held on a device, the earliest; zero if it holds on none
 }
 
 // GuardStanding tells when the guard would flush a row, or why it does not flush the row now.

@@ -53,7 +53,7 @@ const (
 	// The driver refused an allocation, other processes freed memory, and a second try succeeded or failed.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
-	EventIdleServer EventKind = "idle_server" // a server, by its own report, has begun to hold memory and serve nothing
+	EventIdleServer EventKind = "idle_server" // a server that holds memory has served nothing for a while, by its own report, or serves again
 	EventGuard      EventKind = "guard"       // a decision of the guard; a flush by the guard is an EventFlush
 )
 

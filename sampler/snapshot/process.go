@@ -76,7 +76,7 @@ type Process struct {
 
 	Peak            Bytes // highest Used since vramscope first saw the row
 	Trend           Trend
-	GrowthPerSecond Bytes // of used memory or, in a leak, of allocated memory; negative if it shrinks
+	GrowthPerSecond Bytes // of used memory, or of allocated memory if only that leaks; negative if memory shrinks
 	Outlook               // of Used, without FullIn, because other processes can fill the GPU too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
@@ -199,7 +199,7 @@ const (
 
 // Allocator is one allocator's stats, in the protocol's JSON.
 type Allocator struct {
-	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cupy", "rmm", "jax", "tensorflow", "raw"
+	Kind   string `json:"kind"`             // "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw"
 	Handle uint64 `json:"handle,omitempty"` // pool handle: two libraries that use one CUDA pool share one allocator
 	Basis  Basis  `json:"basis,omitempty"`
 	// ReturnableBound is as the allocator reports it; see Allocator.Bound.

@@ -60,7 +60,7 @@ type DriverState string
 const (
 	DriverOK        DriverState = "ok"
 	DriverAbsent    DriverState = "absent"     // no library
-	DriverNotLoaded DriverState = "not_loaded" // library, but no driver
+	DriverNotLoaded DriverState = "not_loaded" // library, but the driver cannot be opened
 	DriverGone      DriverState = "gone"       // the driver was there before
 	DriverNoCgo     DriverState = "no_cgo"     // this build cannot read the driver
 	DriverStarting  DriverState = "starting"   // the driver has not answered yet
