@@ -92,6 +92,7 @@ type Instance struct {
 	UUID    string // "MIG-…"
 	Profile string // "3g.40gb"
 	Slices  int    // GPU slices of the profile: 3; 0 if unknown
+	Whole   int    // GPU slices of the whole GPU: 7, or 4 on an A30
 	Memory  Memory
 }
 

@@ -348,7 +348,7 @@ func TestMIG(t *testing.T) {
 		for i, instance := range reading.Instances {
 			want := gpu.Instances[i]
 			id := InstanceID{MIG: true, GPU: uint32(want.GPUInstance), Compute: uint32(want.Compute)}
-			if instance.ID != id || instance.UUID != want.UUID || instance.Profile != want.Profile || instance.Slices != int(want.Slices) {
+			if instance.ID != id || instance.UUID != want.UUID || instance.Profile != want.Profile || instance.Slices != int(want.Slices) || instance.Whole != int(gpu.MIGMax) {
 				t.Errorf("instance %+v, want %+v", instance, want)
 			}
 			b.expectMemory(instance.Memory, &fakedriver.GPU{Total: want.Total, Used: want.Used, Free: want.Free, Reserved: want.Reserved}, quantity.Driver)

@@ -29,7 +29,7 @@ func (r *reading) readInstances() {
 	for index := range min(total, maxInstances) {
 		handle, ret := r.handle.GetMigDeviceHandleByIndex(index)
 		if r.ok(symMIGHandle, ret) {
-			r.readInstance(handle)
+			r.readInstance(handle, total)
 		}
 		if r.err != nil {
 			return
@@ -37,7 +37,8 @@ func (r *reading) readInstances() {
 	}
 }
 
-func (r *reading) readInstance(handle gonvml.Device) {
+// readInstance reads a MIG device of a GPU that can have whole of them: one for each GPU slice.
+func (r *reading) readInstance(handle gonvml.Device, whole int) {
 	pointer, err := devicePointer(handle)
 	if err != nil {
 		return
@@ -50,7 +51,7 @@ func (r *reading) readInstance(handle gonvml.Device) {
 	if !r.ok(symComputeInstance, ret) {
 		return
 	}
-	result := Instance{ID: instanceID(uint32(gpu), uint32(compute))}
+	result := Instance{ID: instanceID(uint32(gpu), uint32(compute)), Whole: whole}
 	if uuid, ret := handle.GetUUID(); r.ok(symUUID, ret) {
 		result.UUID = text.Strip(uuid)
 	}

@@ -55,9 +55,6 @@ func compare(t *testing.T, got, want snapshot.History, moments []time.Time) {
 		}
 	}
 	for key := range keys {
-		if key.Metric == metric.Other {
-			continue // not compared
-		}
 		from, to := oldest.Add(17*time.Second), newest.Add(-5*time.Second)
 		for _, n := range []int{1, 40, 600} {
 			g, w := got.Series(key, from, to, n), want.Series(key, from, to, n)

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -105,7 +106,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 			in := &g.Instances[k]
 			part := 1 / float64(len(g.Instances))
 			if in.Slices > 0 {
-				part = min(float64(in.Slices)/7, 1)
+				part = min(float64(in.Slices)/float64(cmp.Or(in.Whole, snapshot.MIGSlices)), 1)
 			}
 			d.share(g, in.ID, part, weight, rows)
 		}

@@ -198,6 +198,21 @@ func TestEnergyOfAMinute(t *testing.T) {
 	}
 }
 
+// TestInstanceHasItsShareOfTheSlices: an A30 has four, where most GPUs have seven.
+func TestInstanceHasItsShareOfTheSlices(t *testing.T) {
+	for whole, want := range map[int]time.Duration{0: time.Second, 7: time.Second, 4: 7 * time.Second / 4} {
+		var d divider
+		id := snapshot.InstanceID{MIG: true, GPU: 1}
+		d.divide(7*time.Second, 7*time.Second, &snapshot.Snapshot{
+			GPUs: []snapshot.GPU{{UUID: "GPU-1", Instances: []snapshot.Instance{{ID: id, Slices: 1, Whole: whole}}}},
+			Rows: []snapshot.Process{{ID: snapshot.RowID{GPUUUID: "GPU-1", Instance: id, Process: process.Identity{PID: 7}}}},
+		})
+		if got := time.Duration(d.rows[0].held); got != want {
+			t.Errorf("one of %d slices holds %v of 7 s, want %v", whole, got, want)
+		}
+	}
+}
+
 // TestInstancesWithoutSlicesShareEqually: a driver may not say how large an instance is.
 func TestInstancesWithoutSlicesShareEqually(t *testing.T) {
 	var d divider

@@ -86,6 +86,7 @@ type instanceState struct {
 	UUID     string  `json:"uuid"`
 	Profile  string  `json:"profile,omitempty"`
 	Slices   int     `json:"slices,omitempty"`
+	Whole    int     `json:"gpu_slices,omitempty"`
 	Total    *amount `json:"total,omitempty"`
 	Reserved *amount `json:"reserved,omitempty"`
 }
@@ -108,7 +109,7 @@ func gpuStateOf(g *snapshot.GPU) gpuState {
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		out.Instances = append(out.Instances, instanceState{
-			GPU: in.ID.GPU, Compute: in.ID.Compute, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			GPU: in.ID.GPU, Compute: in.ID.Compute, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices, Whole: in.Whole,
 			Total: amountOf(in.Memory.Total), Reserved: amountOf(in.Memory.Reserved),
 		})
 	}
@@ -128,7 +129,7 @@ func (g *gpuState) restore(uuid string) snapshot.GPU {
 	}
 	for _, in := range g.Instances {
 		out.Instances = append(out.Instances, snapshot.Instance{
-			ID: snapshot.InstanceID{MIG: true, GPU: in.GPU, Compute: in.Compute}, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			ID: snapshot.InstanceID{MIG: true, GPU: in.GPU, Compute: in.Compute}, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices, Whole: in.Whole,
 			Memory: snapshot.Memory{Total: optionalOf[quantity.Bytes](in.Total), Reserved: optionalOf[quantity.Bytes](in.Reserved)},
 		})
 	}

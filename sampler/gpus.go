@@ -69,7 +69,7 @@ func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process
 	for i := range r.Instances {
 		in := &r.Instances[i]
 		out.Instances = append(out.Instances, snapshot.Instance{
-			ID: in.ID, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			ID: in.ID, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices, Whole: in.Whole,
 			Memory: snapshot.Memory(in.Memory),
 		})
 		out.Instances[i].Sum(g.device.UUID, rows)

@@ -256,7 +256,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 			gpus[uuid] = o
 		}
 	}
-	s.do(func() {
+	s.doWithin(warmTimeout, func() {
 		s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick drops those that have come back
 		for id, warmed := range rows {
 			like := s.habits.longest(warmed.latest)

@@ -30,7 +30,7 @@ func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick fu
 	}
 }
 
-// warmed calls Warm, and runs what Warm hands to the ticking goroutine, as Run does.
+// warmed calls Warm, and runs what Warm hands to the ticking goroutine as Run does after a slow tick.
 func warmed(t *testing.T, s *Sampler, before snapshot.History) {
 	t.Helper()
 	done := make(chan struct{})
@@ -38,6 +38,7 @@ func warmed(t *testing.T, s *Sampler, before snapshot.History) {
 		defer close(done)
 		s.Warm(before)
 	}()
+	time.Sleep(doTimeout + doTimeout/4)
 	for waiting := true; waiting; {
 		select {
 		case act := <-s.control:

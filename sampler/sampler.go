@@ -184,13 +184,18 @@ func (s *Sampler) Resume() {
 	go s.do(func() { s.driver.state.RetryAt = time.Time{} })
 }
 
-// doTimeout limits how long do waits. A tick may wait for a driver that hangs.
-const doTimeout = 300 * time.Millisecond
+// A tick may wait for a driver that hangs. People do not wait that long for it, but warmed forecasters do.
+const (
+	doTimeout   = 300 * time.Millisecond
+	warmTimeout = 3 * time.Second
+)
 
-// do runs act on the ticking goroutine between two ticks, and waits for act at most doTimeout.
-func (s *Sampler) do(act func()) {
+// do runs act on the ticking goroutine between two ticks, unless a tick takes longer than doTimeout.
+func (s *Sampler) do(act func()) { s.doWithin(doTimeout, act) }
+
+func (s *Sampler) doWithin(limit time.Duration, act func()) {
 	done := make(chan struct{})
-	timeout := time.After(doTimeout)
+	timeout := time.After(limit)
 	select {
 	case s.control <- func() { act(); close(done) }:
 	case <-timeout:

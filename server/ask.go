@@ -86,7 +86,7 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 	if content, err = bounded.First(answer.Body, longestAnswer); err != nil {
 		return nil, fmt.Errorf("half an answer: %w", err)
 	}
-	said := text.Cut(text.Clean(string(content)), 200, "…")
+	said := text.Clean(string(content))
 	switch refused := answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden; {
 	case answer.StatusCode/100 == 2:
 		return content, nil
@@ -97,7 +97,7 @@ func (a *asker) ask(ctx context.Context, method string, s step) (content []byte,
 	case a.key != "" && strings.Contains(said, a.key):
 		said = ""
 	}
-	return nil, &statusError{answer.StatusCode, said}
+	return nil, &statusError{answer.StatusCode, text.Cut(said, 200, "…")}
 }
 
 // requests returns how many requests a server's metrics report.

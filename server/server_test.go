@@ -182,6 +182,11 @@ func TestAnswersAreBounded(t *testing.T) {
 	if content, err := a.ask(t.Context(), "GET", step{path: "/x"}); len(content) != longestAnswer || err != nil {
 		t.Errorf("%d bytes, %v", len(content), err)
 	}
+	a.key = strings.Repeat("k", 64)
+	answers <- "HTTP/1.1 500 No\r\n\r\n" + strings.Repeat("y", 180) + a.key
+	if _, err := a.ask(t.Context(), "GET", step{path: "/x"}); !isStatus(err, 500) || strings.Contains(err.Error(), "kk") {
+		t.Errorf("an answer with the key: %v", err)
+	}
 	close(answers)
 }
 

@@ -181,6 +181,7 @@ func TestDryRunLeavesTheQuestionOpen(t *testing.T) {
 
 func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	m := newFlushModel(t, func(box *snapshot.Snapshot, _ *Options) {
+		box.Alerts = nil
 		for i := range box.Rows {
 			if p := &box.Rows[i]; p.ID.Process.PID == snapshottest.Leaking {
 				p.Allocators[0].Kind = "cuda_pool"
@@ -200,6 +201,13 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	// The screen still works: another F says why not, and the cursor moves.
 	m.key("F")
 	m.until("one action at a time")
+	// So do the page and a small pane, where the progress has no line of its own.
+	m.key("i", "i")
+	if m.st.page != nil {
+		t.Error("the page stays open")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 10})
+	m.until("step 1 of 4")
 	m.key("j")
 	m.key("esc")
 	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")

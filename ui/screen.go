@@ -174,7 +174,7 @@ func (st *state) hidesHeader(lay *layout) bool {
 
 // speaks reports whether the alert comes before the keys, where they share a line.
 func (st *state) speaks() bool {
-	return st.shown == nil || len(st.headlines()) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
+	return st.shown == nil || len(st.headlines()) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking() || st.progress != "" || st.asksFit()
 }
 
 func covered(lines []string, st *state, lay *layout) []string {

@@ -209,8 +209,8 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 
 // escape handles Esc. With nothing left for back, it returns to the screen that opened this one.
 func (m *model) escape() (bool, tea.Cmd) {
-	switch changed := m.back(); {
-	case changed:
+	switch {
+	case m.st.overlay == nil && m.stopFlush() || m.back():
 		return true, nil
 	case m.options.Escaped != nil:
 		m.options.Escaped()
@@ -221,12 +221,11 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back closes the innermost panel, or stops the flush, or else clears the newest setting, the cursor or the hint.
+// back closes the innermost panel, or else clears the newest setting, the cursor or the hint.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:
 		return m.closeOverlay()
-	case m.stopFlush():
 	case m.st.page != nil:
 		m.st.page = nil
 	case m.st.detail && m.st.inside != nil:

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -22,6 +23,15 @@ func pageOf(h *story) string {
 func TestFreeMemoryOfTheSamplesIsShown(t *testing.T) {
 	page := pageOf(&story{from: time.Hour, own: full(constant(70 * gib))})
 	if !strings.Contains(page, "about 9.50G") || !strings.Contains(page, "cannot tell") {
+		t.Error(page)
+	}
+}
+
+// TestHiddenMemoryIsNoGap: where the driver does not report the process, as under WSL, the samples are whole.
+func TestHiddenMemoryIsNoGap(t *testing.T) {
+	s := (&story{from: time.Hour, own: full(constant(28 * gib)), neighbours: neighbours(constant(48 * gib))}).asked(8 * gib)
+	s.own = func(float64) (quantity.Bytes, quantity.Bytes) { return -1, 0 }
+	if page := pageOf(s); !strings.Contains(page, "used before: the driver does not report the process's memory.") {
 		t.Error(page)
 	}
 }

@@ -184,8 +184,11 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		return own(needs, fmt.Sprintf("All else on the device used %s%s: without it, it would not have fit either.", wordsIf(e.UsedLeast, "at most "), max(others, 0)))
 	}
 	reference, before, ok := referenceOf(e, needed, short)
-	if !ok {
-		return unknown("what the process and its neighbours used before: " + map[bool]string{true: "there is a gap in the history", false: "the history begins too late"}[e.Gap])
+	switch before := "what the process and its neighbours used before: "; {
+	case !ok && len(e.Recent) > 2:
+		return unknown(before + "the driver does not report the process's memory")
+	case !ok:
+		return unknown(before + map[bool]string{true: "there is a gap in the history", false: "the history begins too late"}[e.Gap])
 	}
 	growth, ownGrowth := others-reference.Others.Or(others), needed-reference.Used.Or(0)
 	if end, came := cameLater(e, needed); came && !before && !leaking && growth >= short {

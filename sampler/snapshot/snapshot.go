@@ -206,12 +206,16 @@ type XID struct {
 	Time time.Time
 }
 
+// MIGSlices is the number of a GPU's slices where the driver does not report it: that of an A100, H100 or B200.
+const MIGSlices = 7
+
 // Instance is one MIG device of a GPU.
 type Instance struct {
 	ID           InstanceID
 	UUID         string
 	Profile      string // "3g.40gb"
-	Slices       int    // of the GPU's seven; 0 if unknown
+	Slices       int    // 0 if unknown
+	Whole        int    // slices of the whole GPU: 7, or 4 on an A30; 0 if unknown
 	Memory       Memory
 	Parts        Parts
 	ProcessCount Int

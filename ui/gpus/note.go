@@ -178,8 +178,10 @@ func (p *Panel) idle(gpu *snapshot.GPU) bool {
 }
 
 func migNote(gpu *snapshot.GPU) string {
-	const slices = 7 // of an A100 or H100
-	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", slices
+	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", snapshot.MIGSlices
+	if len(gpu.Instances) > 0 {
+		spare = cmp.Or(gpu.Instances[0].Whole, spare)
+	}
 	for i := range gpu.Instances {
 		if gpu.Instances[i].Slices == 0 {
 			return text

@@ -61,6 +61,16 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	}
 }
 
+// TestNoteCountsTheSpareSlices: of seven, or of as many as the driver reports: an A30 has four.
+func TestNoteCountsTheSpareSlices(t *testing.T) {
+	for whole, want := range map[int]string{0: "MIG 2 inst, 4g spare", 7: "MIG 2 inst, 4g spare", 4: "MIG 2 inst, 1g spare", 3: "MIG 2 inst"} {
+		g := &snapshot.GPU{Instances: []snapshot.Instance{{Slices: 2, Whole: whole}, {Slices: 1, Whole: whole}}}
+		if got := migNote(g); got != want {
+			t.Errorf("3 of %d slices: %q, want %q", whole, got, want)
+		}
+	}
+}
+
 // TestLegendAtEveryBar: every name in a legend is complete, with textures or only with colours.
 func TestLegendAtEveryBar(t *testing.T) {
 	for _, theme := range []string{"", "dark"} {
