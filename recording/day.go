@@ -29,7 +29,6 @@ type day struct {
 	rows    map[snapshot.RowID]*rowRecord
 	alerts  map[snapshot.AlertKey]alertRecord
 	last    int64 // ns, of the newest tick, which may belong to the day before; 0: none
-	ticks   int64 // written so far
 	divider divider
 	work    []byte
 }
@@ -41,7 +40,7 @@ type alertRecord struct {
 
 type gpuRecord struct {
 	id        int64
-	tick      int64
+	at        int64 // ns, the time of the newest tick that has the GPU
 	state     string
 	columns   [metric.Count]*column
 	instances map[snapshot.InstanceID]*column
@@ -50,7 +49,6 @@ type gpuRecord struct {
 
 type rowRecord struct {
 	id, gpu int64
-	tick    int64
 	at      int64             // ns, the time of the newest tick that has the row
 	last    *snapshot.Process // the row at that tick
 	used    snapshot.Bytes    // the last known value: an exiting process may report none
@@ -122,15 +120,14 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	switch {
 	case now == d.last:
 		return // this tick is already written
-	case d.ticks == 0 || now < d.last:
+	case d.rows == nil || now < d.last:
 		d.begin(snap)
 	}
 	elapsed := time.Duration(0)
-	if d.last > 0 && now > d.last {
-		elapsed = time.Duration(now - d.last)
+	if d.last > 0 {
+		elapsed = max(time.Duration(now-d.last), 0)
 	}
 	d.last = now
-	d.ticks++
 	if d.block.n == store.BlockTicks {
 		d.seal()
 	}

@@ -151,7 +151,7 @@ func (d *day) writeForecasts(alert, now int64, a *snapshot.Alert, snap *snapshot
 		median, earliest, latest = int64(full.Median), int64(full.Earliest), orNull(int64(full.Latest))
 	}
 	for _, p := range predicted {
-		d.exec(`INSERT INTO forecasts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, alert, now, gpu, process, int64(p.Horizon/time.Nanosecond),
+		d.exec(`INSERT INTO forecasts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, alert, now, gpu, process, int64(p.Horizon),
 			int64(p.Median), int64(p.Lower80), int64(p.Upper80), int64(p.Lower95), int64(p.Upper95), median, earliest, latest)
 	}
 }
@@ -236,10 +236,10 @@ const selectEvents = `SELECT ` + identityColumns + `, e.time_ns, e.kind, e.sever
 func collectEvents(events *[]snapshot.Event) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var e snapshot.Event
-		var detail sql.NullString
+		var detail string
 		err := rows.Scan(append(identity(&e.Row), at(&e.Time), word(&e.Kind), integer(&e.Severity), word(&e.GPUUUID), integer(&e.GPU),
-			word(&e.User), word(&e.Name), word(&e.Message), computed(&e.Bytes), &detail)...)
-		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
+			word(&e.User), word(&e.Name), word(&e.Message), computed(&e.Bytes), word(&detail))...)
+		if failed := new(snapshot.OutOfMemory); json.Unmarshal([]byte(detail), failed) == nil {
 			e.OutOfMemory = failed
 		}
 		*events = append(*events, e)

@@ -114,7 +114,7 @@ func (j *Joined) Events(limit int) []snapshot.Event {
 func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := j.live.Series(key, from, to, buckets)
 	before, seam, oldest := j.past()
-	if before == nil || !from.Before(seam) || buckets <= 0 || !to.After(from) {
+	if before == nil || buckets <= 0 || !to.After(from) {
 		return points
 	}
 	width := max(to.Sub(from)/time.Duration(buckets), 1)
@@ -128,7 +128,7 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		if behind := seam.Sub(p.Time); behind > 0 {
 			k = int((behind + width - 1) / width)
 		} else if -behind >= width {
-			break
+			return points
 		}
 		old := j.grid(grid{key, width, buckets, k / buckets})
 		if at := buckets - 1 - k%buckets; at < len(old) && old[at].Known {

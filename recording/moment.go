@@ -205,9 +205,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 			columns, err = d.columnsOf(f.id, blocks[0].from)
 		}
 	}
-	if err != nil {
-		d.problem(err)
-	}
+	d.problem(err)
 	if len(times) == 0 {
 		return f, false
 	}

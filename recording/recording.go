@@ -162,7 +162,7 @@ func (r *Recording) all() []string {
 	if r.directory == "" {
 		return r.paths
 	}
-	if paths, err := days(r.directory); err == nil && len(paths) > 0 {
+	if paths, err := days(r.directory); err == nil {
 		r.paths = paths
 		for path, d := range r.open {
 			if !slices.Contains(paths, path) { // the database was removed or renamed
@@ -264,17 +264,13 @@ func (d *dayReader) number(query string, args ...any) (n int64) {
 // row reads a single row. It returns false if the row is missing or unreadable.
 func (d *dayReader) row(into []any, query string, args ...any) bool {
 	err := row(ctx, d.db, into, query, args...)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		d.problem(err)
-	}
+	d.problem(err)
 	return err == nil
 }
 
 // each calls scan for every row of a query, up to the first error, which it notes as a problem.
 func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) {
-	if err := each(ctx, d.db, scan, query, args...); err != nil {
-		d.problem(err)
-	}
+	d.problem(each(ctx, d.db, scan, query, args...))
 }
 
 func (d *dayReader) span() (from, to int64) {

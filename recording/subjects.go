@@ -18,7 +18,7 @@ import (
 
 func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot) {
 	r := d.gpu(now, g)
-	r.tick = d.ticks
+	r.at = now
 	if state := encoded(gpuStateOf(g)); state != r.state {
 		r.state = state
 		d.exec("INSERT INTO gpu_states VALUES (?, ?, ?, ?)", r.id, d.session, now, state)
@@ -84,7 +84,7 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 			d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p, now)))
 		}
 	}
-	r.last, r.tick, r.at = p, d.ticks, now
+	r.last, r.at = p, now
 	if p.Used.Known() {
 		r.used = p.Used
 	}
@@ -139,7 +139,7 @@ func (d *day) updateRow(r *rowRecord) {
 // endRows ends the rows and GPUs that are missing at this tick.
 func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 	for id, r := range d.rows {
-		if r.tick == d.ticks {
+		if r.at == now {
 			continue
 		}
 		d.flushProcess(r)
@@ -154,7 +154,7 @@ func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 		delete(d.rows, id)
 	}
 	for uuid, r := range d.gpus {
-		if r.tick == d.ticks {
+		if r.at == now {
 			continue
 		}
 		d.flushGPU(r)

@@ -125,9 +125,6 @@ func (s *processSums) add(weight time.Duration, p *snapshot.Process, part share)
 	if b := p.Probe; b != nil {
 		s.outOfMemory, s.retries = latestKnown(b.OutOfMemoryCount, s.outOfMemory), latestKnown(b.AllocRetries, s.retries)
 	}
-	if weight <= 0 {
-		return
-	}
 	s.share.add(part)
 	s.measure(s.parts[:], weight, []quantity.Optional[int64]{
 		quantity.As[int64](p.Used), quantity.As[int64](p.Allocated), quantity.As[int64](p.FlushableCache()), quantity.As[int64](p.Unreturnable()), quantity.As[int64](p.Other), quantity.As[int64](p.SMUtilization),

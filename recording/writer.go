@@ -220,7 +220,7 @@ func (w *Writer) holds() bool {
 }
 
 func (w *Writer) commit() {
-	if w.day == nil || w.pending == 0 {
+	if w.pending == 0 {
 		return
 	}
 	err := w.day.commit()
