@@ -249,6 +249,8 @@ func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 	r := &Reading{Time: moment(t), Simulated: w.simulated, GPUUUID: w.uuids[subject.gpu], Instance: subject.instance, figures: new(values)}
 	if p := w.processes[subject.process]; p != nil {
 		r.Process, r.GPUUUID, r.Instance = p, p.ID.GPUUUID, p.ID.Instance
+	} else if subject.process != 0 {
+		return nil // the database is damaged
 	}
 	for j := range columns {
 		id := columns[j].series.metric

@@ -97,25 +97,33 @@ func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 }
 
 // TestUnknownFiguresStayUnknown: the unknown figures of a row, and of a GPU that did not answer, do
-// not become 0.
+// not become 0, and have no series. A row stays even if its used memory is unknown.
 func TestUnknownFiguresStayUnknown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	snap := q.next()
 	row, gpu := &snap.Rows[0], &snap.GPUs[1]
+	snap.Rows[1].Used = snapshot.Bytes{}
 	row.Allocated, row.CPU, gpu.Memory.Used = snapshot.Bytes{}, snapshot.Float{}, snapshot.Bytes{}
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		gpu.Set(id, snapshot.Float{})
 	}
 	q.w.write(tick{snap, nil})
 	r := q.end()
+	recorded, err := r.Recorded(metric.Allocated, snap.Time, snap.Time)
+	if n := queryRow(t, r, "SELECT count(*) FROM series WHERE metric = 'used_bytes' AND process IS NULL"); err != nil || n != "1" || len(recorded) != 5 || recorded[row.ID] {
+		t.Errorf("%s GPUs have used memory, and allocated memory: %v, %v", n, recorded, err)
+	}
 	then, ok := r.At(snap.Time)
+	if got := then.Row(snap.Rows[1].ID); got == nil || got.Used.Known() || !got.Allocated.Known() {
+		t.Errorf("%+v", got)
+	}
 	if got := then.Row(row.ID); !ok || !got.Used.Known() || got.Allocated.Known() || got.CPU.Known() {
 		t.Errorf("%+v", got)
 	}
 	if got := then.GPU(gpu.UUID); got == nil || got.Memory.Used.Known() || got.Utilization.Known() || !then.GPUs[0].Utilization.Known() {
 		t.Errorf("%+v", got)
 	}
-	err := r.Moments(snap.Time, snap.Time.Add(1), func(s *snapshot.Snapshot) {
+	err = r.Moments(snap.Time, snap.Time.Add(1), func(s *snapshot.Snapshot) {
 		if got := s.Row(row.ID); !got.Used.Known() || got.Allocated.Known() || got.CPU.Known() || s.GPU(gpu.UUID) != nil {
 			t.Errorf("%+v", s)
 		}
@@ -181,4 +189,47 @@ func TestAnInstanceOfTheWholeGPUIsNotTheGPU(t *testing.T) {
 	if want := map[bool]quantity.Bytes{false: 7 * quantity.GiB, true: 3 * quantity.GiB}; err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
+}
+
+// TestProcessThatIsMissingInADamagedDay: its figures are not those of its GPU, and the other processes stay.
+func TestProcessThatIsMissingInADamagedDay(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(10)
+	r := q.end()
+	edit(t, r.all()[0], func(db *database) { db.exec("DELETE FROM processes WHERE pid = ?", moments[0].Rows[0].ID.Process.PID) })
+	err := r.Moments(moments[0].Time, q.now, func(s *snapshot.Snapshot) {
+		if len(s.Rows) != len(moments[0].Rows)-1 {
+			t.Errorf("%d rows at %v", len(s.Rows), s.Time)
+		}
+	})
+	gpus, processes := 0, 0
+	readings := r.Readings(moments[0].Time, q.now.Add(1), func(x *Reading) error {
+		if x.Process != nil {
+			processes++
+		} else {
+			gpus++
+		}
+		return nil
+	})
+	if err := errors.Join(err, readings); err != nil || gpus != 2*len(moments) || processes != 5*len(moments) {
+		t.Errorf("%d readings of GPUs, %d of processes, %v", gpus, processes, err)
+	}
+}
+
+// TestTickThatIsSealedMeanwhileIsReadOnce: a reader may read the tail just before the writer seals it.
+func TestTickThatIsSealedMeanwhileIsReadOnce(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(3)
+	d := q.w.day
+	d.exec("CREATE TEMP TABLE before AS SELECT * FROM tail")
+	d.seal()
+	d.exec("INSERT INTO tail SELECT * FROM before")
+	if err := d.commit(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	if err := read(t, q.w.directory).Moments(moments[0].Time, q.now.Add(1), func(*snapshot.Snapshot) { seen++ }); err != nil || seen != len(moments) {
+		t.Errorf("%d moments of %d, %v", seen, len(moments), err)
+	}
+	q.end()
 }
