@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -387,4 +388,101 @@ func TestStartWaitsForItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = opened.Close()
+}
+
+// TestStartReportsAFolderThatIsOfNoUse: Start returns a writer in any case.
+func TestStartReportsAFolderThatIsOfNoUse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for directory, want := range map[string]string{t.TempDir(): "", file: "not a directory"} {
+		w := Start(directory, Options{})
+		if reason := w.Counts().Reason; !strings.Contains(reason, want) || want == "" && reason != "" {
+			t.Errorf("%q, want %q", reason, want)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWrittenIsWhenTicksWere: without new ticks, a commit writes nothing.
+func TestWrittenIsWhenTicksWere(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(1)
+	before := q.w.State()
+	if q.w.commit(); q.w.State() != before || before.Written.IsZero() {
+		t.Errorf("%+v, before %+v", q.w.State(), before)
+	}
+	q.end()
+}
+
+// TestFilesOfARecording: what a user keeps beside the databases is not the recorder's to remove.
+func TestFilesOfARecording(t *testing.T) {
+	directory := t.TempDir()
+	want := []string{"2026-10-01-damaged-2.db", "2026-10-01-damaged.db", "2026-10-01.db"}
+	for _, name := range append(want, "2026-10-01", "2026-10-01-damaged", "2026-10-01-mine.db", "2026-10-01-damaged-mine.db", "2026-13-01.db", "mine.db", "lock") {
+		if err := os.WriteFile(filepath.Join(directory, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(directory, "2026-10-02.db"), 0o700), os.Symlink("2026-10-01.db", filepath.Join(directory, "2026-10-03.db"))); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := files(directory)
+	for i, path := range paths {
+		paths[i] = filepath.Base(path)
+	}
+	if err != nil || !slices.Equal(paths, want) {
+		t.Errorf("%v, %v", paths, err)
+	}
+	if of, err := days(directory); err != nil || len(of) != 1 {
+		t.Errorf("days: %v, %v", of, err)
+	}
+}
+
+// TestEachDamagedDatabaseIsSetAside: none replaces another.
+func TestEachDamagedDatabaseIsSetAside(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "2026-10-01.db")
+	for _, name := range []string{"2026-10-01-damaged.db", "2026-10-01-damaged-2.db", "2026-10-01-damaged-3.db"} {
+		for _, also := range []string{"", "-wal"} {
+			if err := os.WriteFile(path+also, []byte(name+also), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setAside(path)
+		for _, also := range []string{"", "-wal"} {
+			if content, err := os.ReadFile(filepath.Join(directory, name+also)); err != nil || string(content) != name+also {
+				t.Errorf("%s: %q, %v", name+also, content, err)
+			}
+		}
+	}
+}
+
+// TestDayIsTrimmedToItsLimit: a database that takes just as much as it may keeps its samples.
+func TestDayIsTrimmedToItsLimit(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(200)
+	d := q.w.day
+	takes := d.find("SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size")
+	for _, limit := range []int64{takes, takes - 1} {
+		d.trim(limit)
+		if got, want := d.find("SELECT count(*) FROM ticks"), 1-(takes-limit); got != want {
+			t.Errorf("it takes %d bytes of %d: %d blocks, want %d", takes, limit, got, want)
+		}
+	}
+	q.end()
+}
+
+// TestStatementIsPreparedOnce: each prepared statement takes memory until the day ends.
+func TestStatementIsPreparedOnce(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(1)
+	const query = "SELECT count(*) FROM gpus"
+	if first := q.w.day.statement(query); first == nil || q.w.day.statement(query) != first {
+		t.Error("it is prepared again")
+	}
+	q.end()
 }

@@ -92,3 +92,46 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q, want\n%q", lines, want)
 	}
 }
+
+// TestErrorsOfAJob: out-of-memory errors count from when the job is first seen, also if a probe starts
+// again, and up to the end of the process. A process that begins later has all its errors counted.
+func TestErrorsOfAJob(t *testing.T) {
+	counted := func(n int64) *snapshot.Probe {
+		return &snapshot.Probe{OutOfMemoryCount: quantity.From(n, quantity.Probe)}
+	}
+	job := process.Job{Kind: "slurm", ID: "7"}
+	first := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 1}}, User: "alice", Job: job, Started: start.Add(-time.Hour)}
+	later := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 2}}, User: "alice", Job: job, Started: start.Add(time.Minute)}
+	end := func(p *snapshot.Process, n int64) snapshot.EndedProcess {
+		return snapshot.EndedProcess{Last: *p, OutOfMemoryCount: quantity.From(n, quantity.Probe)}
+	}
+	stranger := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 3}}, User: "bob", Job: process.Job{Kind: "slurm", ID: "8"}}
+	var jobs Jobs
+	var lines []string
+	for second, tick := range []snapshot.Snapshot{
+		{Rows: []snapshot.Process{first}},
+		{Rows: []snapshot.Process{first, later}},
+		{Rows: []snapshot.Process{first}},
+		{Ended: []snapshot.EndedProcess{end(&first, 4), end(&later, 11), end(&stranger, 100)}}, // 3 more of the first, 1 of the second
+		{Time: start.Add(time.Hour)},
+	} {
+		if tick.Time.IsZero() {
+			tick.Time = start.Add(time.Duration(second) * time.Second)
+		}
+		for i := range tick.Rows {
+			tick.Rows[i].Probe = counted([]int64{3, 5, 1}[second]) // 2 errors, then the probe starts again: 1
+			if i == 1 {
+				tick.Rows[i].Probe = counted(10)
+			}
+		}
+		jobs.Observe(&tick, func(message string, attributes ...any) {
+			lines = append(lines, message+fmt.Sprint(attributes[len(attributes)-2:]...))
+		})
+	}
+	if want := []string{"slurm 7 endedoom17"}; !slices.Equal(lines, want) { // 2 + 1 + 3 and 10 + 1
+		t.Errorf("%q, want %q", lines, want)
+	}
+	if len(jobs.running) > 0 || len(jobs.rows) > 0 {
+		t.Errorf("%v and %v stay in memory", jobs.running, jobs.rows)
+	}
+}

@@ -1,7 +1,9 @@
 package recording
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -199,4 +201,78 @@ func TestJoinedAsksAgain(t *testing.T) {
 	eventually(t, settled)
 	earlier.away.Store(false)
 	eventually(t, known)
+}
+
+// samples is a history of single samples, by Unix milliseconds.
+type samples map[int64]int64
+
+func (s samples) At(time.Time) (*snapshot.Snapshot, bool) { return nil, false }
+func (s samples) Events(int) []snapshot.Event             { return nil }
+
+func (s samples) Span() (oldest, newest time.Time) {
+	times := slices.Sorted(maps.Keys(s))
+	return time.UnixMilli(times[0]), time.UnixMilli(times[len(times)-1])
+}
+
+func (s samples) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := snapshot.Points(from, to, buckets)
+	for _, ms := range slices.Sorted(maps.Keys(s)) {
+		if at := time.UnixMilli(ms); at.After(from) && !at.After(to) {
+			points[slices.IndexFunc(points, func(p snapshot.Point) bool { return !p.Time.Before(at) })].Add(s[ms])
+		}
+	}
+	return points
+}
+
+// TestJoinedSampleIsOfItsBucket: each sample before the seam is in the bucket of its time, also where the
+// earlier history begins within the graph. At the seam there is the live history's sample only.
+func TestJoinedSampleIsOfItsBucket(t *testing.T) {
+	j := Join(samples{20_000: 20, 20_500: 21, 22_000: 22}, func(err error) { t.Error(err) })
+	if !j.Before(samples{4_500: 5, 5_500: 6, 12_500: 13, 18_500: 19, 20_000: 99, 20_500: 99}) {
+		t.Fatal("the earlier history is of no use")
+	}
+	for _, to := range []int64{10, 20, 22} {
+		series := func() []snapshot.Point {
+			return j.Series(snapshot.SeriesKey{}, time.Unix(0, 0), time.Unix(to, 0), int(to))
+		}
+		eventually(t, func() bool { return series()[4].Known })
+		for _, p := range series() {
+			want := map[int64]int64{5: 5, 6: 6, 13: 13, 19: 19, 20: 20, 21: 21, 22: 22}[p.Time.Unix()]
+			if p.Known != (want != 0) || p.Known && (p.Min != want || p.Max != want || p.Last != want) {
+				t.Errorf("to %d s: at %d s: %+v, want %d", to, p.Time.Unix(), p, want)
+			}
+		}
+	}
+}
+
+// TestJoinedAsksForNothingBesideThePast: without an earlier history, or after the seam, there is nothing to read.
+func TestJoinedAsksForNothingBesideThePast(t *testing.T) {
+	j := Join(samples{20_000: 2, 30_000: 3}, func(err error) { t.Error(err) })
+	for _, past := range []bool{false, true} {
+		if !j.Before(samples{5_000: 5}) {
+			t.Fatal("the earlier history is of no use")
+		}
+		if !past {
+			j.before = nil
+		}
+		if points := j.Series(snapshot.SeriesKey{}, time.Unix(20, 0), time.Unix(30, 0), 5); !points[4].Known || len(j.grids) > 0 {
+			t.Errorf("with a past, %t: %+v, %d parts are asked for", past, points, len(j.grids))
+		}
+	}
+}
+
+// TestJoinedForgetsGraphs: a monitor that draws more and more graphs does not keep all of them.
+func TestJoinedForgetsGraphs(t *testing.T) {
+	j := Join(samples{20_000: 2}, func(err error) { t.Error(err) })
+	if !j.Before(samples{5_000: 5}) {
+		t.Fatal("the earlier history is of no use")
+	}
+	for i := range mostGrids + 1 {
+		j.Series(snapshot.SeriesKey{GPUUUID: strconv.Itoa(i)}, time.Unix(10, 0), time.Unix(19, 0), 1)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.grids) > mostGrids || len(j.grids) == 0 {
+		t.Errorf("%d are kept", len(j.grids))
+	}
 }

@@ -329,25 +329,25 @@ func TestAlertsThatBeginLater(t *testing.T) {
 	}
 }
 
-// TestAlertWhoseProcessBecomesKnown: the alert stays one alert, and gets the process.
+// TestAlertWhoseProcessBecomesKnown: the alert stays one alert, and gets the process. Other alerts stay as they are.
 func TestAlertWhoseProcessBecomesKnown(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: q.snap.GPUs[0].UUID}
-	for i := range 4 {
+	for i := range 3 {
 		if i == 2 {
 			alert.Row = q.snap.Rows[0].ID
 		}
-		q.snap.Alerts = []snapshot.Alert{alert}
+		q.snap.Alerts = []snapshot.Alert{alert, {Kind: snapshot.AlertECC, GPUUUID: alert.GPUUUID}}
 		q.record(1)
 	}
 	then, ok := q.end().At(q.now)
-	if !ok || len(then.Alerts) != 1 || then.Alerts[0].Row != alert.Row {
+	if !ok || len(then.Alerts) != 2 || then.Alerts[0].Row != alert.Row {
 		t.Errorf("%v, %+v", ok, then.Alerts)
 	}
 }
 
-// TestEventsBesideADamagedDay: a day that cannot be read does not hide the events of other days.
-func TestEventsBesideADamagedDay(t *testing.T) {
+// TestDamagedDayHidesNoOther: a day that cannot be read does not hide the events and moments of other days.
+func TestDamagedDayHidesNoOther(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var events []snapshot.Event
 	for i := range 3 {
@@ -370,6 +370,9 @@ func TestEventsBesideADamagedDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }() // r was only read
+	if then, ok := r.At(events[1].Time); !ok || !then.Time.Equal(events[0].Time) {
+		t.Errorf("on the damaged day: %v, %+v", ok, then)
+	}
 	for name, c := range map[string]struct {
 		got  []snapshot.Event
 		want []snapshot.Event
@@ -389,7 +392,7 @@ func TestLateEventOfTheNextDay(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.now = start.Add(4*time.Minute - 10*time.Second)
 	midnight := start.Add(4 * time.Minute)
-	for _, times := range [][]time.Time{{midnight.Add(-9 * time.Second), midnight.Add(-2 * time.Second)}, {midnight.Add(-5 * time.Second), midnight.Add(time.Second)}} {
+	for _, times := range [][]time.Time{{midnight.Add(-9 * time.Second), midnight.Add(-2 * time.Second)}, {midnight.Add(-5 * time.Second), midnight.Add(-5 * time.Second), midnight.Add(time.Second)}} {
 		var events []snapshot.Event
 		for _, at := range times {
 			events = append(events, snapshot.Event{Time: at, Kind: snapshot.EventFlush})
@@ -404,9 +407,71 @@ func TestLateEventOfTheNextDay(t *testing.T) {
 			break
 		}
 		at = events[0].Time
-		seen = append(seen, at.Sub(midnight))
+		for range events {
+			seen = append(seen, at.Sub(midnight))
+		}
 	}
-	if want := []time.Duration{-9 * time.Second, -5 * time.Second, -2 * time.Second, time.Second}; !slices.Equal(seen, want) {
+	if want := []time.Duration{-9 * time.Second, -5 * time.Second, -5 * time.Second, -2 * time.Second, time.Second}; !slices.Equal(seen, want) {
 		t.Errorf("%v, want %v", seen, want)
 	}
+}
+
+// TestMomentBetweenTicks: a moment up to three intervals after a tick has its own time, a later one the tick's.
+func TestMomentBetweenTicks(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(3)
+	r := q.end()
+	for after, want := range map[time.Duration]time.Duration{0: 0, 1: 1, 3 * time.Second: 3 * time.Second, 3*time.Second + 1: 0} {
+		if then, ok := r.At(q.now.Add(after)); !ok || then.Time.Sub(q.now) != want || then.Sequence != uint64(q.now.UnixNano()) {
+			t.Errorf("%v after the tick: %v, %v", after, ok, then.Time.Sub(q.now))
+		}
+	}
+}
+
+// TestSeriesHasTheSamplesUpToItsEnd: a series has the samples after its beginning, up to its end, in the tail
+// and in what is sealed.
+func TestSeriesHasTheSamplesUpToItsEnd(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	instance := snapshot.InstanceID{MIG: true, GPU: 3}
+	q.snap.GPUs[1].Instances = []snapshot.Instance{{ID: instance, Memory: snapshot.Memory{Used: driver(1 << 30)}}}
+	moments := q.record(4)
+	check := func(kind string, r *Recording) {
+		for name, key := range map[string]snapshot.SeriesKey{
+			"process": {Metric: metric.Used, Row: q.snap.Rows[0].ID}, "GPU": {Metric: metric.Used, GPUUUID: q.snap.GPUs[1].UUID},
+			"instance": {Metric: metric.Used, GPUUUID: q.snap.GPUs[1].UUID, Instance: instance},
+		} {
+			for i, m := range moments {
+				for from, want := range map[time.Duration]bool{-2: false, -1: true, 0: false} {
+					if p := r.Series(key, m.Time.Add(from), m.Time.Add(from+1), 1)[0]; p.Known != want {
+						t.Errorf("%s, %s, tick %d: in the nanosecond %+d after it: %+v", kind, name, i, from+1, p)
+					}
+				}
+			}
+			if p := r.Series(key, q.now, moments[0].Time, 1)[0]; p.Known {
+				t.Errorf("%s, %s: backwards: %+v", kind, name, p)
+			}
+		}
+	}
+	check("tail", read(t, q.w.directory))
+	check("sealed", q.end())
+}
+
+// TestDaysBetween: what is listed by day is that of the days asked for. A single file may have any name.
+func TestDaysBetween(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	var moments []*snapshot.Snapshot
+	for range 3 {
+		moments = append(moments, q.record(1)...)
+		q.now = q.now.Add(24 * time.Hour)
+	}
+	r := q.end()
+	day := moments[1].Time
+	if gpus, err := r.GPUs(day, day); err != nil || len(gpus) != len(moments[1].GPUs) {
+		t.Errorf("%d GPUs on a day: %v", len(gpus), err)
+	}
+	single := filepath.Join(t.TempDir(), "saved"+suffix)
+	if err := os.Rename(filepath.Join(q.w.directory, fileOf(day)), single); err != nil {
+		t.Fatal(err)
+	}
+	has(t, read(t, single), moments[1:2])
 }

@@ -139,18 +139,23 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 	}
 }
 
-// The day that is being written is kept, and so are later days, however old they are.
+// The day that is being written is kept, and so are later days, however old they are. Removed days leave no file.
 func TestDayThatIsWrittenIsKept(t *testing.T) {
 	directory := t.TempDir()
 	for i := -5; i <= 0; i++ {
-		if err := os.WriteFile(filepath.Join(directory, fileOf(start.AddDate(0, 0, i))), nil, 0o600); err != nil {
-			t.Fatal(err)
+		for _, also := range []string{"", "-wal", "-shm"} {
+			if err := os.WriteFile(filepath.Join(directory, fileOf(start.AddDate(0, 0, i))+also), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	w := &Writer{directory: directory, day: &day{path: filepath.Join(directory, fileOf(start.AddDate(0, 0, -3)))}}
 	w.prune(start)
 	if paths, err := files(directory); err != nil || len(paths) != 4 || paths[0] != w.day.path {
 		t.Errorf("%v are left: %v", paths, err)
+	}
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 4*3 {
+		t.Errorf("%v are left: %v", entries, err)
 	}
 }
 
@@ -174,4 +179,28 @@ func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 			t.Errorf("%+v: %v are left: %v", c, paths, err)
 		}
 	}
+}
+
+// TestFolderIsPrunedEachHour: a recorder that runs for long removes days that have become too old.
+func TestFolderIsPrunedEachHour(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.now = time.Now()
+	q.record(1)
+	old := filepath.Join(q.w.directory, fileOf(q.now.AddDate(0, 0, -40)))
+	for _, path := range []string{old, filepath.Join(q.w.directory, fileOf(q.now.AddDate(0, 0, -1)))} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ago, want := range map[time.Duration]bool{time.Minute: true, 2 * time.Hour: false} {
+		q.w.pruned = time.Now().Add(-ago)
+		q.record(1)
+		if _, err := os.Stat(old); err == nil != want {
+			t.Errorf("%v after it was pruned: %v", ago, err)
+		}
+		if err := os.WriteFile(old, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.end()
 }

@@ -404,7 +404,9 @@ func TestErrorIsOfAProcessOfItsUser(t *testing.T) {
 	event := func(user string, late time.Duration) snapshot.Event {
 		return snapshot.Event{Time: snap.Time.Add(-late), Kind: snapshot.EventOutOfMemory, GPUUUID: theirs.ID.GPUUUID, Row: theirs.ID, User: user, Message: user}
 	}
-	q.w.write(tick{snap, []snapshot.Event{event("mallory", 0), event("mallory", time.Second), event(theirs.User, 2*time.Second)}})
+	flush, nobodys := event("mallory", 3*time.Second), event("mallory", 4*time.Second)
+	flush.Kind, nobodys.Row = snapshot.EventFlush, snapshot.RowID{}
+	q.w.write(tick{snap, []snapshot.Event{event("mallory", 0), event("mallory", time.Second), event(theirs.User, 2*time.Second), flush, nobodys}})
 	r := q.end()
 	path := r.between(time.Time{}, snap.Time)[0]
 	d, err := r.day(path)
@@ -416,5 +418,77 @@ func TestErrorIsOfAProcessOfItsUser(t *testing.T) {
 	}
 	if n := d.number("SELECT count(*) FROM events e JOIN processes p USING (process) WHERE e.kind = 'out_of_memory' AND e.user IS p.user"); n != 3 {
 		t.Errorf("%d of 3 errors are of a process of their user", n)
+	}
+	if n := d.number("SELECT count(*) FROM events e JOIN processes p USING (process) WHERE e.kind = 'flush' AND p.user = ?", theirs.User); n != 1 {
+		t.Error("what was done to the process is not recorded as of it")
+	}
+	if n := d.number("SELECT count(*) FROM processes"); n != 7 {
+		t.Errorf("%d processes, want 6 and one for the error of another user", n)
+	}
+}
+
+// TestForecastOfALeakIsOfItsProcess: it has the process's figures, and no time at which the GPU is full.
+func TestForecastOfALeakIsOfItsProcess(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	snap := q.next()
+	row, gpu := &snap.Rows[0], &snap.GPUs[0]
+	gpu.FullIn = &snapshot.FullIn{Median: 40 * time.Second}
+	gpu.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 70}}
+	row.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 7}, {Horizon: time.Hour, Median: 8}}
+	snap.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, GPUUUID: gpu.UUID, Row: row.ID}}
+	q.w.write(tick{snap, nil})
+	got := queryRow(t, q.end(), "SELECT min(median_bytes), max(median_bytes), count(full_median_ns), min(pid) FROM forecasts JOIN processes USING (process)")
+	if want := fmt.Sprint("7 8 0 ", row.ID.Process.PID); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestDetailsOfAnOutOfMemoryErrorAreRead: an error without details has none.
+func TestDetailsOfAnOutOfMemoryErrorAreRead(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	snap := q.next()
+	detailed := snapshot.Event{Time: snap.Time, Kind: snapshot.EventOutOfMemory, GPUUUID: snap.GPUs[0].UUID, Row: snap.Rows[0].ID, OutOfMemory: &snapshot.OutOfMemory{Allocator: "pytorch", Requested: probed(quantity.GiB)}}
+	bare := snapshot.Event{Time: snap.Time, Kind: snapshot.EventOutOfMemory, GPUUUID: snap.GPUs[0].UUID, Row: snap.Rows[1].ID}
+	q.w.write(tick{snap, []snapshot.Event{detailed, bare}})
+	events, err := q.end().EventsBetween(snap.Time, q.now.Add(1))
+	if err != nil || len(events) != 2 || events[0].OutOfMemory == nil || events[0].OutOfMemory.Allocator != "pytorch" || events[0].OutOfMemory.Requested.Or(0) != quantity.GiB || events[1].OutOfMemory != nil {
+		t.Errorf("%+v, %v", events, err)
+	}
+}
+
+// TestWhatEndsTogetherHasOneEnd: all processes and GPUs that are missing at a tick end there.
+func TestWhatEndsTogetherHasOneEnd(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.synthetic = newSynthetic(20, 2)
+	q.record(3)
+	q.snap.GPUs, q.snap.Rows = q.snap.GPUs[:10], q.snap.Rows[:20]
+	q.record(1)
+	r := q.end()
+	then, ok := r.At(q.now)
+	if !ok || len(then.GPUs) != 10 || len(then.Rows) != 20 {
+		t.Errorf("%v, %d GPUs, %d rows", ok, len(then.GPUs), len(then.Rows))
+	}
+	if running, err := r.Processes(q.now, q.now.Add(1)); err != nil || len(running) != 20 {
+		t.Errorf("%d processes run, %v", len(running), err)
+	}
+}
+
+// TestRunningProcessIsListed: a running process is recorded with a time of up to five minutes ago.
+func TestRunningProcessIsListed(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(30)
+	r := read(t, q.w.directory)
+	if running, err := r.Processes(q.now, q.now.Add(1)); err != nil || len(running) != 6 {
+		t.Errorf("%d processes, %v", len(running), err)
+	}
+	q.end()
+}
+
+func TestLarger(t *testing.T) {
+	none, zero := snapshot.Bytes{}, driver(0)
+	for _, c := range [][3]snapshot.Bytes{{none, none, none}, {none, zero, zero}, {zero, none, zero}, {driver(5), driver(3), driver(5)}, {driver(3), driver(5), driver(5)}, {none, driver(5), driver(5)}} {
+		if got := larger(c[0], c[1]); got != c[2] {
+			t.Errorf("%v or %v: %v", c[0], c[1], got)
+		}
 	}
 }

@@ -84,9 +84,9 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 		elapsed time.Duration
 		want    snapshot.Float
 	}{
-		{quantity.From(1000.0, quantity.Driver), 0, snapshot.Float{}}, // the first reading
-		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(500.0, quantity.Computed)},
-		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(0.0, quantity.Computed)},
+		{quantity.From(0.0, quantity.Driver), 0, snapshot.Float{}}, // the first reading
+		{quantity.From(500.0, quantity.Driver), time.Second, quantity.From(500.0, quantity.Computed)},
+		{quantity.From(500.0, quantity.Driver), time.Second, quantity.From(0.0, quantity.Computed)},
 		{quantity.From(9.0, quantity.Driver), time.Second, snapshot.Float{}}, // the driver was loaded again
 		{quantity.From(409.0, quantity.Driver), time.Second, quantity.From(400.0, quantity.Computed)},
 		{quantity.From(409.0, quantity.Driver), 0, snapshot.Float{}}, // no time has passed
@@ -95,7 +95,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 		{quantity.From(99999.0, quantity.Driver), time.Hour, snapshot.Float{}}, // the box was suspended
 	} {
 		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Energy: c.counter}}
-		d.divide(min(c.elapsed, 2*time.Second), c.elapsed, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}})
+		d.divide(min(c.elapsed, 2*time.Second), c.elapsed, &snapshot.Snapshot{GPUs: []snapshot.GPU{{UUID: "GPU-0"}, g}})
 		if got := d.drawn[g.UUID]; got != c.want {
 			t.Errorf("tick %d: %v J, want %v", i, got, c.want)
 		}

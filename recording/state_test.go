@@ -95,7 +95,7 @@ func TestProblemsOfADay(t *testing.T) {
 }
 
 // TestConstantsOfAGPU: constants with a field of their own are not recorded twice, and unknown ones
-// not at all.
+// not at all. Those of another version are ignored.
 func TestConstantsOfAGPU(t *testing.T) {
 	g := snapshot.GPU{}
 	g.TemperatureSlowdown, g.PowerLimit = quantity.From(90, quantity.Driver), quantity.From(700.0, quantity.Driver)
@@ -103,8 +103,13 @@ func TestConstantsOfAGPU(t *testing.T) {
 		t.Errorf("%+v", state)
 	}
 	g.SMClockMax = quantity.From(1980, quantity.Driver)
-	if state := gpuStateOf(&g); len(state.Constants) != 1 {
+	state := gpuStateOf(&g)
+	if len(state.Constants) != 1 {
 		t.Errorf("constants: %v", state.Constants)
+	}
+	state.Constants["of another version"] = amount{Value: 7}
+	if got := state.restore(g.UUID); got.Sensors != g.Sensors {
+		t.Errorf("%+v, want %+v", got.Sensors, g.Sensors)
 	}
 }
 

@@ -179,3 +179,34 @@ func TestSingleMomentHasNoSums(t *testing.T) {
 		t.Errorf("%d processes in no time", gpu.processes)
 	}
 }
+
+// TestProcessesOfAMinute: a minute has the most processes that its GPU had at a tick.
+func TestProcessesOfAMinute(t *testing.T) {
+	var sums gpuSums
+	sums.begin(0)
+	for _, processes := range [][]string{{"GPU-1"}, {"GPU-2", "GPU-1", "GPU-1", "GPU-2", "GPU-2"}, {"GPU-1"}} {
+		snap := &snapshot.Snapshot{}
+		for _, uuid := range processes {
+			snap.Rows = append(snap.Rows, snapshot.Process{ID: snapshot.RowID{GPUUUID: uuid}})
+		}
+		sums.add(time.Second, &snapshot.GPU{UUID: "GPU-1"}, snap, snapshot.Float{})
+	}
+	if sums.processes != 2 {
+		t.Errorf("%d processes, want 2", sums.processes)
+	}
+}
+
+// TestEnergyOfASmallProcessIsNotRoundedAway: it is recorded in whole joules, and what a window lacks or has
+// too much goes to the next.
+func TestEnergyOfASmallProcessIsNotRoundedAway(t *testing.T) {
+	var sums processSums
+	var joules []int64
+	for range 5 {
+		sums.begin(0)
+		sums.add(time.Second, &snapshot.Process{}, share{energy: .4, metered: true})
+		joules = append(joules, rounded(sums.share.energy, true).Or(-1))
+	}
+	if want := []int64{0, 1, 0, 1, 0}; !slices.Equal(joules, want) {
+		t.Errorf("%v J, want %v", joules, want)
+	}
+}

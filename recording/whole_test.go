@@ -118,6 +118,10 @@ func TestWholeSeriesFillsGapsOfTheLiveOne(t *testing.T) {
 	if oldest, newest := h.Span(); oldest.Unix() != 1 || newest.Unix() != 20 {
 		t.Errorf("from %d to %d s", oldest.Unix(), newest.Unix())
 	}
+	empty := Whole(&stretch{}, func() snapshot.History { return before })
+	if p := empty.Series(snapshot.SeriesKey{}, time.Unix(3, 0), time.Unix(4, 0), 1)[0]; !p.Known || p.Last != 1 {
+		t.Errorf("before the live one begins: %+v", p)
+	}
 	for from, want := range map[int64][]int64{1: {1, 1, 2, 2, 2, 2, 2, 2, 1}, 4: {2, 2, 2, 2, 2, 0}} {
 		for i, p := range h.Series(snapshot.SeriesKey{}, time.Unix(from, 0), time.Unix(from+int64(len(want)), 0), len(want)) {
 			if p.Known != (want[i] != 0) || p.Known && p.Last != want[i] {
