@@ -64,14 +64,13 @@ func Busy(err error) bool {
 // waiting claim. A claim that waits survives a restart of the daemon.
 func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	deadline := time.Now().Add(claim.Wait)
-	var lost time.Time // since when no daemon can be reached
+	var lost time.Time // since when no daemon has taken the claim
 	for again := 10 * time.Millisecond; ; again = min(2*again, againPause) {
 		client, err := DialLeases(ctx, places)
 		var given schema.Lease
 		if err == nil {
-			lost = time.Time{}
 			client.waits = func(waiting schema.Lease) {
-				claim.Ticket = string(waiting.ID)
+				lost, claim.Ticket = time.Time{}, string(waiting.ID)
 				waits(waiting)
 			}
 			given, err = client.askLease(ctx, claim.request())
@@ -83,7 +82,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 		if lost.IsZero() {
 			lost = time.Now()
 		}
-		if time.Since(lost) > max(againTime, claim.Wait) || !Busy(err) && time.Since(lost) > againTime {
+		if time.Since(lost) > againTime && (!Busy(err) || time.Now().After(deadline)) {
 			return given, err
 		}
 		pause(ctx, again/2+rand.N(again/2)) // so that clients do not all retry at once

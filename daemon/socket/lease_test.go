@@ -1,7 +1,9 @@
 package socket
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,17 +120,111 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 }
 
 // TestClaimIsGivenUpWithoutADaemon: a claim that has waited is given up after twenty seconds without a
-// daemon, even if it may wait for longer, and a new claim at once.
+// daemon, even if it may wait for longer, and a new claim at once. While the daemon has too many connections
+// or claims, a claim is given up when its wait is over, and not before twenty seconds.
 func TestClaimIsGivenUpWithoutADaemon(t *testing.T) {
-	for ticket, want := range map[string]time.Duration{"": 0, "a": againTime} {
+	owner := uint32(os.Geteuid())
+	none := Place{t.TempDir(), owner}
+	full, _ := flooded(t)
+	crowded, _ := scripted(t, slices.Repeat([]string{`false,"error":{"code":"busy"}`}, 60)...)
+	for _, c := range []struct {
+		ticket           string
+		at               Place
+		wait, want, late time.Duration
+	}{
+		{"", none, time.Hour, 0, 0}, {"a", none, time.Hour, 20 * time.Second, againPause}, {"", crowded, 0, 20 * time.Second, againPause},
+		{"", Place{full, owner}, 0, 20 * time.Second, 2*connectTime + againPause}, {"a", Place{full, owner}, time.Minute, time.Minute, connectTime + againPause},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			claim, began := Claim{Ask: lease.Ask{Ticket: ticket, Wait: time.Hour}}, time.Now()
-			_, err := ClaimLease(t.Context(), []Place{{t.TempDir(), uint32(os.Geteuid())}}, claim, func(schema.Lease) {})
-			if late := time.Since(began) - want; !Absent(err) || late < 0 || late > againPause {
-				t.Errorf("claim %q: after %v, %v", ticket, want+late, err)
+			claim, began := Claim{Ask: lease.Ask{Ticket: c.ticket, Wait: c.wait}}, time.Now()
+			_, err := ClaimLease(t.Context(), []Place{c.at}, claim, func(schema.Lease) {})
+			if late := time.Since(began) - c.want; Busy(err) != (c.at != none) || Absent(err) != (c.at == none) || late < 0 || late > c.late {
+				t.Errorf("%+v: after %v, %v", c, c.want+late, err)
 			}
 		})
 	}
+}
+
+// scripted returns the place of a daemon that keeps leases, and the claims that it was sent. On each of its
+// connections it answers a claim with one of these texts, and hangs up.
+func scripted(t *testing.T, answers ...string) (place Place, asked <-chan request) {
+	t.Helper()
+	directory, claims := t.TempDir(), make(chan request, len(answers))
+	listener, err := net.Listen("unix", filepath.Join(directory, Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // listener may be closed
+	go func() {
+		for _, answer := range answers {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			in, r := bufio.NewScanner(conn), request{}
+			in.Scan()
+			fmt.Fprintln(conn, `{"id":1,"ok":true,"daemon":{"leases":true}}`)
+			if in.Scan() && json.Unmarshal(in.Bytes(), &r) == nil {
+				claims <- r
+			}
+			fmt.Fprintf(conn, `{"id":2,"ok":%s}`+"\n", answer)
+			_ = conn.Close() // the client may have closed its end
+		}
+		_ = listener.Close() // nothing is left to answer
+	}()
+	return Place{directory, uint32(os.Geteuid())}, claims
+}
+
+// TestClaimIsMadeAgain: a claim is made again, for the rest of its wait, if the daemon goes away while the claim
+// waits or is too busy. A refusal is the answer.
+func TestClaimIsMadeAgain(t *testing.T) {
+	const waiting, refused, granted = `true,"waiting":{"id":"a"}`, `false,"error":{"code":"no_room"}`, `true,"lease":{"id":"b"}`
+	for name, c := range map[string]struct {
+		answers []string
+		wait    time.Duration
+		ticket  string // of the second claim
+		given   string
+	}{
+		"a restart": {[]string{waiting, granted}, time.Minute, "a", "b"}, "busy": {[]string{`false,"error":{"code":"busy"}`, granted}, 0, "", "b"},
+		"a refusal": {[]string{refused, granted}, time.Minute, "", ""}, "a refusal after a restart": {[]string{waiting, refused, granted}, time.Minute, "a", ""},
+	} {
+		place, asked := scripted(t, c.answers...)
+		given, err := ClaimLease(t.Context(), []Place{place}, Claim{Ask: lease.Ask{Wait: c.wait}}, func(schema.Lease) {})
+		if string(given.ID) != c.given || (err == nil) != (c.given != "") {
+			t.Errorf("%s: %+v, %v", name, given, err)
+		}
+		if first := <-asked; first.WaitNS != int64(c.wait) || first.Lease != "" {
+			t.Errorf("%s: first claim %+v", name, first)
+		}
+		if name == "a refusal" {
+			continue
+		}
+		if again := <-asked; again.Lease != c.ticket || c.wait == 0 && again.WaitNS != 0 || c.wait > 0 && (again.WaitNS <= 0 || again.WaitNS >= int64(c.wait)) {
+			t.Errorf("%s: second claim %+v", name, again)
+		}
+	}
+}
+
+// TestPausesBetweenClaims: a client makes its claim again after 5 to 10 ms, and each time after twice as long,
+// up to a second.
+func TestPausesBetweenClaims(t *testing.T) {
+	answers := append(slices.Repeat([]string{`true,"waiting":{"id":"a"}`}, 12), `true,"lease":{"id":"a"}`)
+	place, _ := scripted(t, answers...)
+	synctest.Test(t, func(t *testing.T) {
+		last, most := time.Time{}, 10*time.Millisecond
+		_, err := ClaimLease(t.Context(), []Place{place}, Claim{Ask: lease.Ask{Wait: time.Hour}}, func(schema.Lease) {
+			if now := time.Now(); !last.IsZero() {
+				if paused := now.Sub(last); paused < most/2 || paused >= most+wakeUp {
+					t.Errorf("after %v, want %v to %v", paused, most/2, most)
+				}
+				most = min(2*most, time.Second)
+			}
+			last = time.Now()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestClosedConnectionLeavesTheQueue: when a waiting connection closes, the next claim has its turn.
@@ -300,12 +397,12 @@ func TestRootsLedgerIsTheOnlyOne(t *testing.T) {
 	}
 }
 
-// TestRootsDaemonGrants: root's daemon does not refuse a claim because it answers itself.
+// TestRootsDaemonGrants: root's daemon does not refuse a claim because it answers itself. A user's daemon does.
 func TestRootsDaemonGrants(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
 	}
-	directory, _ := serveLeases(t, mustShare(t, "none"))
+	directory, _ := serveLeases(t, mustShare(t, "all"))
 	var failed error
 	var claim func()
 	claim = func() {
@@ -326,6 +423,9 @@ func TestRootsDaemonGrants(t *testing.T) {
 		}
 		if _, err := (&Server{options: Options{Leaser: granting{}}}).claim(context.Background(), &client{}, &request{}, nil, nil); err != nil {
 			t.Error(err)
+		}
+		if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_CLAIM=1"); !strings.HasPrefix(got, "true root's daemon keeps the leases") {
+			t.Errorf("a user's: %q", got)
 		}
 	}
 	if inOther(claim); failed != nil {

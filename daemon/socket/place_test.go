@@ -79,9 +79,10 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 	}
 }
 
-// TestClientWaitsDuringAFlood: a client waits until the socket accepts it, or its caller gives up.
-func TestClientWaitsDuringAFlood(t *testing.T) {
-	directory, owner := t.TempDir(), uint32(os.Geteuid())
+// flooded returns the directory of a socket that has too many connections, and the socket.
+func flooded(t *testing.T) (directory string, fd int) {
+	t.Helper()
+	directory = t.TempDir()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(directory, Name)}), unix.Listen(fd, 0))
@@ -89,13 +90,20 @@ func TestClientWaitsDuringAFlood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unix.Close(fd) }()
+	t.Cleanup(func() { _ = unix.Close(fd) })
 	for err == nil { // until the queue of connections that wait to be accepted is full
 		var conn *net.UnixConn
-		if conn, err = dialSocket(filepath.Join(directory, Name), owner); err == nil {
-			defer func() { _ = conn.Close() }()
+		if conn, err = dialSocket(filepath.Join(directory, Name), uint32(os.Geteuid())); err == nil {
+			t.Cleanup(func() { _ = conn.Close() })
 		}
 	}
+	return directory, fd
+}
+
+// TestClientWaitsDuringAFlood: a client waits until the socket accepts it, or its caller gives up.
+func TestClientWaitsDuringAFlood(t *testing.T) {
+	directory, fd := flooded(t)
+	owner := uint32(os.Geteuid())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()
@@ -160,6 +168,7 @@ func TestDirectory(t *testing.T) {
 	if got := Directory(0, own); got != RootDirectory {
 		t.Errorf("root's: %s", got)
 	}
+	t.Chdir(own)
 	for name, runtime := range map[string]string{
 		"none": "", "another's": own, "a file": file, "a link": link, "missing": filepath.Join(own, "missing"), "relative": "theirs",
 	} {
