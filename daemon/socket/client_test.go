@@ -1,10 +1,12 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +49,8 @@ func TestAnswersAreLimited(t *testing.T) {
 		{list("points", "null", maxBuckets+1), "too many items"},
 		{list("events", "{}", maxEvents), ""},
 		{list("events", "{}", maxEvents+1), "too many items"},
+		{list("leases", "{}", maxLeases), ""},
+		{list("leases", "{}", maxLeases+1), "too many items"},
 		{list("unknown", "0", maxMembers+1), ""},
 		{list("unknown", "0", maxMembers+2), "members in one line"},
 	} {
@@ -86,6 +90,49 @@ func TestClaimHasTimeToWait(t *testing.T) {
 	if given, err := c.askLease(t.Context(), &request{Cmd: cmdClaim, WaitNS: int64(time.Hour)}); err != nil || given.ID != "a" {
 		t.Errorf("%+v, %v", given, err)
 	}
+}
+
+// TestDaemonHasLittleTimeToAnswer: a client does not wait longer for an answer because its caller has more time.
+func TestDaemonHasLittleTimeToAnswer(t *testing.T) {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // it never answers
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: listener.Addr().String(), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*answerTime)
+	defer cancel()
+	began := time.Now()
+	err = newClient(conn).ask(ctx, &request{Cmd: cmdLeases, WaitNS: int64(10*time.Millisecond - answerTime)}, new(answer)) // 10 ms in all
+	if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took >= answerTime {
+		t.Errorf("after %v: %v", took, err)
+	}
+}
+
+// TestFirstDaemonThatAnswersIsTaken: a client connects to a daemon although another place has none, or one that
+// refuses.
+func TestFirstDaemonThatAnswersIsTaken(t *testing.T) {
+	directory, _ := serve(t, newBox(), mustShare(t, "none"))
+	owner, refusing := uint32(os.Geteuid()), t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(refusing, Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			fmt.Fprintln(conn, `{"id":1,"ok":false,"error":{"code":"wrong_version"}}`)
+			_ = conn.Close() // the client reads the refusal
+		}
+	}()
+	client, err := Dial(t.Context(), []Place{{t.TempDir(), owner}, {refusing, owner}, {directory, owner}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = client.Close() // it has answered
 }
 
 // TestAnswersAreOfTheRequest: a connection that answers another request is closed. A connection

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,24 @@ func TestReaderAsksForTheGuard(t *testing.T) {
 	}
 }
 
+// TestReaderPausesTheGuard: the paused state is known at once. A refusal is returned, and leaves the state.
+func TestReaderPausesTheGuard(t *testing.T) {
+	for answer, c := range map[string]struct {
+		known bool
+		err   string
+	}{
+		`{"id":1,"ok":true,"guard":{"mode":"act"}}`:                            {known: true},
+		`{"id":1,"ok":false,"error":{"code":"forbidden","message":"not you"}}`: {err: "not you"},
+		`{"id":1,"ok":true`: {err: errSilent.Error()},
+	} {
+		r := NewReader(fixed{}, nil, time.Now)
+		r.set(answering(t, answer), nil)
+		if err := r.PauseGuard(t.Context(), time.Minute); (r.Guard() != nil) != c.known || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %+v, %v", answer, r.Guard(), err)
+		}
+	}
+}
+
 // timed is a guard that reports when it is asked.
 type timed struct {
 	*fakeGuard
@@ -118,10 +137,13 @@ func (g timed) State() *snapshot.Guard {
 	return g.fakeGuard.State()
 }
 
-// TestReaderAsksAGuardOften: the reader asks for a guard more often than it looks for a daemon.
+// TestReaderAsksAGuardOften: the reader asks for a guard more often than it looks for a daemon, or asks the
+// daemon for its status.
 func TestReaderAsksAGuardOften(t *testing.T) {
 	directory, guard := t.TempDir(), timed{guarded(), make(chan time.Time, 100)}
-	s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return Status{UID: os.Geteuid()} }, Guard: guard})
+	var greeted atomic.Int32
+	status := func() Status { greeted.Add(1); return Status{} }
+	s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: status, Guard: guard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +157,9 @@ func TestReaderAsksAGuardOften(t *testing.T) {
 	for range 3 { // the box may be busy
 		now := <-guard.asked
 		if now.Sub(before) < lookInterval {
+			if n := greeted.Load(); n > 2 { // one as it connects, one as it begins
+				t.Errorf("it asks for the status %d times", n)
+			}
 			return
 		}
 		before = now

@@ -99,7 +99,7 @@ func TestPastIsTheDaemons(t *testing.T) {
 		for _, c := range []struct {
 			width   time.Duration
 			buckets int
-		}{{5 * time.Second, 30}, {7 * time.Second, 31}, {time.Minute, 30}, {time.Second, maxBuckets + 100}} {
+		}{{5 * time.Second, 30}, {7 * time.Second, 31}, {time.Minute, 30}, {time.Second, maxBuckets + 100}, {3 * time.Second, 2 * maxBuckets}} {
 			start := newest.Add(-time.Duration(c.buckets) * c.width)
 			got, want := mine.Series(key, start, newest, c.buckets), theirs.History.Series(key, start, newest, c.buckets)
 			for i := range want {
@@ -186,6 +186,19 @@ func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
 		oldest, newest := p.Span()
 		if oldest.IsZero() != (want == 0) || want != 0 && (oldest.UnixNano() != want || newest.UnixNano() != want) {
 			t.Errorf("%s: %v to %v", answer, oldest, newest)
+		}
+	}
+}
+
+// TestPastOfADaemonThatAnswersInPart: an answer that is refused, or has another number of points, leaves its part
+// unknown.
+func TestPastOfADaemonThatAnswersInPart(t *testing.T) {
+	for _, answer := range []string{`{"id":1,"ok":false,"error":{"code":"busy","message":""}}`, `{"id":1,"ok":true,"points":[[1,1,1]]}`} {
+		p, _ := spanning(t, answer, `{"id":2,"ok":true,"points":[[7,6,8]]}`)
+		p.oldest, p.newest, p.asked = time.Unix(0, 0), time.Unix(maxBuckets+1, 0), time.Now().Add(time.Hour)
+		points := p.Series(snapshot.SeriesKey{}, p.oldest, p.newest, maxBuckets+1)
+		if last := points[maxBuckets]; points[0].Known || !last.Known || last.Last != 7 || last.Min != 6 || last.Max != 8 {
+			t.Errorf("%s: %+v … %+v", answer, points[0], last)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		`{"id":1,"cmd":"hello","proto":"vramscope-daemon/1.3"}`:                                                                    `"ok":true`,
 		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"GPU-1","from_ns":1,"to_ns":2,"buckets":1000000000}`:                   "buckets is",
 		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"GPU-1","from_ns":2,"to_ns":1,"buckets":1}`:                            "is no time",
-		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"GPU-1","from_ns":0,"to_ns":9223372036854775807,"buckets":1}`:          "at most 192h0m0s",
+		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"GPU-1","from_ns":1,"to_ns":3600000000000001,"buckets":1}`:             "is 1000h0m0s: at most 192h0m0s",
 		`{"id":1,"cmd":"series","metric":"nothing","gpu":"GPU-1","from_ns":1,"to_ns":2,"buckets":1}`:                               "no such metric",
 		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"` + strings.Repeat("x", 100) + `","from_ns":1,"to_ns":2,"buckets":1}`: "gpu has 100 bytes",
 		`{"id":1,"cmd":"at","time_ns":1}`: "not_found",
