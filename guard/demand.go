@@ -126,9 +126,9 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 // spare returns how much could be free on a device for a demand.
 func (e *Engine) spare(rule int, v *view, d *demand) quantity.Bytes {
 	spare := v.free
-	for p := range v.snap.GPURows(v.GPUUUID) {
+	for p := range v.snap.PlaceRows(v.Place) {
 		switch {
-		case p.ID.Instance != v.Instance || !e.givesFor(d, p, Gradual):
+		case !e.givesFor(d, p, Gradual):
 		case e.stayAwake(rule, v.snap, p) == "":
 			spare += expected(p, Sleep)
 		case !d.lease || e.allowed(v.snap, p, rule) && e.exclusion(v.snap, p, e.importanceOf(p)) == "" && e.policy.Rules[rule].Steps[0] != Sleep:

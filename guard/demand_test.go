@@ -50,12 +50,24 @@ func TestRoomForTheNextRun(t *testing.T) {
 	}
 }
 
-// The guard makes room for all important programs together.
+// A program will need again the most that it has had, even if no sample showed that.
+func TestRoomForAPeak(t *testing.T) {
+	for peak, want := range map[quantity.Bytes]int{40 * gib: 0, 50 * gib: 1} {
+		b := newBox(&row{command: "train.py", allocated: 10 * gib, peak: peak}, &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib})
+		flushed := of(b.run(New(demands(Own), alice), 60, nil), snapshot.GuardFlushed)
+		if len(flushed) != want || want > 0 && !strings.Contains(flushed[0].Reason, "30.0G free, important programs will need 40.0G") {
+			t.Errorf("30 GiB are free, and it had %s: %v", peak, flushed)
+		}
+	}
+}
+
+// The guard makes room for all important programs together. One that holds more than it needs lends
+// nothing to the others.
 func TestRoomForAllImportantPrograms(t *testing.T) {
 	train, second := &row{command: "train.py", allocated: 20 * gib}, &row{command: "second.py", allocated: 10 * gib}
-	b := newBox(train, second, &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib})
+	b := newBox(&row{unknown: true, allocated: gib}, train, second, &row{command: "third.py", allocated: gib, cached: 3 * gib}, &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib})
 	policy := demands(Own)
-	policy.Importance = append(policy.Importance, Importance{Command: "second.py", Value: 500})
+	policy.Importance = append(policy.Importance, Importance{Command: "second.py", Value: 500}, Importance{Command: "third.py", Value: 500})
 	e := New(policy, alice)
 	b.run(e, 90, nil)
 	b.fails(train, known(10*gib))
@@ -170,19 +182,33 @@ func TestAnotherAllocationFollowsOneThatFailed(t *testing.T) {
 	}
 }
 
-// A need for more than all flushes could free is skipped, and the other program gets its memory.
-func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
+// What a program needs on another GPU, or in an instance, is no demand on this GPU.
+func TestDemandIsOfItsGPU(t *testing.T) {
+	for where, want := range map[snapshot.Place]int{{GPUUUID: uuid}: 1, {GPUUUID: "GPU-9"}: 0, {GPUUUID: uuid, Instance: snapshot.InstanceID{MIG: true}}: 0} {
+		b := newBox(&row{command: "notebook.py", allocated: 35 * gib, cached: 35 * gib})
+		e := New(demands(All), root)
+		b.fails(&row{command: "train.py", user: "alice"}, known(30*gib))
+		b.failed[0].GPUUUID, b.failed[0].Row.Instance = where.GPUUUID, where.Instance
+		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardFlushed)) != want {
+			t.Errorf("an allocation failed on %+v: %v", where, all)
+		}
+	}
+}
+
+// A need for more than all flushes could free is skipped, as is one for what is free. The other program
+// gets its memory.
+func TestDemandThatNeedsNoFlushHidesNoOther(t *testing.T) {
 	for _, c := range []struct {
 		liar, honest string
-		users        Users
-	}{{"sweep.py", "batch.py", Own}, {"train.py", "train2.py", Own}, {"train.py", "batch.py", Own}} {
+		asks         quantity.Bytes
+	}{{"sweep.py", "batch.py", 500 * gib}, {"train.py", "train2.py", 500 * gib}, {"train.py", "batch.py", 500 * gib}, {"train.py", "batch.py", 14 * gib}} {
 		liar, honest := &row{command: c.liar, allocated: gib}, &row{command: c.honest, allocated: 10 * gib}
 		b := newBox(liar, honest, &row{command: "low.py", allocated: 5 * gib, cached: 45 * gib})
-		policy := demands(c.users)
+		policy := demands(Own)
 		policy.Importance = append(policy.Importance, Importance{Command: "train2.py", Value: 100})
 		e := New(policy, alice)
 		b.run(e, 90, nil)
-		b.fails(liar, known(500*gib))
+		b.fails(liar, known(c.asks))
 		b.fails(honest, known(30*gib))
 		if all := b.run(e, 60, nil); len(of(all, snapshot.GuardFlushed)) != 1 {
 			t.Errorf("%+v: %v", c, all)
@@ -256,6 +282,27 @@ func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 		notebook.cached = 20 * gib
 		if all := of(b.run(e, 30, nil), snapshot.GuardFlushed); len(all) != want {
 			t.Errorf("of 40 GiB %s are taken: %d flushes follow: %v", taken, len(all), all)
+		}
+	}
+}
+
+// A flush was in vain, too, if an allocation has failed on its GPU since.
+func TestFlushIsVainIfAnAllocationFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		where snapshot.Place
+		after time.Duration // the flush
+		want  int           // flushes that follow
+	}{
+		"on the GPU": {snapshot.Place{GPUUUID: uuid}, time.Second, 0}, "before the flush": {snapshot.Place{GPUUUID: uuid}, -time.Second, 1},
+		"on another GPU": {snapshot.Place{GPUUUID: "GPU-9"}, time.Second, 1}, "in an instance": {snapshot.Place{GPUUUID: uuid, Instance: snapshot.InstanceID{MIG: true}}, time.Second, 1},
+	} {
+		e, b, notebook, other := afterAFlush(t)
+		b.failed = []snapshot.Event{{Time: b.now.Add(c.after), GPUUUID: c.where.GPUUUID, Row: snapshot.RowID{Instance: c.where.Instance}, User: "mallory", Name: "other.py", OutOfMemory: &snapshot.OutOfMemory{}}}
+		other.allocated += 20 * gib
+		b.run(e, int(returnTime.Seconds())+1, nil)
+		notebook.cached = 20 * gib
+		if all := of(b.run(e, 30, nil), snapshot.GuardFlushed); len(all) != c.want {
+			t.Errorf("an allocation fails %s: %d flushes follow: %v", name, len(all), all)
 		}
 	}
 }

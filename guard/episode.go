@@ -205,8 +205,8 @@ func (ep *episode) restart(now time.Time) {
 // next returns the next row to flush at a step, nil if there is none. It skips users in waiting.
 func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
-	for p := range v.snap.GPURows(v.GPUUUID) {
-		if p.ID.Instance != v.Instance || waiting[ownerOf(p)] || !e.gives(rule, ep, v, p, step) {
+	for p := range v.snap.PlaceRows(v.Place) {
+		if waiting[ownerOf(p)] || !e.gives(rule, ep, v, p, step) {
 			continue
 		}
 		if best == nil || firstToGive(e.standing[p.ID], e.standing[best.ID]) < 0 {

@@ -97,9 +97,52 @@ func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
 	}
 }
 
-// The figures of a GPU that is lost, or whose capacity is unknown, lead to no action.
+// A goal is reached when exactly that much is free.
+func TestGoalIsReachedExactly(t *testing.T) {
+	for goal, policy := range map[quantity.Bytes]Policy{12 * gib: rooms(Act), 4 * gib: demands(Own)} {
+		all := newBox(&row{allocated: 80*gib - goal, cached: goal / 2}).run(New(policy, alice), 60, nil)
+		if flushed, reached := of(all, snapshot.GuardFlushed), of(all, snapshot.GuardReached); len(flushed) != 1 || len(reached) != 1 {
+			t.Errorf("%s: %v", goal, all)
+		}
+	}
+}
+
+// A rule guards each MIG instance by its own memory, with the processes in it.
+func TestInstancesAreGuardedApart(t *testing.T) {
+	b := newBox(&row{allocated: 25 * gib, cached: 10 * gib}, &row{allocated: 30 * gib, cached: 9 * gib}, &row{cached: gib, probe: &snapshot.Probe{State: snapshot.ProbeLive, Mismatch: true}})
+	e := New(rooms(Act), alice)
+	var all []Decision
+	for range 60 {
+		snap := b.snapshot()
+		g := &snap.GPUs[0]
+		g.MIG = true
+		for i, r := range b.rows {
+			used := r.allocated + r.cached
+			snap.Rows[i].ID.Instance = snapshot.InstanceID{MIG: true, GPU: uint32(i)}
+			g.Instances = append(g.Instances, snapshot.Instance{ID: snap.Rows[i].ID.Instance, Memory: snapshot.Memory{Total: known(40 * gib), Free: known(40*gib - used)}})
+		}
+		g.Instances[2].Memory.Total, g.Instances[2].Memory.Free = known(gib), known(0)
+		for _, d := range e.Decide(snap) {
+			if all = append(all, d); d.Kind == snapshot.GuardActs {
+				whole := d
+				whole.Row.Instance = snapshot.InstanceID{}
+				e.Finished(d, b.flush(whole))
+			}
+		}
+	}
+	if acts, reached := of(all, snapshot.GuardActs), of(all, snapshot.GuardReached); pids(acts) != "101 " || len(reached) != 1 || reached[0].Instance.GPU != 1 {
+		t.Errorf("%v", all)
+	}
+	if nothing := of(all, snapshot.GuardNothing); len(nothing) != 1 || nothing[0].Reason != "PID 102: its probe's figures differ from the driver's" {
+		t.Errorf("%v", nothing)
+	}
+}
+
+// The figures of a GPU that is lost, or whose capacity is unknown, lead to no action. Nor do those of a
+// GPU in MIG mode that has no instance.
 func TestNothingIsDoneOnALostGPU(t *testing.T) {
 	for name, change := range map[string]func(*snapshot.GPU){
+		"MIG mode":    func(g *snapshot.GPU) { g.MIG = true },
 		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
 		"no capacity": func(g *snapshot.GPU) { g.Memory.Total = snapshot.Bytes{} },
 		"no memory":   func(g *snapshot.GPU) { g.Memory.Total, g.Memory.Used, g.Memory.Free = known(0), known(0), known(0) },

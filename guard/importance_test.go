@@ -38,6 +38,7 @@ func TestUnreadIsProtected(t *testing.T) {
 		{"read, no job", none, []Importance{protects(Importance{Job: "slurm:*"})}, 0, "", false},
 		{"read, a job", alices, []Importance{protects(Importance{Job: "slurm:*"})}, 0, "", true},
 		{"a number for a name, and no directory failed", numbered, []Importance{protects(Importance{User: "ci"})}, 0, "", false},
+		{"read, another job", alices, []Importance{protects(Importance{Job: "slurm:99999"})}, 0, "", false},
 		{"cgroup unreadable", jobUnread, []Importance{protects(Importance{Job: "slurm:*"})}, 0, "job", false},
 		{"cgroup unreadable, no job asked", jobUnread, []Importance{protects(Importance{User: "ci"})}, 0, "", false},
 		{"cgroup unreadable, another user's jobs", jobUnread, []Importance{protects(Importance{User: "ci", Job: "slurm:*"})}, 0, "", false},
@@ -58,26 +59,26 @@ func TestUnreadIsProtected(t *testing.T) {
 		{"worth what matched first", jobUnread, []Importance{{User: "alice", Value: 300}, {Job: "slurm:*", Value: -500}}, 300, "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, command: "x"})
+			b := newBox(&row{}, &row{allocated: 60 * gib, cached: 15 * gib, command: "x"})
 			e := New(rooms(Act, tc.entries...), alice)
 			first := b.now.Add(time.Second)
 			var all []Decision
 			for range 90 {
 				snap := b.snapshot()
-				tc.change(&snap.Rows[0])
-				uid := snap.Rows[0].UID
-				if got := e.importanceOf(&snap.Rows[0]); got.value != tc.value || got.unread != tc.unread || got.protect != tc.protect {
+				p := &snap.Rows[1]
+				tc.change(p)
+				if got := e.importanceOf(p); got.value != tc.value || got.unread != tc.unread || got.protect != tc.protect {
 					t.Fatalf("importance %+v", got)
 				}
 				all = append(all, e.Decide(snap)...)
-				if tc.unread != "" && uid.Known() && !strings.Contains(e.State().Standings[0].Reason, "its "+tc.unread+" could not be read") {
+				if tc.unread != "" && p.UID.Known() && !strings.Contains(e.State().Standings[1].Reason, "its "+tc.unread+" could not be read") {
 					t.Fatalf("standing %q", e.State().Standings[0].Reason)
 				}
 			}
 			flushes := len(of(all, snapshot.GuardActs)) > 0
 			reports := 0
 			for _, d := range of(all, snapshot.GuardNothing) {
-				if strings.Contains(d.Message, "PID 100 is not flushed: the configuration may protect it, and its "+tc.unread+" could not be read") {
+				if strings.Contains(d.Message, "PID 101 is not flushed: the configuration may protect it, and its "+tc.unread+" could not be read") {
 					reports++
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -61,6 +62,50 @@ func TestMemoryThatIsTakenLaterHasStayedFree(t *testing.T) {
 		b.rows[0].cached = 15 * gib
 		if back := of(b.run(e, 10, nil), snapshot.GuardCameBack); len(back) != want {
 			t.Errorf("taken %s after the flush: %v", after, back)
+		}
+	}
+}
+
+// Memory came back if a process takes half of what a flush freed, and at least half of minFlush.
+func TestMemoryThatCameBack(t *testing.T) {
+	worth := minFlushOn(80 * gib)
+	for _, c := range []struct {
+		cached, freed, taken quantity.Bytes
+		want                 int
+	}{
+		{15 * gib, 14 * gib, 7 * gib, 1}, {15 * gib, 14 * gib, 7*gib - 1, 0},
+		{worth, minFlush - 2, minFlush / 2, 1}, {worth, minFlush - 2, minFlush/2 - 1, 0},
+	} {
+		r := &row{allocated: 75*gib - c.cached, cached: c.cached}
+		b, e, back := newBox(r), New(rooms(Act), alice), 0
+		for range 60 {
+			for _, d := range e.Decide(b.snapshot()) {
+				switch d.Kind {
+				case snapshot.GuardActs:
+					e.Finished(d, Outcome{Time: b.now, Driver: known(c.freed)})
+					r.cached = c.cached - c.freed + c.taken
+				case snapshot.GuardCameBack:
+					back++
+				}
+			}
+		}
+		if back != c.want {
+			t.Errorf("of %d bytes %d: %d times", c.freed, c.taken, back)
+		}
+	}
+}
+
+// A flush that frees less than a tenth of what was expected counts towards the circuit breaker.
+func TestFlushThatFreesLittle(t *testing.T) {
+	for freed, want := range map[quantity.Bytes]int{gib: 0, gib - 1: 1} {
+		b, e := newBox(&row{allocated: 65 * gib, cached: 10 * gib}), New(rooms(Act), alice)
+		var acts []Decision
+		for len(acts) == 0 {
+			acts = of(e.Decide(b.snapshot()), snapshot.GuardActs)
+		}
+		e.Finished(acts[0], Outcome{Time: b.now, Driver: known(freed)})
+		if got := e.Keep().Rules["room"][alice.UID].Failures; got != want {
+			t.Errorf("%d bytes of %s: %d failures", freed, acts[0].Expected.Or(0), got)
 		}
 	}
 }

@@ -56,10 +56,7 @@ func WithoutDigits(r rune) rune {
 // whyNone returns why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
 	var reasons, named []string // each reason once; named also has the first process for which it holds
-	for p := range v.snap.GPURows(v.GPUUUID) {
-		if p.ID.Instance != v.Instance {
-			continue
-		}
+	for p := range v.snap.PlaceRows(v.Place) {
 		why := e.standing[p.ID].Reason
 		if p.Served != nil && len(e.policy.Rules[rule].Sleep) > 0 {
 			why = cmp.Or(e.stayAwake(rule, v.snap, p), why)

@@ -17,47 +17,49 @@ func forAll(importance ...Importance) Policy {
 	return p
 }
 
-// A user's flushes that free nothing turn the rule off only for that user.
+// A user's flushes that free nothing turn the rule off only for that user, even if that is root, whose guard it is.
 func TestCircuitBreakerOfAUser(t *testing.T) {
-	honest := &row{user: "carol", uid: 1002, command: "honest", allocated: 20 * gib, cached: 8 * gib}
-	rows := []*row{honest}
-	for range 4 {
-		rows = append(rows, &row{user: "bob", uid: 1001, command: "lies", allocated: 9 * gib, cached: 3 * gib})
-	}
-	b := newBox(rows...)
-	b.host = "root"
-	p := forAll(Importance{Command: "lies", Value: -500})
-	p.Rules[0].Goal = percent(30)
-	e := New(p, root)
-	var all []Decision
-	for range 300 {
-		for _, d := range e.Decide(b.snapshot()) {
-			all = append(all, d)
-			if d.Kind != snapshot.GuardActs {
-				continue
-			}
-			o := Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)}
-			if d.Row == honest.id() {
-				o = b.flush(d)
-			}
-			all = append(all, e.Finished(d, o)...)
+	for liar, uid := range map[string]uint32{"bob": 1001, "root": root.UID} {
+		honest := &row{user: "carol", uid: 1002, command: "honest", allocated: 20 * gib, cached: 8 * gib}
+		rows := []*row{honest}
+		for range 4 {
+			rows = append(rows, &row{user: liar, uid: uid, command: "lies", allocated: 9 * gib, cached: 3 * gib})
 		}
-	}
-	lies, tripped := 0, of(all, snapshot.GuardTripped)
-	for _, d := range of(all, snapshot.GuardFlushed) {
-		if d.User == "bob" {
-			lies++
+		b := newBox(rows...)
+		b.host = "root"
+		p := forAll(Importance{Command: "lies", Value: -500})
+		p.Rules[0].Goal = percent(30)
+		e := New(p, root)
+		var all []Decision
+		for range 300 {
+			for _, d := range e.Decide(b.snapshot()) {
+				all = append(all, d)
+				if d.Kind != snapshot.GuardActs {
+					continue
+				}
+				o := Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)}
+				if d.Row == honest.id() {
+					o = b.flush(d)
+				}
+				all = append(all, e.Finished(d, o)...)
+			}
 		}
-	}
-	if lies != tripAfter || len(tripped) != 1 || tripped[0].User != "bob" || honest.cached > 0 {
-		t.Errorf("%d flushes free nothing, carol still caches %s: %v", lies, honest.cached, all)
-	}
-	if off := e.State().Rules[0].Off; !strings.HasPrefix(off, "for bob: 3 actions") {
-		t.Errorf("the rule is off %q", off)
-	}
-	for _, s := range e.State().Standings {
-		if off := s.Row != honest.id(); off != strings.Contains(s.Reason, "turned off") {
-			t.Errorf("PID %d: %q", s.Row.Process.PID, s.Reason)
+		lies, tripped := 0, of(all, snapshot.GuardTripped)
+		for _, d := range of(all, snapshot.GuardFlushed) {
+			if d.User == liar {
+				lies++
+			}
+		}
+		if lies != tripAfter || len(tripped) != 1 || tripped[0].User != liar || honest.cached > 0 {
+			t.Errorf("%d flushes free nothing, carol still caches %s: %v", lies, honest.cached, all)
+		}
+		if off := e.State().Rules[0].Off; !strings.HasPrefix(off, "for "+liar+": 3 actions") {
+			t.Errorf("the rule is off %q", off)
+		}
+		for _, s := range e.State().Standings {
+			if off := s.Row != honest.id(); off != strings.Contains(s.Reason, "turned off") {
+				t.Errorf("PID %d: %q", s.Row.Process.PID, s.Reason)
+			}
 		}
 	}
 }
@@ -83,14 +85,14 @@ func TestRepeatedFlushesOfAUser(t *testing.T) {
 }
 
 // Users with something to free have equal shares of the actions a minute, even before they may be
-// flushed; a user who has nothing leaves the share to the others.
+// flushed; a user who has nothing that can be flushed leaves the share to the others.
 func TestLimitIsShared(t *testing.T) {
 	for others, want := range map[int]int{0: 6, 1: 3, 2: 2, 7: 1} {
 		rows := []*row{}
 		for range 10 {
 			rows = append(rows, &row{user: "bob", uid: 1001, allocated: gib, cached: 3 * gib})
 		}
-		rows = append(rows, &row{user: "dave", uid: 1003, allocated: gib})
+		rows = append(rows, &row{user: "dave", uid: 1003, allocated: gib}, &row{user: "erin", uid: 1004, cached: 3 * gib, probe: &snapshot.Probe{State: snapshot.ProbeSilent}})
 		for i := range others {
 			rows = append(rows, &row{user: "carol", uid: uint32(2000 + i), started: newBox().now, allocated: gib, cached: 3 * gib})
 		}

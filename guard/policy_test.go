@@ -22,6 +22,10 @@ func TestRuleCheck(t *testing.T) {
 		},
 		"name: the rule needs a name":      {func(r *Rule) { r.Name = "" }},
 		"when: the rule needs a condition": {func(r *Rule) { r.When = When{For: time.Minute} }},
+		"when: a rule is for what programs will need, or for leases": {
+			func(r *Rule) { r.When = When{Lease: true, Demand: true} },
+			func(r *Rule) { r.When = When{Lease: true, FullWithin: time.Minute} },
+		},
 		"goal: the rule needs a goal": {
 			func(r *Rule) { r.Goal = Amount{} },
 			func(r *Rule) { r.When, r.Goal = When{Demand: true}, Amount{} },

@@ -148,6 +148,7 @@ func TestRescueTakesWhatIsMissing(t *testing.T) {
 		{10 * gib, minFlush - 1, 10*gib + 1, "gradual gradual "},
 		{10 * gib, 0, 20 * gib, "gradual gradual "},
 		{10 * gib, 0, 20*gib + 1, ""},
+		{10 * gib, 0, 0, "gradual "}, // an allocation fails for want of a large block, too
 		{minFlush, 0, 1, "gradual "},
 		{minFlush - 1, 0, 1, ""},
 	} {
@@ -267,6 +268,21 @@ func TestRescueTakesNoMoreThanNeeded(t *testing.T) {
 	}
 }
 
+// A rescue asks only processes of the guard's newest snapshot.
+func TestRescueAsksNoProcessThatIsNew(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		asker, giver := &row{command: "train.py", allocated: 40 * gib}, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib, gone: !before}
+		b, e := newBox(asker, giver), New(Policy{Mode: Act}, alice)
+		b.run(e, 30, nil)
+		giver.gone = true
+		b.run(e, 1, nil)
+		giver.gone = false
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, UID: alice.UID, GPUUUID: uuid, Bytes: 10 * gib}), snapshot.GuardActs); len(acts) != 0 {
+			t.Errorf("seen before: %t: %v", before, acts)
+		}
+	}
+}
+
 // A flush that was withdrawn does not count: the process may be flushed at once.
 func TestWithdrawnFlushDoesNotCount(t *testing.T) {
 	asker, giver := &row{command: "train.py", allocated: 40 * gib}, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
@@ -284,9 +300,16 @@ func TestWithdrawnFlushDoesNotCount(t *testing.T) {
 		e.Withdraw(acts[0])
 		e.Withdraw(acts[0]) // no more than once
 	}
+	if rows := e.Keep().Rows; len(rows) != 0 {
+		t.Errorf("rows that were flushed: %+v", rows)
+	}
+	e.Withdraw(Decision{}) // of no row that is known
 	acts := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs)
 	e.Finished(acts[0], b.flush(acts[0]))
 	e.Withdraw(acts[0]) // the flush was made
+	if rows := e.Keep().Rows; len(rows) != 1 || rows[0].Flushes != 1 {
+		t.Errorf("of one row that was flushed: %+v", rows)
+	}
 	if again := of(e.Rescue(b.snapshot(), ask), snapshot.GuardActs); len(again) != 0 {
 		t.Errorf("beyond the limit: %v", again)
 	}

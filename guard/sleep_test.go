@@ -43,6 +43,20 @@ func TestServersArePutToSleepLast(t *testing.T) {
 	}
 }
 
+// TestServersSayThatTheyArePutToSleep: a server that no flush frees memory of waits for its sleep; one that
+// caches waits for a flush.
+func TestServersSayThatTheyArePutToSleep(t *testing.T) {
+	for cached, want := range map[quantity.Bytes]string{0: "its server is put to sleep where flushes are not enough", 3 * gib: ""} {
+		server, _ := serving(0)
+		server.allocated, server.cached, server.probe = 20*gib, cached, nil
+		e := New(sleeps(Act, "vllm*"), alice)
+		newBox(server).run(e, 60, nil)
+		if got := e.State().Standings[0].Reason; got != want {
+			t.Errorf("%s cached: %q", cached, got)
+		}
+	}
+}
+
 // TestServersAreLeftAwake: a server is left awake if it is or may be busy, is protected, is another
 // user's or is not named.
 func TestServersAreLeftAwake(t *testing.T) {
@@ -124,20 +138,39 @@ func TestServersOfSeveralProcessesAreAskedOnce(t *testing.T) {
 }
 
 // TestServersSleepForADemand: a server sleeps for an important program whose allocation failed, if no
-// flush of caches frees enough.
+// flush of caches frees enough. It does not sleep only for the rule's goal.
 func TestServersSleepForADemand(t *testing.T) {
-	server, _ := serving(0)
-	training := &row{command: "train.py", allocated: 2 * gib}
-	b := newBox(server, training)
-	p := sleeps(Act, "vllm*")
-	p.Rules[0].When, p.Importance = When{Demand: true}, []Importance{{Command: "train.py", Value: 500}}
-	all := b.run(New(p, alice), 60, func(second int) {
-		if second == 30 {
-			b.failed = []snapshot.Event{{Time: b.now, GPUUUID: uuid, Row: training.id(), User: "alice", Name: "train.py", OutOfMemory: &snapshot.OutOfMemory{Requested: known(30 * gib), Allocated: known(2 * gib)}}}
+	for allocated, want := range map[quantity.Bytes]string{2 * gib: "100 ", 12 * gib: ""} {
+		server, _ := serving(0)
+		training := &row{command: "train.py", allocated: allocated}
+		b := newBox(server, training)
+		p := sleeps(Act, "vllm*")
+		p.Rules[0].When, p.Importance = When{Demand: true}, []Importance{{Command: "train.py", Value: 500}}
+		all := b.run(New(p, alice), 60, func(second int) {
+			if second == 30 && want != "" {
+				b.fails(training, known(30*gib))
+			}
+		})
+		if acts := of(all, snapshot.GuardActs); pids(acts) != want || want != "" && acts[0].Level != "sleep" {
+			t.Errorf("%+v", all)
 		}
-	})
-	if acts := of(all, snapshot.GuardActs); pids(acts) != "100 " || acts[0].Level != "sleep" {
-		t.Errorf("%+v", all)
+	}
+}
+
+// TestServerIsWorthWhatItReleases: a server is put to sleep for the least that is worth a flush. A flush
+// of its own cache frees the cache only.
+func TestServerIsWorthWhatItReleases(t *testing.T) {
+	worth := minFlushOn(80 * gib)
+	for releases, want := range map[quantity.Bytes]string{worth: "gradual 3.00G sleep 410M ", worth - 1: "gradual 3.00G "} {
+		server, training := serving(0)
+		server.cached, server.probe, server.served.Releases, training.cached = 3*gib, nil, known(releases), 0
+		did := ""
+		for _, d := range of(newBox(server, training).run(New(sleeps(Act, "vllm*"), alice), 200, nil), snapshot.GuardActs) {
+			did += d.Level + " " + d.Expected.Or(0).String() + " "
+		}
+		if did != want {
+			t.Errorf("it releases %d bytes: %s", releases, did)
+		}
 	}
 }
 
@@ -206,6 +239,36 @@ func TestLeasesAreServedOneGPUAtATime(t *testing.T) {
 	}
 	if len(acts) != 2 || acts[0].GPUUUID != "GPU-2" || acts[1].GPUUUID != uuid || acts[1].Time.Sub(acts[0].Time) != 20*time.Second+settleTime {
 		t.Errorf("%+v", acts)
+	}
+}
+
+// TestLeaseIsServedWhereTheLeastIsMissing: of two GPUs that have no room for a claim, caches are flushed
+// on the one that lacks less.
+func TestLeaseIsServedWhereTheLeastIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		free, wants [2]quantity.Bytes // in GiB, by GPU
+		want        string
+	}{
+		{[2]quantity.Bytes{10, 30}, [2]quantity.Bytes{30, 45}, "101 "}, {[2]quantity.Bytes{30, 10}, [2]quantity.Bytes{45, 30}, "100 "},
+		{[2]quantity.Bytes{30, 10}, [2]quantity.Bytes{30, 30}, "101 "}, {[2]quantity.Bytes{30, 10}, [2]quantity.Bytes{0, 30}, "101 "},
+	} {
+		b := newBox(&row{cached: 40 * gib}, &row{cached: 40 * gib})
+		e, flushed := New(Policy{Mode: Act, Rules: []Rule{{Name: "leases", When: When{Lease: true}}}}, alice), ""
+		for range 60 {
+			snap := b.snapshot()
+			snap.GPUs = append(snap.GPUs, snap.GPUs[0])
+			snap.GPUs[1].UUID, snap.Rows[1].ID.GPUUUID = "GPU-9", "GPU-9"
+			for i := range snap.GPUs {
+				snap.GPUs[i].Memory.Free = known(c.free[i] * gib)
+			}
+			e.Want(map[string]quantity.Bytes{uuid: c.wants[0] * gib, "GPU-9": c.wants[1] * gib}, 1)
+			if flushed += pids(of(e.Decide(snap), snapshot.GuardActs)); flushed != "" {
+				break
+			}
+		}
+		if flushed != c.want {
+			t.Errorf("%+v: %q", c, flushed)
+		}
 	}
 }
 

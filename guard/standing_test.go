@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // A program is left alone while it may load, and for a minute after its cache was emptied by others.
@@ -33,6 +34,21 @@ func TestProgramIsLeftAloneForAMinute(t *testing.T) {
 		b.run(e, 1, nil)
 		if got := e.State().Standings[0].Reason; got != "" {
 			t.Errorf("after 60 seconds: %q", got)
+		}
+	}
+}
+
+// A row whose allocated or returnable memory is unknown is not flushed.
+func TestRowWithUnknownFiguresIsLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(*snapshot.Process){
+		"allocated": func(p *snapshot.Process) { p.Allocated = snapshot.Bytes{} }, "returnable": func(p *snapshot.Process) { p.Returnable = snapshot.Bytes{} },
+	} {
+		b, e := newBox(&row{allocated: 40 * gib, cached: 20 * gib}), New(rooms(Act), alice)
+		snap := b.snapshot()
+		change(&snap.Rows[0])
+		e.Decide(snap)
+		if got := e.State().Standings[0].Reason; got != "its figures are unknown" {
+			t.Errorf("without %s: %q", name, got)
 		}
 	}
 }
