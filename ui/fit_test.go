@@ -101,4 +101,5 @@ func TestFitStaysUntilEsc(t *testing.T) {
 	if m.st.need != "" {
 		t.Errorf("what is no size stays: %q", m.st.need)
 	}
+	m.shows("not a size: x; H takes 20G, 512M")
 }

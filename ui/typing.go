@@ -61,7 +61,9 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		}
 		switch {
 		case e.kind == typingNeed && m.st.fit == nil:
-			m.setNeed("")
+			if m.setNeed(""); e.prompt.Value() != "" {
+				m.say("not a size: " + e.prompt.Value() + "; H takes 20G, 512M, 2x40G for two GPUs")
+			}
 		case e.kind == typingFind && e.prompt.Value() == "":
 			m.st.find = e.before // Enter without a text repeats the search
 			if m.st.find != "" {
