@@ -144,8 +144,8 @@ func (f *FailedAllocation) checkHeld() {
 
 func partsOf(a *Allocator) snapshot.Bytes { return quantity.Sum(a.Allocated, a.Cached, a.Fragmented) }
 
-// checkParts checks that no figure exceeds reserved. Allocated, cached and fragmented must sum to
-// reserved, or to at most reserved if one of them is unknown.
+// checkParts compares the parts of an allocator with reserved, if that is known. No part may exceed
+// it. Allocated, cached and fragmented must sum to it, or to less if one of them is unknown.
 func checkParts(a *Allocator) error {
 	if !possible(&a.Reserved) {
 		return fmt.Errorf("reserved_bytes is %d", a.Reserved.Or(0))

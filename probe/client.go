@@ -13,7 +13,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// How long a monitor waits for an answer.
+// How long a monitor waits for the answer to hello or stats, and to flush.
 const (
 	StatsDeadline = 200 * time.Millisecond
 	FlushDeadline = 10 * time.Second
@@ -106,8 +106,8 @@ type (
 	}
 )
 
-// ask sends a request, waits for its answer and checks it, all within one deadline. At most one
-// request is outstanding, so a stopped probe that continues has one request to answer.
+// ask sends a request, waits for its answer and checks it, within one deadline. An outstanding hello
+// or stats is not sent again, so a stopped probe that continues has one request to answer.
 func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into response, check func() error) error {
 	cmd := q.head().Cmd
 	if err := ctx.Err(); err != nil {
@@ -225,7 +225,7 @@ func (c *Client) wrap(cmd string, err error) error {
 	return fmt.Errorf("probe: %s of PID %d: %w", cmd, c.process.PID, err)
 }
 
-// broken closes the connection, whose framing can no longer be trusted.
+// broken closes the connection, and returns err as an ErrBroken.
 func (c *Client) broken(cmd string, err error) error {
 	_ = c.conn.Close() // the reason is err
 	return c.wrap(cmd, fmt.Errorf("%w: %w", ErrBroken, err))

@@ -52,7 +52,7 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 	return checked(fd, path, uid)
 }
 
-// openDirectory opens another process's directory of sockets, as this program sees it.
+// openDirectory opens a directory of sockets at a path that this program sees.
 func openDirectory(path string, owner uint32) (*directory, error) {
 	root := openRoot("/")
 	defer root.close()
@@ -107,7 +107,7 @@ func (r root) open(path string) (int, error) {
 	return fd, nil
 }
 
-// ownerAt returns the owner of a path, without following a link; false if it does not exist.
+// ownerAt returns the owner of a path, without following a link; false after an error.
 func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
@@ -141,7 +141,7 @@ func openStepwise(rootfd int, path string) (int, error) {
 // the next directory that Place tries.
 var ErrTaken = errors.New("refused")
 
-// notDirectory rewords the two errors that a symbolic link causes.
+// notDirectory wraps an error of open. It rewords the two errors that a symbolic link causes.
 func notDirectory(path string, err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("%s is a symbolic link, or not a directory: %w", path, ErrTaken)
@@ -227,7 +227,7 @@ func (d *directory) remove(name string) error {
 }
 
 // maxSpares limits how many spare directories of a user are searched. A process makes one only if
-// it finds none, so most users have one at most.
+// it finds none.
 const maxSpares = 8
 
 // spareDirectory opens the user's spare directory in parent, or makes one.

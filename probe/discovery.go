@@ -66,14 +66,13 @@ func (m *Monitor) locked(act func()) {
 	act()
 }
 
-// done counts down what Settle waits for. The lock is held.
+// done counts down pending, for which Settle waits. The lock is held.
 func (m *Monitor) done() {
 	m.pending--
 	m.changed.Broadcast()
 }
 
-// list lists a directory, which must belong to the user that owner returns, and
-// connects to the sockets in it that are due.
+// list lists a directory of the user that owner returns, and visits the sockets and records in it.
 func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 	m.startTask(target{directory: path}, func(a *attempt) {
 		dir, err := openDirectory(path, owner())
@@ -120,7 +119,7 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	m.connected(ctx, a, client, err, connectRetryLimit)
 }
 
-// connected starts the session of a new connection, or records why there is none.
+// connected starts a session on a new connection, unless the process has one. It records an error.
 func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err error, longest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +142,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 	case p == nil:
 		a.fail(errTooManyProbes, connectRetryLimit)
 	case p.ended != nil || ctx.Err() != nil:
-		a.probe = p // it is connected already: this target leads to it as well
+		a.probe = p // another target has led to p already, or Run is ending
 	default:
 		a.probe, a.err = p, nil
 		p.ended = make(chan struct{})
@@ -192,8 +191,8 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, clien
 	}
 }
 
-// mayForget reports whether a probe without a connection may be forgotten. A last report stays
-// until the slowest sampler has read it.
+// mayForget reports whether a probe may be forgotten: its process has exited without a last report,
+// or its connection ended more than forgetTime ago.
 func (m *Monitor) mayForget(p *probeProcess) bool {
 	return !p.final.Load() && !m.alive(p) || p.ended == nil && time.Since(p.lostAt) > forgetTime
 }
@@ -209,8 +208,8 @@ func (m *Monitor) remove(p *probeProcess) {
 	m.publish()
 }
 
-// reap forgets every probe that does not answer and that mayForget lets go. An open connection is no
-// proof that the process lives: a forked child may hold its socket. The lock is held.
+// reap forgets every probe that does not answer and may be forgotten. An open connection does not
+// prove that the process lives: a forked child may hold its socket. The lock is held.
 func (m *Monitor) reap() {
 	for _, p := range m.byProcess {
 		answering := p.ended != nil && p.answer.Load().Err == nil
@@ -243,7 +242,7 @@ func (m *Monitor) Settle(ctx context.Context) {
 
 // Unasked counts the processes whose probe has not been asked yet: sockets that were not visited,
 // processes on a GPU that were not searched for a probe, and probes that have neither answered nor
-// timed out. It is 0 once the monitor has settled.
+// failed. It is 0 once the monitor has settled.
 func (m *Monitor) Unasked() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

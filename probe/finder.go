@@ -117,8 +117,8 @@ func stillThere(table *process.Table, id process.Identity) error {
 	return nil
 }
 
-// usual returns the directories in which a user's probes usually serve. It reads no process's
-// environment, which may be slow.
+// usual returns the directories in which a user's probes usually serve. It does not read the
+// environment of a process, because that may be slow.
 func (f *Finder) usual(inner int, uid uint32) []string {
 	dirs := usualDirectories(inner)
 	if uid == f.uid && f.runtime != "" {
@@ -186,8 +186,8 @@ func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 	return client, nil
 }
 
-// recognise verifies the peer: the kernel names the process that listens, and the
-// socket must have that process's name and owner.
+// recognise verifies the process that listens, as the kernel names it: its user must own the
+// directory, and the socket's name must have its pid and start time.
 func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Client, error) {
 	peer, err := process.Peer(conn)
 	if err != nil {
@@ -215,7 +215,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	return client, nil
 }
 
-// innerUID returns the user's ID inside the process's user namespace.
+// innerUID returns the user's ID inside the process's user namespace, or uid if that is unknown.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
 	var buf [256]byte // a mapping takes 33 bytes, and most processes have one or two

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listing is what a directory of sockets contained when it was last read. An
-// unchanged directory is not read again: it may contain a million names.
+// listing is what a directory of sockets contained when it was last read. An unchanged directory is
+// read again only after relistTime, because it may contain many names.
 type listing struct {
 	stamp stamp
 	at    time.Time
@@ -40,7 +40,7 @@ func (l listing) current(now stamp) bool {
 	return l.stamp == now && l.at.Sub(now.changed) > stampPrecision && time.Since(l.at) < relistTime
 }
 
-// refresh returns the listing of a directory, and reads the directory if it has changed.
+// refresh returns the listing of a directory. It reads the directory unless l is still current.
 func (l listing) refresh(dir *directory) (listing, error) {
 	if l.current(dir.stamp) {
 		return l, nil
@@ -61,7 +61,7 @@ type listings struct {
 }
 
 const (
-	// A directory that changes all the time is listed at most this often. A later search finds the
+	// A directory whose names are remembered is listed at most this often. A later search finds the
 	// names that an earlier one has missed.
 	listInterval  = time.Second
 	maxListings   = 256  // each container has a directory of its own

@@ -47,7 +47,7 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// request holds the fields of every line from a monitor. A command adds its own fields.
+// request is a line from a monitor. The questions in client.go add fields.
 type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
@@ -57,7 +57,8 @@ type request struct {
 
 func (r *request) head() *request { return r }
 
-// reply holds the fields of every line from a probe. ID is nil if the request's ID could not be read.
+// reply holds the fields of every line from a probe. ID is nil if the line answers no request, or if
+// the request's ID could not be read.
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
@@ -112,8 +113,8 @@ var (
 	errNoObject       = errors.New("not a JSON object")
 )
 
-// decode parses one line. It first refuses more than maxMembers commas: decoded, a text like
-// "{},{},{}" takes many times its length in memory.
+// decode parses one line. It refuses more than maxMembers commas: decoded, a text like "{},{},{}"
+// takes many times its length in memory.
 func decode(line []byte, into any) error {
 	if !utf8.Valid(line) {
 		return errNotUTF8

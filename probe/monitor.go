@@ -16,14 +16,14 @@ import (
 	"vramscope/internal/sorted"
 )
 
-// Monitor keeps a connection to every probe that it finds, asks each probe for stats
-// about once a second, and keeps the newest answers.
+// Monitor connects to the probes that it finds, asks each of them for stats every second or two,
+// and keeps the newest answers.
 //
-//	directories of sockets ─┐ scan, each second       one goroutine each, own deadline
+//	directories of sockets ─┐ scan                    one goroutine each, own deadline
 //	the driver's pids ──────┴→ tasks ── connected ──→ session ── hello, stats, stats … ──→ Answers
 //	                          (bounded)                  ↑ Ask, Flush
 //
-// A slow or hostile probe affects its own session only: one connection, one
+// A slow or hostile probe affects only its own session, which has one connection, one
 // outstanding request, one line and one report.
 type Monitor struct {
 	finder       *Finder
@@ -59,15 +59,15 @@ const (
 	defaultScanInterval = time.Second
 
 	maxProbes        = 2048
-	maxProbesPerUser = 1024 // so that no user takes all that root may read
+	maxProbesPerUser = 1024 // so that one user alone cannot reach maxProbes
 	maxSearches      = 48
 	maxNames         = 512 // sockets and records considered in one directory
 	maxRecords       = 64  // per directory and per user; a record can outlive its process
 
-	// A process without a connection is forgotten after this time. A sampler with the longest
-	// interval, a minute, has read the last answer by then.
+	// A process is forgotten at the latest this long after its connection has ended. A sampler with
+	// the longest interval, a minute, has read the last answer by then.
 	forgetTime = 65 * time.Second
-	// A goroutine that hangs in the kernel is left behind after this time.
+	// Run waits this long for its goroutines to end: one that hangs in the kernel is left behind.
 	joinTime = 500 * time.Millisecond
 )
 
@@ -107,7 +107,7 @@ func NewMonitor(finder *Finder, clock func() time.Time, directories []string) *M
 }
 
 // Run finds and reads probes until the context ends. It is called once. A panic on one of its
-// goroutines becomes a panic of Run, whose caller restores the terminal.
+// goroutines becomes a panic of Run.
 func (m *Monitor) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -161,8 +161,8 @@ func (m *Monitor) Answers() []Answer {
 }
 
 // Ask asks every probe now, unless the last Ask was less than an interval ago. A caller that reads
-// the driver at the same time gets two readings that can be compared. Without Ask a probe is asked
-// every second interval. Ask also starts a scan if one is due, which saves a timer. It never waits.
+// the driver at the same time gets two readings that can be compared. Without Ask, a probe is asked
+// once in two intervals. Ask also starts a scan if one is due. It never waits.
 func (m *Monitor) Ask() {
 	if time.Since(time.Unix(0, m.scanned.Load())) >= m.scanInterval-m.scanInterval/20 {
 		m.wakeUp()
@@ -242,7 +242,7 @@ func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult
 		}
 		return FlushResult{}, err
 	}
-	f := <-done // the session answers before the job's context ends, or soon after
+	f := <-done // comes before the job's context ends, or soon after
 	return f.result, f.err
 }
 
@@ -250,14 +250,14 @@ func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult
 func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
 	var asking sync.WaitGroup
 	for _, id := range processes {
-		asking.Go(func() { _, _ = m.give(ctx, id.Key(), job{fresh: true}) }) // the probe's Answer has the error
+		asking.Go(func() { _, _ = m.give(ctx, id.Key(), job{fresh: true}) }) // Answer.Err has the error of an exchange
 	}
 	asking.Wait()
 }
 
 // Problem is why a directory, a socket or the probe of a process cannot be read.
 type Problem struct {
-	PID  int    // 0 if only the socket is known
+	PID  int    // 0 if only the path is known
 	Path string // "" if only the process is known
 	Err  error
 }

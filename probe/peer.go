@@ -21,8 +21,8 @@ func (d *directory) reach(name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
 }
 
-// connect connects to a socket with the rights of the directory's owner. It never
-// waits: it fails if the queue of a stopped server is full.
+// connect connects to a socket. Root does so with the rights of the directory's owner. connect
+// never waits: it fails if the queue of a stopped server is full.
 func (d *directory) connect(name string) (*net.UnixConn, error) {
 	path := filepath.Join(d.path, name)
 	var conn *net.UnixConn
@@ -70,8 +70,8 @@ func withRightsOf(uid, gid uint32, act func() error) error {
 	return <-result
 }
 
-// onOwnThread runs act on a thread that ends afterwards. That is never the main thread, which cannot
-// end: /proc/self would then show the other user for good.
+// onOwnThread runs act on a thread that ends afterwards. It never uses the main thread, which does
+// not end: /proc/self would show the other user for good.
 func onOwnThread(act func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != os.Getpid() {
@@ -79,7 +79,7 @@ func onOwnThread(act func()) {
 		return // and the locked thread ends
 	}
 	done := make(chan struct{})
-	go func() { // on another thread, since this goroutine holds the main one
+	go func() { // on another thread, because this goroutine holds the main one
 		defer close(done)
 		onOwnThread(act)
 	}()

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Place returns the path of the socket for a process of this user that sees the same directories as
-// this program. It makes the socket's directory: the first usable one of Directories, or else the
+// Place returns the path of the socket for a process of the user uid that sees the same directories
+// as this program. It makes the socket's directory: the first usable one of Directories, or else the
 // user's spare directory in /tmp. runtime is the process's XDG_RUNTIME_DIR.
 func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	const longest = 107 // of a socket's address, which ends with a NUL
@@ -61,10 +61,10 @@ func ownStart() (uint64, error) {
 	return stat.Starttime, err
 }
 
-const directoryName = "vramscope" // the directory of sockets below $XDG_RUNTIME_DIR
+const directoryName = "vramscope" // of the directory of sockets below $XDG_RUNTIME_DIR; names in /tmp begin with it
 
-// Directories returns the directories where a user's process may serve, in order of preference.
-// runtime is the process's XDG_RUNTIME_DIR, or "".
+// Directories returns the directories where a user's process may serve, without the spare ones, in
+// order of preference. runtime is the process's XDG_RUNTIME_DIR, or "".
 func Directories(uid int, runtime string) []string {
 	var dirs []string
 	if filepath.IsAbs(runtime) {

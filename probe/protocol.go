@@ -12,7 +12,7 @@ import (
 // Version is the protocol's name and major version.
 const Version = "vramscope/1"
 
-// The parts of a report that a snapshot shows as the probe reports them.
+// The types that the protocol shares with a snapshot.
 type (
 	Allocator  = snapshot.Allocator
 	Pool       = snapshot.Pool
@@ -21,7 +21,7 @@ type (
 	Holder     = snapshot.HeldClass
 )
 
-// The bases of PyTorch and JAX.
+// Two of the bases of fragmentation.
 const (
 	Stranded    = snapshot.Stranded
 	LargestFree = snapshot.LargestFree
@@ -84,7 +84,7 @@ type FailedAllocation struct {
 
 // Hello is the answer to the command "hello".
 type Hello struct {
-	Proto        string    `json:"proto"` // Version
+	Proto        string    `json:"proto"` // Version, or a later minor version
 	PID          int       `json:"pid"`   // in the probe process's own pid namespace
 	StartTime    uint64    `json:"starttime"`
 	Runtimes     []Runtime `json:"runtimes"`
@@ -103,12 +103,12 @@ type Runtime struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Answer is the newest report that a monitor has received from one probe process.
+// Answer has the newest hello and report that a monitor has received from one probe process.
 type Answer struct {
 	Process process.Identity
 	Hello   Hello
 	Report  Report
-	Since   time.Time // when the monitor found the process
+	Since   time.Time // when the monitor found the process; if Daemon, as At
 	// At is when the probe took the reading: the report's time_ns, but never later than its arrival.
 	// Zero before the first report.
 	At time.Time
@@ -128,7 +128,7 @@ type Level string
 const (
 	Gradual   Level = "gradual"   // the cache down to KeepBytes
 	Selective Level = "selective" // the program's evictable caches by priority, then its allocators' cache
-	Urgent    Level = "urgent"    // as selective, and also Python's garbage, on all devices
+	Urgent    Level = "urgent"    // as selective, and also Python's garbage and cuFFT's plans, on all devices
 )
 
 // FlushRequest asks a probe process to free cached memory. A gradual flush in steps is several
@@ -156,7 +156,7 @@ func (r *FlushRequest) check() *Error {
 	return checkDevices(r.Devices)
 }
 
-// FlushResult is what a flush did, as measured.
+// FlushResult is what a flush did, as measured; in a dry run, what it would do.
 type FlushResult struct {
 	Level   Level     `json:"level"`
 	DryRun  bool      `json:"dry_run"`

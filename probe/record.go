@@ -100,8 +100,8 @@ func readRecord(dir *directory, name string, now time.Time) (*recordLine, error)
 	return line, decode(content, line)
 }
 
-// recorded keeps a record, unless the monitor has answers of its process or too many records. The
-// lock is held.
+// recorded keeps a record, unless the monitor has answers of its process, or too many records or
+// probes. The lock is held.
 func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	if a.fail(err, recordTime); p == nil {
 		return

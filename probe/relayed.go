@@ -11,7 +11,7 @@ import (
 
 // Relayed is a probe's report as a daemon passes it on to other users' monitors: numbers, and names
 // that many programs share, but no addresses and no texts that the program chose. It has no
-// capabilities, because only the process's own user may act on it.
+// capabilities, because other users may not act on the process.
 type Relayed struct {
 	PID       int       `json:"pid"`
 	StartTime uint64    `json:"start_time_ticks"`
@@ -94,7 +94,7 @@ func common(name string, known ...string) string {
 	return "other"
 }
 
-// Release returns the number that a version begins with: "2.6.0" of "2.6.0+bob.secret".
+// Release returns the number that a version begins with, clipped: "2.6.0" of "2.6.0+bob.secret".
 func Release(version string) string {
 	end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if end < 0 {

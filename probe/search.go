@@ -173,8 +173,8 @@ func (a *attempt) fail(err error, longest time.Duration) {
 
 // The longest time between two attempts on a target that keeps failing.
 const (
-	searchRetryLimit  = 15 * time.Second // a process in a container, which may start a probe later
-	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
+	searchRetryLimit  = 15 * time.Second // a process without a probe, which may start one later
+	connectRetryLimit = 30 * time.Second // for example a socket without a listener
 )
 
 // due reports whether a target without an open connection may be tried now.
@@ -182,7 +182,7 @@ func (a *attempt) due() bool {
 	return (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
 }
 
-// attemptOn returns the attempt on a target. The lock is held.
+// attemptOn returns the attempt on a target, and makes one if there is none. The lock is held.
 func (m *Monitor) attemptOn(t target) *attempt {
 	a := m.attempts[t]
 	if a == nil {

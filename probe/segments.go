@@ -35,7 +35,7 @@ type Segments struct {
 type DeviceSegments struct {
 	UUID     string    `json:"uuid"`
 	Segments []Segment `json:"segments"` // by address
-	Left     int64     `json:"left"`     // how many segments were left out, the smallest
+	Left     int64     `json:"left"`     // how many segments, the smallest, were left out
 }
 
 // The parts of a map.
@@ -57,7 +57,7 @@ var (
 	errMapObject = errors.New("an object is missing")
 )
 
-// UnmarshalJSON refuses anything but an object, as Segment's does.
+// UnmarshalJSON refuses anything but an object, as Segment.UnmarshalJSON does.
 func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
 	type plain DeviceSegments
 	return unmarshalObject(data, (*plain)(d))
@@ -70,8 +70,8 @@ func unmarshalObject(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// decodeSegments reads an untrusted map. It counts the text's objects and arrays first, which bounds
-// the memory that the decoded map takes.
+// decodeSegments reads an untrusted map. It first counts the objects, arrays and commas in the text,
+// to bound the memory that the decoded map takes.
 func decodeSegments(content []byte) (Segments, error) {
 	var s Segments
 	switch {

@@ -37,7 +37,7 @@ type Recording struct {
 // with the history that the program records.
 const MaxSnapshotFile = 8 << 30
 
-// SnapshotSize is the largest snapshot that a monitor keeps in memory, in bytes.
+// SnapshotSize is the largest map of segments that Segments accepts, in bytes.
 const SnapshotSize = 16 << 20
 
 // maxForeignSnapshot limits the snapshot that root accepts from another user, in bytes. It is first

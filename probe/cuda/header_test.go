@@ -11,7 +11,7 @@ import (
 )
 
 // TestHeaderMatchesCUDA makes the compiler compare driver.h with the real cuda.h: the types of the
-// functions, the values of the enumerations, the layout of the structures. The header is found by
+// functions, the values of the enumerations, the layout of the structures. cuda.h is found by
 // VRAMSCOPE_CUDA_INCLUDE or CUDA_HOME, or in /usr/local/cuda.
 func TestHeaderMatchesCUDA(t *testing.T) {
 	include, err := cudaInclude()

@@ -23,14 +23,14 @@ type Options struct {
 	Pattern Pattern
 	Size    quantity.Bytes // the most that the process reserves, without its context
 	Seed    uint64
-	Length  time.Duration // until leak and staircase have reached the size
+	Length  time.Duration // leak and staircase reach the size within this time
 }
 
 // SizeError means that a device has too little free memory.
 type SizeError struct {
 	Device Device
 	Size   quantity.Bytes // requested
-	Free   quantity.Bytes // now, with the probe process's own context
+	Free   quantity.Bytes // after the probe process has made its context
 }
 
 func (e *SizeError) Error() string {

@@ -10,11 +10,11 @@ import (
 // time and seed: the same seed has the same timeline however fast the driver is, and
 // a late step only has more to do.
 //
-//	steady     ▁█████████████   full at once; nine tenths of the temporary blocks live, by turns
+//	steady     ▁█████████████   full; then nine tenths of the temporary blocks live, by turns
 //	sawtooth   ▁█▃▄▅▆█▃▄▅▆█▃▄   up, and back to a third: the rest stays cached
 //	leak       ▁▁▂▂▃▃▄▄▅▅▆▆▇█   up until the size is reached
 //	staircase  ▁▁▁▃▃▃▅▅▅▆▆▆██   the same in eight steps
-//	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: all of it fragmented
+//	fragment   ▁█▅▅▅▅▅█▅▅▅▅▅█   full, then every other block freed: the free memory is fragmented
 type Pattern string
 
 // The patterns.
@@ -55,7 +55,7 @@ type timeline struct {
 	pattern Pattern
 	seed    uint64
 	blocks  int           // number of temporary blocks; the permanent ones come before them
-	length  time.Duration // until leak and staircase are full
+	length  time.Duration // leak and staircase are full within this time
 }
 
 // permanent returns the share of the pool that is always live, like a model's weights, in thousandths.

@@ -44,7 +44,7 @@ func TestPatternsOverTime(t *testing.T) {
 	}
 }
 
-// TestFragmentFreesEveryOtherBlock: no whole chunk becomes free, and the halves take turns.
+// TestFragmentFreesEveryOtherBlock: of two neighbours one is live, and the halves take turns.
 func TestFragmentFreesEveryOtherBlock(t *testing.T) {
 	s := timeline{pattern: Fragment, blocks: 100}
 	for _, at := range []time.Duration{3 * time.Second, 17 * time.Second, 23 * time.Second} {

@@ -13,9 +13,9 @@ const SmallestSize = 128 * quantity.MiB
 
 const spare = 512 * quantity.MiB // kept free for other processes
 
-// plan divides a size into equal blocks. Their size divides a chunk, so a pool with that much unused
-// memory need not grow for a block. The permanent blocks, whole chunks of them, are always live, like
-// a model's weights.
+// plan divides a size into equal blocks. A block's size divides a chunk, so a pool that has as much
+// unused memory need not grow for a block. The permanent blocks, whole chunks of them, are always
+// live, like a model's weights.
 type plan struct {
 	block             quantity.Bytes // size of one
 	blocks, permanent int
@@ -28,7 +28,7 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	}
 	p := plan{block: chunk / 2, pool: down(size, chunk)}
 	permanent := down(p.pool/1000*quantity.Bytes(pattern.permanent()), chunk)
-	// Tens to hundreds of blocks come and go; for odd seeds twice as many.
+	// At least 64 blocks come and go; for odd seeds twice as many.
 	for (p.pool-permanent)/p.block < 64 {
 		p.block /= 2
 	}

@@ -6,8 +6,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// TestPlanFillsSize: the parts sum to the size, to within the driver's granularity, and small
-// blocks divide a chunk.
+// TestPlanFillsSize: the blocks sum to the size, to within a chunk, and a block's size divides a
+// chunk.
 func TestPlanFillsSize(t *testing.T) {
 	for _, size := range []quantity.Bytes{
 		SmallestSize, SmallestSize + 1, 200 * quantity.MiB, quantity.GiB, 4 * quantity.GiB, 4*quantity.GiB + 12345,

@@ -79,7 +79,7 @@ func (p *Process) admit(d *device, o *Options) error {
 
 func (p *Process) Device() Device { return p.device }
 
-// Run plays the pattern until the context ends, and then returns nil.
+// Run plays the pattern until the context ends, when it returns nil, or until a call fails.
 func (p *Process) Run(ctx context.Context) error {
 	ticker := time.NewTicker(stepTime)
 	defer ticker.Stop()

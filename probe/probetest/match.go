@@ -147,7 +147,7 @@ func integer(got any) (int64, bool) {
 	return n, err == nil
 }
 
-// matchTotals checks that no part exceeds reserved, and that the parts sum to it.
+// matchTotals checks that no known figure exceeds reserved, and that three known parts sum to it.
 func matchTotals(got any) error {
 	object, ok := got.(map[string]any)
 	if !ok {

@@ -65,7 +65,7 @@ func Run(t *testing.T, directory, socket string) {
 			t.Fatal(err)
 		}
 		var v vectors
-		// Otherwise a misspelled field would pass unnoticed.
+		// A misspelled field must not pass unnoticed.
 		in := json.NewDecoder(bytes.NewReader(content))
 		in.DisallowUnknownFields()
 		in.UseNumber()
@@ -114,7 +114,7 @@ type peer struct {
 
 func connect(t *testing.T, socket string) *peer {
 	t.Helper()
-	// A socket's address has at most 108 bytes, the path may have more.
+	// A socket's address has at most 108 bytes. The path may have more.
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 
 var squatted atomic.Int32
 
-// Squatted returns a user whose directory in /tmp another user has taken. The user exists in a user
-// namespace. A program of this user without XDG_RUNTIME_DIR can serve only in a spare directory,
-// whose path begins with prefix.
+// Squatted returns a user whose usual directory in /tmp exists and is refused. The user exists in a
+// user namespace. A program of this user without XDG_RUNTIME_DIR can serve only in a spare
+// directory, whose path begins with prefix.
 func Squatted(t *testing.T) (user *syscall.SysProcAttr, prefix string) {
 	t.Helper()
 	uid := 3_000_000_000 + os.Getpid()*16 + int(squatted.Add(1))
