@@ -6,7 +6,7 @@ import (
 )
 
 // Buffer keeps the first bytes that are written to it and drops the rest. It does not embed a
-// bytes.Buffer, whose ReadFrom has no limit: io.Copy would prefer that.
+// bytes.Buffer, because io.Copy would call its ReadFrom, which has no limit.
 type Buffer struct {
 	kept    []byte
 	limit   int

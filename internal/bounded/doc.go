@@ -1,5 +1,5 @@
-// Package bounded reads from other people's programs, peers and files with a limit on bytes and
-// time. In other packages, the linter refuses functions that have no limit.
+// Package bounded limits the bytes that are read from other people's programs, peers and files, and
+// the time of waiting. In other packages, the linter refuses io.ReadAll and its like.
 //
 //	a program ── Command.Output ─→ its first bytes
 //	a peer ───── Lines ──────────→ lines, none longer than the limit

@@ -1,5 +1,5 @@
-// Package elffile reads what vramscope needs from an ELF file: its segments, and the symbols and
-// libraries of its dynamic section.
+// Package elffile reads an ELF file: its segments, the symbols that it exports, and the libraries
+// that it needs.
 //
 //	Open → File ── Segments, Interpreter
 //	         └──── Symbols, Needed
@@ -113,8 +113,8 @@ func parse(content io.ReaderAt) (*File, error) {
 	return f, err
 }
 
-// bytes reads n bytes at an offset of the file, all of them or none. It allocates no more than the
-// file has.
+// bytes reads n bytes at an offset of the file, all of them or none. It allocates memory for the
+// bytes that the file has, not for n.
 func (f *File) bytes(offset, n uint64, limit int) ([]byte, error) {
 	if n > uint64(limit) || offset > 1<<62 {
 		return nil, errTooLarge
@@ -157,7 +157,7 @@ func (f *File) At(address uint64, n int) ([]byte, error) {
 	return nil, fmt.Errorf("%#x is not in the file", address)
 }
 
-// Interpreter returns the path of a program's loader, "" if it has none.
+// Interpreter returns the path of a program's loader, "" if it has none or cannot be read.
 func (f *File) Interpreter() string {
 	for i := range f.Segments {
 		if s := &f.Segments[i]; elf.ProgType(s.Type) == elf.PT_INTERP {

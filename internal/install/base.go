@@ -81,8 +81,8 @@ func Possible(cache string) (string, error) {
 	return path, Room(path, path)
 }
 
-// Room returns nil if a directory's file system has room for a file, quotas aside. The error contains
-// name.
+// Room returns an error that contains name if a directory's file system is full. It ignores quotas,
+// and returns nil for a file system that it cannot ask.
 func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {

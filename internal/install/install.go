@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// packedMost limits an embedded file, in bytes.
+// packedMost limits an embedded file once it is unpacked, in bytes.
 const packedMost = 1 << 20
 
 // Unpack unpacks a file that is embedded in gzip's format.
@@ -90,8 +90,8 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	return Replace(path, content, mode, func(*os.File) error { return nil })
 }
 
-// Listed does what File does for a file that has a line in sums, the output of sha256sum. It asks
-// for the content only if there is no file at path with that hash and mode.
+// Listed writes a file whose name and hash are a line of sums, the output of sha256sum. It asks for
+// the content only if there is no file at path with a hash from sums for that name, and with mode.
 func Listed(path, name string, sums []byte, content func() ([]byte, error), mode fs.FileMode) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode() == mode && info.Size() <= packedMost { // no link, no pipe
 		if old, err := os.ReadFile(path); err == nil && bytes.Contains(sums, fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(old), name)) {
@@ -105,8 +105,8 @@ func Listed(path, name string, sums []byte, content func() ([]byte, error), mode
 	return Replace(path, whole, mode, func(*os.File) error { return nil })
 }
 
-// Replace writes a file atomically. It runs prepare on the open file before the file gets its name,
-// because then another user may make that name lead elsewhere.
+// Replace writes a file atomically. It runs prepare on the open file before the file gets its name:
+// afterwards another user could make that name lead elsewhere.
 func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {

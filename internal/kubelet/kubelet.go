@@ -27,8 +27,8 @@ const (
 	maxSize = 16 << 20 // of a node's list, as in NVIDIA's exporter
 )
 
-// Pod is a pod with the IDs of the devices that its containers have. Those of NVIDIA's device
-// plugin are UUIDs, with "::" and a number where a GPU is shared.
+// Pod is a pod with the IDs of the devices that its containers have. The IDs of NVIDIA's device
+// plugin are UUIDs, followed by "::" and a number where a GPU is shared.
 type Pod struct {
 	Namespace, Name string
 	Devices         []string
@@ -112,7 +112,7 @@ func (p *Pod) addContainer(container []byte) error {
 	})
 }
 
-// fields calls each with the number and the value of each message and string in a message. Source:
+// fields passes each message and string in a message to the function, with its number. Source:
 // https://protobuf.dev/programming-guides/encoding/
 func fields(message []byte, each func(uint64, []byte) error) error {
 	for len(message) > 0 {

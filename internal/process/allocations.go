@@ -101,7 +101,7 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 		}
 	}
 	if uid, known := t.owner(s.kubelet).Value(); known && uid == 0 {
-		given, _ := kubelet.Pods(context.Background(), s.kubelet) // while it does not answer, nothing is known
+		given, _ := kubelet.Pods(context.Background(), s.kubelet) // no pods while the kubelet does not answer
 		for _, pod := range given {
 			pods = append(pods, Allocation{Job: Job{Kind: "pod", ID: pod.Name, Namespace: pod.Namespace}, UUIDs: pod.Devices})
 		}

@@ -46,7 +46,7 @@ func Program(command []string) string {
 }
 
 // afterInterpreter drops "python3 -u", so that the script or module comes first. The interpreter
-// stays if it runs code from the command line (-c), or nothing.
+// stays if the command line names no script or module.
 func afterInterpreter(command []string) []string {
 	if len(command) < 2 {
 		return command
@@ -77,8 +77,8 @@ func NamesProgram(command []string) bool {
 	return len(afterInterpreter(command)) < len(command) || at >= 0 && at+1 < len(command)
 }
 
-// interpreterFlags reports whether name is an interpreter, and its flags that take
-// a value in the next argument, each followed by a space.
+// interpreterFlags returns the flags of an interpreter that take a value in the next argument, each
+// followed by a space. If name is not an interpreter, ok is false.
 func interpreterFlags(name string) (withValue string, ok bool) {
 	switch strings.TrimRight(name, "0123456789.td") { // python3.14t is free-threaded, python3d for debugging
 	case "python", "pypy":
@@ -91,7 +91,7 @@ func interpreterFlags(name string) (withValue string, ok bool) {
 	return "", false
 }
 
-// withoutDirectory removes the directory of an absolute path, also after "--flag=".
+// withoutDirectory removes the directory of an absolute path, or "./", also after "--flag=".
 func withoutDirectory(arg string) string {
 	flag, value, isFlag := strings.Cut(arg, "=")
 	if !isFlag || !strings.HasPrefix(flag, "-") {
@@ -103,7 +103,7 @@ func withoutDirectory(arg string) string {
 	case strings.HasPrefix(value, "./"):
 		return flag + strings.TrimLeft(value[1:], "/")
 	case !strings.HasPrefix(value, "/") || strings.ContainsAny(value, " :,"):
-		return arg // not a path, a relative path, or several: a URL, a list, a title with spaces
+		return arg // a relative path, a URL, a list, or a title with spaces
 	}
 	if base := path.Base(value); base != "/" && path.Dir(value) != "/" {
 		return flag + base

@@ -22,9 +22,9 @@ type Variable struct{ Name, Value string }
 // environmentSize limits what is read; the kernel allows megabytes.
 const environmentSize = 1 << 20
 
-// Environment returns the variables that affect a process's use of GPU memory, by
-// name, with the values at its start: the GPUs it sees, the settings of its allocators, its rank in a
-// job. No other variable leaves this function: environments hold passwords.
+// Environment returns the variables that affect a process's use of GPU memory, sorted by name, with
+// the values at its start: the GPUs it sees, the settings of its allocators, its rank in a job. It
+// returns no other variable, because environments hold passwords.
 func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if id.Foreign() {
 		return nil, refuse("PID %d is not in this /proc: %s", id.PID, id.Whose())
@@ -63,8 +63,8 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	return ReadAside(ctx, path, environmentSize, func() { <-t.slots })
 }
 
-// ReadAside does what ReadLimited does until the context ends: a read that hangs is abandoned. It
-// calls ended after the read, whenever that is.
+// ReadAside does what ReadLimited does until the context ends: a read that hangs is abandoned. When
+// the read ends, ended is called, even after the context has ended.
 func ReadAside(ctx context.Context, path string, limit int, ended func()) ([]byte, error) {
 	done := make(chan struct{})
 	var read []byte
@@ -90,7 +90,7 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }() // only read
-	var small [2 << 10]byte                  // most files fit; the result then has just their length
+	var small [2 << 10]byte                  // most files fit
 	content := small[:0:min(limit, len(small))]
 	for len(content) < limit {
 		if len(content) == cap(content) {
@@ -110,8 +110,8 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 	return bytes.Clone(content), nil
 }
 
-// ReadProc reads a small file of /proc into buf in one system call, because the kernel makes its
-// whole content at once. A file that fills buf is read again.
+// ReadProc reads a small file of /proc into buf in one read, because the kernel makes the whole
+// content at once. A file that fills buf is read again, into memory of its own.
 func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 	n, err := readOnce(path, buf)
 	switch {
@@ -158,8 +158,8 @@ func parseEnvironment(content []byte) []Variable {
 	return kept
 }
 
-// wanted reports whether a variable affects GPU memory. A name that may hold a secret is
-// not wanted, whatever its prefix.
+// wanted reports whether a variable affects GPU memory. A variable whose name suggests a secret is
+// not wanted.
 func wanted(name string) bool {
 	secrets := []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}
 	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(strings.ToUpper(name), secret) }) {

@@ -32,8 +32,8 @@ func exitOf(pidfd *os.File) (unix.PidfdInfo, error) {
 	return info, unix.IoctlPidfdInfo(int(pidfd.Fd()), &info)
 }
 
-// Exit returns how a process ended, if it was looked up at least twice. Linux 6.15 and later know
-// it as soon as the process's parent has waited for it.
+// Exit returns how a process ended. It is known from Linux 6.15 on, if the process's stat was read
+// at least twice, as soon as the parent has waited for the process.
 func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// facts change rarely: when the process calls exec, or when a scheduler moves it. An unreadable
-// fact is empty.
+// facts change rarely, for example when the process calls exec or a scheduler moves it. An
+// unreadable fact is empty.
 type facts struct {
 	uid     quantity.Optional[uint32]
 	command []string
@@ -34,9 +34,9 @@ const commandSize = 4 << 10
 // cgroupSize limits what is read of /proc/PID/cgroup: a dozen lines, with paths of up to 4 KiB.
 const cgroupSize = 64 << 10
 
-// readFacts reads the facts of a process. It may hang, so every caller has a deadline: for cmdline
-// the kernel takes the process's memory lock, which a hanging driver call may hold forever, and a
-// pod's host name is on the container's file system.
+// readFacts reads the facts of a process. It may hang, so callers run it on another goroutine: for
+// cmdline the kernel takes the process's memory lock, which a hanging driver call may hold forever,
+// and a pod's host name is on the container's file system.
 func readFacts(t *Table, pid int) facts {
 	var f facts
 	var buf [commandSize]byte

@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Hints are what a process's environment says about its importance, a distributed job and limits. All
-// are unknown if the environment may not be read, and Distributed if it is incomplete.
+// Hints are what a process's environment says about its importance, a distributed job and limits. If
+// the environment may not be read, they are unknown or ""; if it is incomplete, Distributed may be.
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also if it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
@@ -31,8 +31,8 @@ type Hints struct {
 // torchrun, Open MPI and MPICH or PMIx.
 var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 
-// ranks are the variables that hold a process's number, the most reliable last: torchrun started by
-// srun sets its own.
+// ranks are the variables that hold a process's number, the most reliable last: where srun starts
+// torchrun, SLURM_PROCID is torchrun's number and RANK the process's.
 var ranks = []string{"SLURM_PROCID", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK"}
 
 // hintsIn reads an environment, which may be incomplete: a program that sets its title, as Ray's
@@ -74,7 +74,7 @@ func hintsIn(environment []byte) Hints {
 	return w
 }
 
-// whole returns a value, or "" if it is too long to keep: its beginning may say something else.
+// whole returns a value, or "" if it has more than 1 KiB: a cut value could mean something else.
 func whole(value []byte) string {
 	if len(value) > 1<<10 {
 		return ""
@@ -85,7 +85,7 @@ func whole(value []byte) string {
 // MPSLimit returns a GPU's entry in MPSMemory, "0=2G,GPU-8f1c2d3e=10240M". An entry names a device
 // by its UUID, or by CUDA's number. A number is known to mean a GPU only if Visible names its UUID;
 // otherwise numbers count only if all GPUs of the box have the same limit. If no limit is set, the
-// result is unknown too. Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in
+// result is unknown. Source: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT in
 // https://docs.nvidia.com/deploy/mps/latest/appendix-environment-variables.html
 func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantity.Bytes]) {
 	unknown, numbered := limit, map[int]quantity.Bytes{}
@@ -130,9 +130,9 @@ func (h *Hints) MPSLimit(uuid string, gpus int) (limit quantity.Optional[quantit
 // maxThreads limits how many threads of a process are read: PyTorch programs have 100 to 200.
 const maxThreads = 512
 
-// ncclThread names a thread of NCCL in the process, "" if it has none. A loaded library proves
-// nothing: every PyTorch wheel links it. Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg,
-// pt_nccl_heartbt), and NCCL's, where NCCL_SET_THREAD_NAME=1.
+// ncclThread returns "an NCCL thread" if the process has one, else "". A loaded library proves
+// nothing: every PyTorch wheel links NCCL. Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg,
+// pt_nccl_heartbt), and NCCL itself, which names its threads if NCCL_SET_THREAD_NAME=1.
 func ncclThread(directory string) string {
 	path := filepath.Join(directory, "task")
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)

@@ -92,7 +92,7 @@ type Info struct {
 	Ended    bool // a zombie
 	Job      Job
 	Hints    Hints
-	CPU      quantity.Optional[float64]        // per cent of one core, since the last call
+	CPU      quantity.Optional[float64]        // per cent of one core, between the last two measurements
 	Memory   quantity.Optional[quantity.Bytes] // resident
 }
 

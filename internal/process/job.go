@@ -23,8 +23,8 @@ import "strings"
 //	service      …/system.slice/ollama.service
 //
 // A login session, which is a scope, and systemd for a user (user@1000.service) are not jobs: they
-// only say whose the process is. Users make cgroups of any name below user@1000.service; no
-// scheduler does. The ID of a pod is its uid here; readFacts replaces it by the pod's name.
+// only say whose the process is. Below user@1000.service users make cgroups of any name, and
+// schedulers make none. The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 func jobOf(cgroups string) Job {
 	var best Job
 	for line := range strings.Lines(cgroups) {
@@ -155,8 +155,8 @@ func (p *place) scheduled(part string) Job {
 	return job
 }
 
-// container reads one component of a path: "docker-<id>.scope" from the cgroup driver systemd, or
-// "<id>" below "docker" from cgroupfs; or a service.
+// container reads one component of a path as a container ("docker-<id>.scope" from the cgroup driver
+// systemd, "<id>" below "docker" from cgroupfs) or as a service.
 func container(part, parent string) Job {
 	name, isScope := strings.CutSuffix(part, ".scope")
 	for _, known := range []struct{ prefix, kind string }{
@@ -223,8 +223,8 @@ func podUID(part string) string {
 	return taskID(strings.ReplaceAll(uid, "_", "-"))
 }
 
-// taskID returns id if it is 36 digits and dashes, or 32 digits: those of a static pod, which are a
-// hash, or of an ECS task.
+// taskID returns id if it consists of hexadecimal digits and dashes and has the length of a UUID
+// (36), or of the hash of a static pod or an ECS task (32); otherwise "".
 func taskID(id string) string {
 	if (len(id) != 36 && len(id) != 32) || strings.Trim(id, "0123456789abcdef-") != "" {
 		return ""

@@ -39,7 +39,7 @@ func (t *Table) Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid))}, nil
 }
 
-// Alive reports whether the process is there now, without the table's cache.
+// Alive reports, without the table's cache, whether the process exists now and is not a zombie.
 func (t *Table) Alive(id Identity) bool {
 	var buf [statSize]byte
 	s, err := readStat(t.directory(id.PID)+"/stat", buf[:])

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// oomKills counts the processes of a cgroup that the kernel has killed because the cgroup ran out
-// of host memory. Every user may read the count. Source:
+// oomKills counts the processes of a cgroup that the kernel has killed for lack of host memory.
+// Every user may read the count. Source:
 // https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files, and
 // https://docs.kernel.org/admin-guide/cgroup-v1/memory.html for memory.oom_control
 type oomKills struct {
@@ -16,8 +16,8 @@ type oomKills struct {
 	count int64
 }
 
-// oomKillsIn reads the count of a process's cgroup. For a pod or a Slurm job it is the count of the
-// whole pod or job, whose cgroup outlives that of the process.
+// oomKillsIn reads the count of a process's cgroup. For a Slurm job, and for a pod under cgroup v2, it
+// is the count of the whole job or pod, whose cgroup outlives that of the process.
 func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	k := oomKills{}
 	for line := range strings.Lines(cgroups) {
@@ -37,7 +37,7 @@ func oomKillsIn(root string, job Job, cgroups string) oomKills {
 	return k.now()
 }
 
-// now returns the present counts of the file.
+// now returns the file with its present count, or the zero value if there is none.
 func (k oomKills) now() oomKills {
 	content, _ := ReadLimited(k.file, statSize) // a file that does not exist has no count
 	_, after, _ := strings.Cut("\n"+string(content), "\noom_kill ")

@@ -12,8 +12,8 @@ import (
 //
 //	Processes ── readers, at most maxReaders at a time ── each entry's channel ──→ this call, or a later one
 //
-// A call waits, at most its timeout, for the facts of processes that are new to
-// it. Facts that are read again are taken in by a later call.
+// A call waits, at most its timeout, for the facts of new processes. It does not wait for facts that
+// are read again.
 
 // maxPending limits the readers, including those that wait for their turn while others hang.
 const maxPending = 4096
@@ -61,7 +61,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	defer deadline.Stop()
 	late := false
 	var asked []<-chan struct{}
-	for _, e := range slices.Backward(entries) { // the last is read last, so one wait for it is enough
+	for _, e := range slices.Backward(entries) { // the last reader mostly ends last: after it, few waits are left
 		first := e.awaited
 		e.awaited = false // only one call waits for it
 		if first && !late {

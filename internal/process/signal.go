@@ -65,8 +65,8 @@ func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, 
 	}
 	defer func() { _ = syscall.Close(fd) }()
 
-	// The descriptor refers to the process that had the pid when it was opened. The process that /proc
-	// shows under the pid now is the same one, or the other has exited.
+	// The descriptor refers to the process that had the pid when it was opened. If /proc shows another
+	// process under the pid now, the descriptor's has exited, and the signal fails.
 	if err := t.permit(id, self); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 // slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID (Slurm 26.05): in the
 // title of root's slurmstepd or, if that cannot be read (hidepid), by scontrol, which also knows the
-// accounts of jobs. A process's environment is its user's and is not trusted.
+// accounts of jobs. It does not use a process's environment, which its user can change.
 //
 //	<job>/step_<id>/slurm/cgroup.procs ── slurmstepd ── "slurmstepd: [88123.0]"
 //
@@ -137,8 +137,8 @@ func (s *slurmJobs) forgetAll() {
 	}
 }
 
-// askAside asks scontrol in the background about a job, unless it knows the answer, is running
-// already, or was asked about this job less than scontrolEvery ago.
+// askAside asks scontrol in the background about a job, unless the answer is known, scontrol is
+// running, or it was asked about this job less than scontrolEvery ago.
 func (s *slurmJobs) askAside(id string) {
 	if _, known := s.answers[id]; !known && !s.asking && time.Since(s.asked[id]) >= scontrolEvery {
 		s.asking, s.asked[id] = true, time.Now()
@@ -178,7 +178,7 @@ func (t *Table) numberOfStepd(directory string) string {
 			dir := t.root + "/" + pid
 			program, err := os.Readlink(dir + "/exe")
 			if name, _, _ := strings.Cut(path.Base(program), " (deleted)"); err == nil && name != "slurmstepd" {
-				continue // only root may read the link
+				continue // without root's rights the link cannot be read
 			}
 			if _, err := strconv.Atoi(pid); err != nil || !isRoots(dir) {
 				continue

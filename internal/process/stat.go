@@ -55,7 +55,7 @@ func readOnce(path string, buf []byte) (int, error) {
 	for err == syscall.EINTR {
 		n, err = syscall.Read(fd, buf)
 	}
-	_ = syscall.Close(fd) // nothing was written: there is nothing to lose
+	_ = syscall.Close(fd) // only read
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -98,7 +98,7 @@ func parseStat(line []byte) (stat, error) {
 		case 14, 15:
 			s.ticks += uint64(value)
 		case 20:
-			// The main thread may have exited while others run: it is a zombie then, too.
+			// A main thread that has exited while others run is a zombie, but the process has not ended.
 			s.ended = s.ended && value <= 1
 		case 22:
 			s.start = uint64(value)

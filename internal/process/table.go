@@ -59,7 +59,7 @@ type Table struct {
 
 const (
 	refreshEvery = time.Minute
-	forgetAfter  = 10 * time.Second       // after the last call that asked for it
+	forgetAfter  = 10 * time.Second       // after the last call that asked for the process
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
 	statsASecond = 16                     // reads of stat per second; with more processes, each is read less often

@@ -2,7 +2,7 @@ package quantity
 
 import "strings"
 
-// About returns an estimate as text, with two significant digits.
+// About returns an estimate as text, from 1 KiB on with at most two significant digits.
 func (b Bytes) About() string {
 	step := Bytes(1)
 	for unit := KiB; unit <= b; unit *= 1024 {

@@ -18,8 +18,8 @@ const (
 	EiB Bytes = 1 << 60
 )
 
-// String returns at most five cells: three digits and a binary unit ("842M",
-// "9.87G", "61.8G", "140G", "1.18T"), "0" for zero.
+// String returns at most five cells: up to three digits and a binary unit ("842M", "9.87G", "61.8G",
+// "140G", "1.18T"), "0" for zero.
 func (b Bytes) String() string { return string(b.Append(nil)) }
 
 // Append appends String to dst.
@@ -30,8 +30,8 @@ func (b Bytes) Append(dst []byte) []byte {
 	return b.magnitude(dst, 3)
 }
 
-// magnitude formats |b| with this many significant digits. It takes the next unit if the number
-// would need four digits.
+// magnitude formats |b|. The digits limit the decimals, which K and M never have. It takes the next
+// unit if the number would need four digits.
 func (b Bytes) magnitude(dst []byte, digits int) []byte {
 	v := math.Abs(float64(b))
 	if v < 1000 {

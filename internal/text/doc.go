@@ -4,5 +4,5 @@
 //	hostile bytes ── Clean ──→ Printable text ── Width, Cut ──→ a cell of a table
 //	locale ── UTF8 ──→ which glyphs to draw with
 //
-// Start with Clean: everything from outside passes through it once before it reaches a terminal.
+// Start with Clean: text from outside passes through it before it reaches a terminal.
 package text
