@@ -32,7 +32,7 @@ type column struct {
 //
 //	(distance<<1 | known  [difference])*
 //
-// The first row after a sealed block has every series.
+// The first row of a block has every series that has not ended.
 func (b *block) appendTail(dst []byte) []byte {
 	before := int64(0)
 	for _, c := range b.columns {

@@ -90,7 +90,7 @@ func TestLostAtMidnight(t *testing.T) {
 	q.record(3)
 	q.w.write(tick{q.next(), nil})
 	q.w.day.err = errors.New("disk I/O error")
-	q.w.retry = time.Hour // the next day is another database, and is not waited for
+	q.w.retry = time.Hour // the next day is opened without this wait
 	q.now = q.now.Add(24 * 3600e9)
 	q.record(2)
 	if s := q.w.State(); s.Ticks != 5 || s.Lost != 1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // database is the one connection that writes, with its prepared statements. It keeps the first error
-// in err and executes nothing after it.
+// in err; exec, each and commit then do nothing.
 type database struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -51,7 +51,7 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// queryTime limits a query, because a hostile file may have an endless view in place of a table.
+// queryTime limits a query by each. A hostile file may have an endless view in place of a table.
 const queryTime = time.Minute
 
 // longestRow is the most bytes that a row or a value may have, because SQLite reads a whole row into
@@ -71,8 +71,7 @@ func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// ctx is the context of every statement. Cancelling a write would leave its transaction in an
-// unknown state; queryTime limits the queries.
+// ctx is never cancelled, because cancelling a write would leave its transaction in an unknown state.
 var ctx = context.Background()
 
 // statement returns the prepared statement for a text. It prepares each text once.

@@ -35,7 +35,7 @@ type day struct {
 
 type alertRecord struct {
 	id    int64
-	named bool // the alert's process is recorded
+	named bool // the alert's process need not be looked up again
 }
 
 type gpuRecord struct {
@@ -60,8 +60,7 @@ func fileOf(t time.Time) string { return t.UTC().Format(time.DateOnly) + suffix 
 
 const suffix = ".db"
 
-// openDay opens the database of the day that includes now, and seals the tail that another
-// recorder has left in it.
+// openDay opens the database of the day that includes now, and seals a tail that was left in it.
 func openDay(directory string, now time.Time, fullCommands bool) (*day, error) {
 	d := &day{path: filepath.Join(directory, fileOf(now)), fullCommands: fullCommands}
 	var err error
@@ -78,7 +77,7 @@ func openDay(directory string, now time.Time, fullCommands bool) (*day, error) {
 	return d, nil
 }
 
-// recover seals the tail that a killed recorder left, up to the first damaged row.
+// recover seals the tail that is in the database, up to the first damaged row.
 func (d *day) recover() {
 	var tail []tailRow
 	d.each(func(rows *sql.Rows) error {
@@ -189,8 +188,8 @@ func (d *day) seal() {
 	b.reset()
 }
 
-// sample writes a figure into its column, creating the column at the first figure. A tick without
-// a figure is a gap. A GPU's figure has process 0.
+// sample writes a figure into its column, and creates the column if needed. A tick without a figure
+// is a gap. A GPU's figure has process 0.
 func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process int64) {
 	v, known := value.Value()
 	if d.sumsOnly {

@@ -114,7 +114,7 @@ func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 			continue
 		}
 		gpu, process := d.subjects(a.GPUUUID, a.Row)
-		if known { // the alert's process has become known
+		if known { // the alert names a process now
 			d.exec("UPDATE alerts SET process = ? WHERE alert = ?", process, before.id)
 			d.alerts[key] = alertRecord{before.id, true}
 			continue
@@ -171,7 +171,7 @@ func (r *Recording) EventsOf(kind snapshot.EventKind, limit int) []snapshot.Even
 	return r.eventsUntil(time.Unix(0, math.MaxInt64), limit, "e.kind = ?", kind)
 }
 
-// lateEvent is how much older than its tick an event may be. The tick's day has the event.
+// lateEvent is how much older than its tick an event may be. It is recorded on the day of the tick.
 const lateEvent = time.Minute
 
 func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...any) []snapshot.Event {

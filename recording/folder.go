@@ -110,8 +110,8 @@ func (w *Writer) prune(now time.Time) {
 }
 
 // present returns the time from which prune measures the age of days: now, or the end of the newest
-// other day if that is earlier. Thus a clock that is set years ahead for a moment, or a box that was
-// off for a long time, does not cost the days.
+// other day if that is earlier. Thus prune does not remove all days if the clock is set years ahead
+// for a moment, or if the box was off for a long time.
 func (w *Writer) present(paths []string, now time.Time) time.Time {
 	for _, path := range slices.Backward(paths) {
 		name, _ := strings.CutSuffix(filepath.Base(path), suffix)
@@ -164,8 +164,8 @@ func damaged(err error) bool {
 		strings.Contains(text, "file is not a database")
 }
 
-// setAside renames a damaged database of today, so that recording continues in a new one. sqlite3's
-// .recover may recover data from it.
+// setAside renames a damaged database, so that recording continues in a new one. sqlite3's .recover
+// may recover data from the damaged one.
 func setAside(path string) {
 	to := strings.TrimSuffix(path, suffix) + "-damaged" + suffix
 	for i := 2; ; i++ {

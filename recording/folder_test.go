@@ -418,7 +418,7 @@ func TestWrittenIsWhenTicksWere(t *testing.T) {
 	q.end()
 }
 
-// TestFilesOfARecording: what a user keeps beside the databases is not the recorder's to remove.
+// TestFilesOfARecording: files that a user keeps beside the databases are not listed.
 func TestFilesOfARecording(t *testing.T) {
 	directory := t.TempDir()
 	want := []string{"2026-10-01-damaged-2.db", "2026-10-01-damaged.db", "2026-10-01.db"}
@@ -461,7 +461,7 @@ func TestEachDamagedDatabaseIsSetAside(t *testing.T) {
 	}
 }
 
-// TestDayIsTrimmedToItsLimit: a database that takes just as much as it may keeps its samples.
+// TestDayIsTrimmedToItsLimit: a database of exactly the limit keeps its samples.
 func TestDayIsTrimmedToItsLimit(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(200)

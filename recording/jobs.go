@@ -31,7 +31,7 @@ type jobKey struct {
 
 type jobUse struct {
 	gpus              []int
-	began, first, end time.Time // when its first process began; when any of its processes was first seen, and last seen
+	began, first, end time.Time // the start of the job's first process; the first and the last tick with a row of the job
 	share             share
 	peak              snapshot.Bytes              // the most memory that one process used on one GPU
 	ooms              map[snapshot.RowID]oomCount // of the rows whose probes count out-of-memory errors
@@ -78,10 +78,10 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 // useOf returns the use of a row's job, nil if the row has no job.
 func (j *Jobs) useOf(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
-	if job.ID == "" || job.Kind == "service" || p.User == "" { // an unknown user becomes known at a later tick
+	if job.ID == "" || job.Kind == "service" || p.User == "" { // an unknown user may become known at a later tick
 		return nil
 	}
-	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // the number of a Slurm job has become known
+	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // the row's job has changed, for example because the number of a Slurm job has become known
 		j.running[job] = j.running[was]
 		delete(j.running, was)
 	}

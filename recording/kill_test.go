@@ -42,8 +42,8 @@ func recordUntilKilled(directory string) {
 }
 
 // TestKilledWriterLosesTwoSeconds kills writers at random moments. The recording that a killed
-// writer leaves opens without an error and ends two seconds before the kill, or four if a commit is
-// slow. The next writer continues it. With VRAMSCOPE_FULL there are 200 kills.
+// writer leaves opens without an error and ends at most two seconds before the kill, or four if a
+// commit is slow. The next writer continues it. With VRAMSCOPE_FULL there are 200 kills.
 func TestKilledWriterLosesTwoSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")

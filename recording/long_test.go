@@ -37,11 +37,11 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 	return spent / time.Duration(ticks)
 }
 
-// wholeDay is a number of ticks that fit in one day. Ticks are a millisecond more than a second apart.
+// wholeDay is a number of ticks that fit in one day. Ticks are 1.001 s apart on average.
 const wholeDay = 86_300
 
-// TestMonth: half of the seeks in 30 days take at most 100 ms. With VRAMSCOPE_FULL two of the days are
-// whole; the others have a few minutes. docs/measured/recording.md has the result for 30 whole days.
+// TestMonth: half of the seeks in 30 days of 100 ticks take at most 100 ms. With VRAMSCOPE_FULL two of
+// the days are whole, with VRAMSCOPE_FULL=month all are. docs/measured/recording.md has its result.
 func TestMonth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
@@ -56,7 +56,7 @@ func TestMonth(t *testing.T) {
 	seekTest(t, 8, 8, ticks)
 }
 
-// TestLargeDay records six hours of 16 GPUs with 64 processes each, or a day.
+// TestLargeDay records six hours of 16 GPUs with 64 processes each, with VRAMSCOPE_FULL=month a day.
 func TestLargeDay(t *testing.T) {
 	needs.Full(t)
 	ticks := 21_600

@@ -69,8 +69,8 @@ func TestReadingsEqualTheMoments(t *testing.T) {
 	}
 }
 
-// TestMomentsHaveTheFiguresOfAt: Moments and At agree even after the loss of a GPU that the
-// description still has.
+// TestMomentsHaveTheFiguresOfAt: Moments has the recorded figures even after the loss of a GPU that
+// the description still has.
 func TestMomentsHaveTheFiguresOfAt(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	moments := q.record(20)

@@ -68,7 +68,8 @@ func (r *Recording) Problems() []string {
 	return lines
 }
 
-// note remembers a problem of a day, unless the day has been removed meanwhile.
+// note remembers the first problem of a day. A missing row is no problem, nor is a day that is closed
+// or has been removed.
 func (r *Recording) note(path string, err error) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || strings.Contains(err.Error(), "database is closed") {
 		return err

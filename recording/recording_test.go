@@ -194,7 +194,7 @@ func TestClockIsSet(t *testing.T) {
 			t.Errorf("point %d of the gap is known: %+v", i, p)
 		}
 	}
-	// A sample of the shadowed time would be older than its neighbours.
+	// 200 seconds were recorded twice. Only the second samples of that time are read: 400 in all.
 	points := r.Series(key, early[0].Time.Add(-time.Second), last.Time, len(early)+len(again))
 	known := 0
 	for _, p := range points {
@@ -456,7 +456,7 @@ func TestSeriesHasTheSamplesUpToItsEnd(t *testing.T) {
 	check("sealed", q.end())
 }
 
-// TestDaysBetween: what is listed by day is that of the days asked for. A single file may have any name.
+// TestDaysBetween: GPUs lists only those of the days asked for. A single file may have any name.
 func TestDaysBetween(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	var moments []*snapshot.Snapshot

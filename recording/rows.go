@@ -181,7 +181,7 @@ func larger(a, b snapshot.Bytes) snapshot.Bytes {
 	return b
 }
 
-// Session is a time in which a recorder wrote without interruption.
+// Session is a stretch of ticks that one recorder wrote on one day.
 type Session struct {
 	To        time.Time // the session's last tick
 	Host      string

@@ -306,7 +306,7 @@ func TestRowsOfAMomentAreDescribed(t *testing.T) {
 	}
 }
 
-// Replay and report name a job as the live screen does.
+// At and Processes return the job of a process.
 func TestJobIsKept(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	job := process.Job{Kind: "slurm", ID: "88123", Step: "0", Namespace: "team-a", Container: "pytorch.sif"}
@@ -473,7 +473,7 @@ func TestWhatEndsTogetherHasOneEnd(t *testing.T) {
 	}
 }
 
-// TestRunningProcessIsListed: a running process is recorded with a time of up to five minutes ago.
+// TestRunningProcessIsListed: the recorded last time of a running process may be five minutes old.
 func TestRunningProcessIsListed(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	q.record(30)

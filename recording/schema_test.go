@@ -132,7 +132,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// A recorder that finds a newer database reports it once, with the database's path.
+// A newer database is refused. The error has its path.
 func TestNewerVersionIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "2026-11-24.db")
 	d, err := openDatabase(path)

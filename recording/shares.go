@@ -66,8 +66,8 @@ func (m *meter) give(power, counted float64) (given float64) {
 }
 
 // divide divides the time of a tick among rows: those of the snapshot, and one for each job that
-// has a GPU and runs nothing on it. It returns these rows and leaves their shares in d.rows. Energy
-// is unknown after a gap, and if its counter has gone back or was not read at this tick or the last.
+// has a GPU and runs nothing on it. It returns these rows and leaves their shares in d.rows. Energy is
+// unknown after a gap, and if its counter has gone back or is unknown at this or the previous tick.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
 	rows = slices.Clip(snap.Rows) // the snapshot's array must not be appended to
 	for i := range snap.GPUs {
@@ -88,7 +88,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
 			d.drawn[g.UUID] = quantity.From(m.give(g.Power.Or(0)*elapsed.Seconds(), now-before), quantity.Computed)
 			m.counter = g.Energy
-		} else if !known || !counted || now != before { // the counter moved in a gap, went back or was not read: the meter starts again
+		} else if !known || !counted || now != before { // the counter moved in a gap, went back or is unknown: the meter starts again
 			m = meter{counter: g.Energy}
 		}
 		d.meters[g.UUID] = m

@@ -75,7 +75,7 @@ type gpuSums struct {
 	metered   bool    // energy is known
 }
 
-// The columns of gpu_minute and process_5min.
+// The figures in gpu_minute and process_5min. Each figure has three columns.
 var (
 	gpuParts     = [...]string{"used", "free", "allocated", "cached", "fragmented", "other", "unknown", "utilization"}
 	processParts = [...]string{"used", "allocated", "cached", "fragmented", "other", "sm_utilization"}
@@ -213,7 +213,7 @@ var joinedMeans = map[string]string{
 }
 
 // Summed sums moments as a Writer does, in a database in memory, for rows that a Writer has not
-// written yet or that a kill lost. A Writer writes GPU rows each minute, process rows each five.
+// written yet or that a kill lost. A Writer writes a GPU's row after a minute, a process's after five.
 func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
 	db, err := inMemory()
 	if err != nil {

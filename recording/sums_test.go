@@ -196,8 +196,8 @@ func TestProcessesOfAMinute(t *testing.T) {
 	}
 }
 
-// TestEnergyOfASmallProcessIsNotRoundedAway: it is recorded in whole joules, and what a window lacks or has
-// too much goes to the next.
+// TestEnergyOfASmallProcessIsNotRoundedAway: energy is recorded in whole joules, and the rounding error
+// of a window goes to the next.
 func TestEnergyOfASmallProcessIsNotRoundedAway(t *testing.T) {
 	var sums processSums
 	var joules []int64

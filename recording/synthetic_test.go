@@ -13,9 +13,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// synthetic makes the snapshots of a box of any size, much faster than a sampler. Used memory changes
-// in steps every few minutes. Sensors, CPU and the allocated memory of every fourth process are noise.
-// Each hour one process ends and another starts.
+// synthetic makes the snapshots of a box of any size, much faster than a sampler. On average the used
+// memory of a process changes every four minutes, and one process an hour is replaced by another. CPU
+// and the allocated memory of every fourth process are noise.
 type synthetic struct {
 	random *rand.Rand
 	now    time.Time

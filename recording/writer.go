@@ -24,7 +24,7 @@ type Options struct {
 }
 
 const (
-	// commitInterval is the most time of the recording that a kill may lose.
+	// commitInterval is the time between two commits. A kill loses what is not committed.
 	commitInterval = 2 * time.Second
 	// queueTicks limits the memory that the queue takes when the disk is slow: a snapshot of 16
 	// GPUs with 64 processes each takes 1.5 MB.
@@ -190,7 +190,7 @@ func (w *Writer) write(t tick) {
 	}
 	w.day.write(t.snap, t.events)
 	w.pending++
-	if w.day.block.n == 1 { // the previous block was sealed
+	if w.day.block.n == 1 { // a block has begun
 		w.day.trim(w.options.MaxSize)
 	}
 	if t.snap.Interval >= commitInterval {

@@ -34,7 +34,7 @@ func (q *Question) bounds() (from, to time.Time) {
 
 const fiveMinutes = 5 * time.Minute
 
-// Groupings are the values of Question.By. With "gpu" each process is its own group.
+// Groupings are the values of Question.By. With "gpu" each process on each GPU is its own group.
 var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
 // Builder sums rows. The caller adds GPUs and processes first, then minutes, then five minutes, each
@@ -144,7 +144,7 @@ func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 	}
 }
 
-// evaluated are the kinds of events in a report. Events of other kinds are too many.
+// evaluated are the kinds of events that a Builder keeps. Events of other kinds are too many.
 var evaluated = []snapshot.EventKind{
 	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
 	snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventIdleServer,

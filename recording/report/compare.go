@@ -47,7 +47,7 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 	b.steps[p.command] = stepping{s.steps + steps, s.over + f.Covered}
 }
 
-// leastOfHour is how much of an hour must be recorded for the hour to count.
+// leastOfHour is how much of an hour must be recorded, summed over GPUs, for the hour to count.
 const leastOfHour = time.Hour / 2
 
 // values returns a figure for each hour, NaN if unknown.

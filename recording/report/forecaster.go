@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// The rules by which alerts are judged. `vramscope backtest` has other rules (docs/forecast.md).
+// The rules by which alerts are judged. `vramscope backtest` shares a part of them (docs/forecast.md).
 const (
 	// rightWithin is how soon after an alert a GPU must be full for the alert to be right: twice the
 	// time to full that raises an alert, as for `vramscope backtest`.
@@ -61,7 +61,7 @@ func (f *fullness) add(g *gpuSums, m *recording.GPUMinute) {
 	}
 }
 
-// fill is a moment at which a GPU ran out of memory.
+// fill is a moment that fillsOf returns.
 type fill struct {
 	at     time.Time
 	sudden bool

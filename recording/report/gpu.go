@@ -202,7 +202,8 @@ func (s *minuteSet) add(t time.Time) {
 	}
 }
 
-// count returns how many of the minutes after from are in the set.
+// count checks the given number of minutes, beginning with that of from, and returns how many of them
+// are in the set.
 func (s minuteSet) count(from time.Time, minutes int) (n int64) {
 	begin := minuteOf(from)
 	end := begin + int64(minutes)

@@ -67,7 +67,7 @@ type counter struct {
 	last  Count
 	sum   int64
 	known bool
-	// The rate is counted/since. Both cover only five minutes that are recorded for nearlyWhole.
+	// The rate is counted/since. Both leave out five minutes that were recorded for less than nearlyWhole.
 	counted int64
 	since   time.Duration
 }

@@ -119,7 +119,7 @@ func setRates(f *schema.ReportFailures, over time.Duration) {
 
 func (b *Builder) allOOMs() Count { return b.failures("", 0).OutOfMemory }
 
-// shownEvents returns the events of the document, except for alerts.
+// shownEvents returns the events for the document, without signals. forecaster adds the alerts.
 func (b *Builder) shownEvents() []schema.ReportEvent {
 	shown := []schema.ReportEvent{}
 	for i := range b.events {

@@ -12,7 +12,7 @@ import (
 // Advice is a change that would have helped.
 type Advice struct {
 	advice.Advice
-	Enough bool // the change would have freed as much as was missing
+	Enough bool // the change brings as much as was lacking
 }
 
 const (
@@ -20,8 +20,8 @@ const (
 	leastAdvice = quantity.MiB
 )
 
-// advise returns at most mostAdvice changes that would have freed memory, by the rules of
-// guard/advice. Those that are enough come first.
+// advise returns at most mostAdvice changes that would have helped, by the rules of guard/advice.
+// Those that are enough come first.
 func advise(e *Evidence, v *Verdict) []Advice {
 	requested, known := e.Requested.Value()
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {

@@ -16,7 +16,7 @@ import (
 // Evidence is the figures about an out-of-memory event. Sizes are in bytes.
 type Evidence struct {
 	Event   snapshot.Event
-	Process snapshot.Process // just before the event
+	Process snapshot.Process // close to the event
 	GPU     string           // the GPU's name
 	Place   string           // "GPU 0", "GPU 0, instance 2"
 	Later   time.Duration    // for how long the process was seen after the event
@@ -179,7 +179,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
 	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
-		e.Used, e.UsedLeast = f.Reserved, true // the other memory was read at another moment
+		e.Used, e.UsedLeast = f.Reserved, true // the other memory is unknown, or was read at another moment
 	}
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
 }

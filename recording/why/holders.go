@@ -27,7 +27,7 @@ func heldBy(h *snapshot.HeldClass) string {
 	return text.Clean(strings.ReplaceAll(h.Class, "_", " "))
 }
 
-// held returns what held the allocated memory, most first, and how much was allocated.
+// held returns the holders of the allocated memory, largest first, and how much was allocated.
 func (e *Evidence) held() (held []snapshot.HeldClass, allocated quantity.Bytes) {
 	if f := e.Event.OutOfMemory; f != nil && f.Allocated.Known() {
 		return f.Held, f.Allocated.Or(0)

@@ -41,8 +41,8 @@ type Verdict struct {
 	None    string         // why there is no advice, "" if there is some
 }
 
-// Brief returns the cause in a few words, "" if unknown. at is the time of the error, up to which the
-// rate of a leak is the mean: "leak 25M/s".
+// Brief returns the cause in a few words, "" if unknown. For a leak it adds the mean rate from its
+// beginning to at, the time of the error: "leak 25M/s".
 func (v *Verdict) Brief(at time.Time) string {
 	switch took := at.Sub(v.Since).Seconds(); {
 	case v.Cause == CannotTell:
@@ -57,9 +57,8 @@ func (v *Verdict) Brief(at time.Time) string {
 const (
 	// The cause can be fragmentation only if at least this share of the reserved memory was free.
 	fragmentedShare = 0.1
-	// The neighbours are the cause if they grew by at least neighbourShare of the process's own growth,
-	// and by at least the shortage. The process is the cause if they grew by at most ownShare of its
-	// growth, or by less than the shortage.
+	// The growth of the neighbours as a share of the process's own growth: the least for the neighbours
+	// to be the cause, and the most for the process to be the cause. docs/why.md has all conditions.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
 	// Two amounts of memory count as equal if they differ by at most samePeak.
 	samePeak = 256 * quantity.MiB

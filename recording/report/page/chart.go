@@ -113,7 +113,7 @@ func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	c.path("peak", "M%s", c.line(x, peaks))
 }
 
-// line returns the points of a path. It leaves out a point whose neighbours have the same height.
+// line returns the points of a path. It leaves out a point that is as high as both neighbours.
 func (c *chart) line(x []int, amounts []float64) string {
 	var points strings.Builder
 	for i, amount := range amounts {
