@@ -96,7 +96,6 @@ func (d *driver) ask(now time.Time, g *gpu) func() {
 	}
 }
 
-// takeLate takes the answers that missed their tick.
 func (d *driver) takeLate(now time.Time) {
 	for {
 		select {
@@ -207,7 +206,7 @@ func (d *driver) wanted(index int, uuid string) bool {
 }
 
 // admits reports whether the --gpu filter admits a GPU that a probe names. If there is a filter,
-// the driver must have listed the GPU, or the filter must have its UUID.
+// the driver must have listed the GPU, or the filter must have a prefix of its UUID.
 func (d *driver) admits(uuid string) bool {
 	return d.find(uuid) != nil || d.wanted(-1, uuid)
 }

@@ -25,7 +25,7 @@ func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Pro
 	}
 	f := s.failures[id]
 	if f == nil {
-		f = &failures{newest: s.began.UnixNano()} // errors from before this monitor began are not logged
+		f = &failures{newest: s.began.UnixNano()} // errors from before s.began are not logged
 		s.failures[id] = f
 	}
 	for i := range d.OutOfMemory {
@@ -114,7 +114,7 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 }
 
 // noteRecord logs the errors in the record that an exited process left, even if the process never
-// had a row. It skips the row of another user, which is another process.
+// had a row. It skips a row of another user: that row is of another process.
 func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	for i := range a.Report.Devices {
 		d := &a.Report.Devices[i]
@@ -135,7 +135,8 @@ func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 // recordsFor is how long a record may arrive after its process has exited.
 const recordsFor = time.Minute
 
-// forgetFailures drops the failures of processes without a row or answering probe for recordsFor.
+// forgetFailures drops the failures of a row that has ended and whose process has not been in
+// answers for recordsFor.
 func (s *Sampler) forgetFailures(now time.Time, answers []probe.Answer) {
 	for id, f := range s.failures {
 		answering := s.rows[id] != nil // the failures are needed until the row has ended

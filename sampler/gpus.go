@@ -79,7 +79,7 @@ func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process
 	}
 }
 
-// throttled names the reasons for lowered clocks, in nvidia-smi's order.
+// throttled names the reasons for lowered clocks.
 func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	bits := t.Or(0)
 	var reasons []string
@@ -117,7 +117,8 @@ const (
 )
 
 // nameDevice notes that a probe names a device, and the device's size. It returns false if the
-// device can have no row: the driver lists GPUs without it, or maxProbeOnlyGPUs is reached.
+// device can have no row: the driver does not list the device, and either lists other GPUs or
+// maxProbeOnlyGPUs is reached.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {
@@ -196,7 +197,7 @@ func (s *Sampler) indexOf(uuid string) int {
 	return past
 }
 
-// addProbeOnlyGPUs adds a GPU for the rows that are on no GPU of the driver. Its used memory is unknown.
+// addProbeOnlyGPUs adds the GPUs that rows name and the driver does not. Their used memory is unknown.
 func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
 	listed := len(gpus)
 	for i := range rows {

@@ -33,7 +33,7 @@ const (
 	unattributedLeast = quantity.GiB
 	searchEvery       = 10 * time.Second
 	searchFactor      = 200                    // a search takes at most 0.5 % of the time
-	firstSearchWait   = 100 * time.Millisecond // how long the first tick waits for a search, because the command once has no other tick
+	firstSearchWait   = 100 * time.Millisecond // how long the first tick waits for a search, because vramscope once has no other tick
 )
 
 // nameHolders adds to GPUs with unattributed memory the processes that have the GPU's device file

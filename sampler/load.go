@@ -9,7 +9,7 @@ import (
 )
 
 // load follows a process that loads its data (weights, optimizer state, caches). How far a load goes is
-// unknown, so during a load there is no time to full, and no alert, except at the end of a later load.
+// unknown, so the time to full is not believed during a load, with one exception in later loads.
 //
 // The first load is that of a process that is young, has nearly no memory, or rebuilds after an
 // out-of-memory error. It ends at a plateau: a minute and a half in which memory grows more slowly than
@@ -18,9 +18,9 @@ import (
 // five minutes, and with the program's training steps, because the first steps take all the memory that
 // a step needs. While a process rebuilds, training steps do not end its load.
 //
-// A later load is a rise of a process that was not expected to fill its GPU. It counts as a load until
-// it has lasted longer than earlier loads of the same program. If the GPU would be full within a minute,
-// the forecast is believed, unless the rise leads back to a level at which an earlier rise ended.
+// A later load is a rise that begins when its process is not expected to fill the GPU. It counts as a
+// load until it has lasted longer than earlier loads of the same program. The exception: if the GPU would
+// be full within a minute, that is believed, unless an earlier rise ended at such a level.
 type load struct {
 	begin time.Time      // when the window began; zero before the first sample
 	from  quantity.Bytes // memory used at begin
@@ -82,7 +82,7 @@ const (
 
 	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
 	firstLoad     = 5 * time.Minute  // in this time a slow disk reads the weights for a whole GPU
-	laterLoad     = time.Minute      // if no earlier load is known
+	laterLoad     = time.Minute      // the least limit of a later load's duration
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise
 	fading        = 0.8              // with each rise, the remembered level and duration shrink by this factor, because programs change
 	urgent        = time.Minute      // time to full below which a forecast is believed during a later load
@@ -90,7 +90,7 @@ const (
 )
 
 // loads reports whether the first load is in progress. A process that has nearly no memory and does
-// not grow waits; its forecast is like that of any other process.
+// not grow has not begun to load; its forecast is like that of any other process.
 func (l *load) loads() bool {
 	return !l.over && (l.used >= nearlyNothing || !l.rose.IsZero() || l.rebuilds)
 }
@@ -99,8 +99,8 @@ func (l *load) loads() bool {
 // that the free memory still allows.
 func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
 
-// fresh reports whether the process loads, or loaded so recently that its GPU's own forecaster
-// still takes the load for growth.
+// fresh reports whether the process loads, or ended its first load so recently that the GPU's own
+// forecaster still takes the load for growth.
 func (l *load) fresh(now time.Time) bool {
 	return l.loads() || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
@@ -175,7 +175,7 @@ func (l *load) learn() {
 }
 
 // watchLoad takes a sample of a process, and the free memory of its GPU. During the first load it
-// resets the row's forecasters.
+// resets the row's forecasters after each window with growth.
 func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps int64) {
 	l := &r.load
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
@@ -248,7 +248,6 @@ type habits struct {
 
 type habit struct{ user, program string }
 
-// maxHabits limits the number of remembered programs.
 const maxHabits = 256
 
 func habitOf(p *snapshot.Process) habit { return habit{p.User, p.ProgramName()} }

@@ -19,7 +19,7 @@ import (
 // identified is the process behind a pid that a source names.
 type identified struct {
 	info  process.Info
-	alive bool   // /proc had it in this tick
+	alive bool   // /proc had it in this tick, and it was no zombie
 	named uint64 // the last tick in which a source named it
 }
 
@@ -209,8 +209,8 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	return snapshot.FreeOf(&m).Or(unknown)
 }
 
-// arrived reports whether a new row is a process that has just started. A process in a GPU's first
-// list was there before, unless it started after s.began.
+// arrived reports whether the process of a new row has just come to its GPU. A process in a GPU's
+// first list was there before, unless it started after s.began.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true
@@ -247,7 +247,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		}
 		delete(s.rows, id)
 		g := s.lastRow(now, id, r)
-		// Ask Alive again: a process that was there a second ago may have exited.
+		// The process may have exited since it was looked up.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		var signal syscall.Signal
 		hostMemoryEnded := false

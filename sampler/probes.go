@@ -202,7 +202,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown repo
 }
 
 // noteMismatch sets Mismatch if held, the memory of the allocators, exceeds the process's used memory
-// in several comparable readings in a row. If that is unknown, the limit is the GPU's used memory.
+// in several comparable readings in a row. If used memory is unknown, the GPU's is the limit.
 func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {

@@ -18,7 +18,8 @@ import (
 // between two of the driver's readings. So a report is compared with the highest of the recent
 // readings. A report that is newer than all of these and exceeds them waits for the next reading. While
 // a report is not accepted, the last accepted report is shown, with its age. After several rejections in
-// a row the figures are unknown, with the reason. The next report that is possible is shown at once.
+// a row, or at once if a report exceeds the size of the device, the figures are unknown, with the reason.
+// The next report that is possible is shown at once.
 
 const (
 	// If a process takes and frees memory all the time, the chance that k reports in a row exceed all
@@ -31,7 +32,7 @@ type report struct {
 	device  *probe.Device
 	at      time.Time      // when the probe read it
 	arrived time.Time      // the latest time at which the probe can have read it
-	held    quantity.Bytes // the least that the process holds, by all figures except peaks, which are of another moment
+	held    quantity.Bytes // the least that the process holds; peaks do not count, because they are of another moment
 }
 
 // bound is a limit that the driver's figures set at a moment.
@@ -111,8 +112,8 @@ func exceeds(reported quantity.Bytes, limit string) string {
 	return "reports " + reported.String() + ", the " + limit
 }
 
-// reportOf sums up a probe's report on a device. Each figure of an allocator is a lower bound of the
-// memory that it holds.
+// reportOf sums up a probe's report on a device. Each figure that it compares is a lower bound of the
+// memory that the allocator holds.
 func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {

@@ -11,9 +11,9 @@ import (
 // different moments (skew). If much memory comes or goes in between, in a flush or while a model is
 // loaded, the difference includes that memory. So the difference counts only
 //
-//   - if it has hardly changed since it last counted, or
 //   - if each side was read after the last large change of the other: then both readings were
-//     true at one moment.
+//     true at one moment, or
+//   - if it hardly differs from the last difference that met the first condition.
 //
 // Otherwise the other memory is unknown. The first reading counts as a large change.
 
@@ -70,8 +70,8 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span)
 	return r.other.take(used, held, usedAt, heldAt)
 }
 
-// allocator returns a probe's stats as they are shown. A peak above size, the device's, is unknown,
-// because some libraries also count memory that was asleep.
+// allocator returns a probe's stats as they are shown. A peak above the device's size is unknown,
+// because some libraries also count memory that was asleep. So is a returnable amount of about 0.
 func allocator(out snapshot.Allocator, size quantity.Bytes) snapshot.Allocator {
 	for _, peak := range []*snapshot.Bytes{&out.PeakAllocated, &out.PeakReserved} {
 		if size > 0 && peak.Or(0) > size {

@@ -31,7 +31,7 @@ type Sampler struct {
 	rulesApplied time.Time
 	standing     []snapshot.Alert     // the alerts of the last application of the rules
 	logged       []snapshot.Alert     // alerts logged as raised, and not yet as cleared
-	down         map[string]time.Time // by UUID: since when a GPU is down, according to the event log
+	down         map[string]time.Time // by UUID: since when a GPU has been down
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
@@ -74,8 +74,8 @@ func New(options Options) *Sampler {
 // Latest returns the newest snapshot, nil before the first tick.
 func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 
-// Updates receives a value for each new snapshot. It holds one value: a slow reader misses
-// snapshots, but never the newest.
+// Updates returns a channel that gets a value with each new snapshot. The channel holds one value:
+// a slow reader misses snapshots, but never the newest.
 func (s *Sampler) Updates() <-chan struct{} { return s.updates }
 
 func (s *Sampler) History() *history.History { return s.history }
@@ -184,7 +184,7 @@ func (s *Sampler) Resume() {
 	go s.do(func() { s.driver.state.RetryAt = time.Time{} })
 }
 
-// A tick may wait for a driver that hangs. People do not wait that long for it, but warmed forecasters do.
+// The limits on waiting for a tick in progress, which may wait for a driver that hangs.
 const (
 	doTimeout   = 300 * time.Millisecond
 	warmTimeout = 3 * time.Second
@@ -288,7 +288,7 @@ func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 }
 
 // SampleNow takes a sample at once, unless the sampler is suspended. It tries a lost driver and
-// lost GPUs even if their next try is not due yet.
+// GPUs that failed even if their next try is not due yet.
 func (s *Sampler) SampleNow() {
 	s.do(func() {
 		if s.suspended.Load() {

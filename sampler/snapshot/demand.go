@@ -69,7 +69,7 @@ type Peaks struct {
 	began   time.Time
 	seen    time.Time
 	sampled quantity.Bytes // the most in any sample
-	ever    quantity.Bytes // the allocator's own maximum, in the last sample
+	ever    quantity.Bytes // the highest maximum that the allocator has reported
 	median  peak           // most is the median of the buckets' maxima, computed at bucket at
 	falls   int            // number of falls in the ten minutes until median.at
 

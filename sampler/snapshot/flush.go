@@ -85,7 +85,7 @@ func (p *Process) ReturnableBound() Bound {
 	return bound
 }
 
-// Bound returns the bound that the allocator reports, or else a bound that follows from its basis:
+// Bound returns the bound that the allocator reports, or else one that follows from its other figures:
 // how much of a pool's cache is fragmented shows only in a flush. A pool of the driver (kindPool) may
 // also count memory as used that streams have not freed yet.
 func (a *Allocator) Bound() Bound {

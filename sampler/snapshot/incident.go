@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Incident is an event that stays on the screen until its user has seen it, even after its cause has
+// Incident is an event that stays on the screen until a user has seen it, even after its cause has
 // gone: an out-of-memory error, a lost GPU, a killed process, a rule of the guard that was turned off.
 type Incident struct {
 	Event

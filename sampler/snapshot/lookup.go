@@ -101,7 +101,7 @@ func (s *Snapshot) Own(p *Process) bool {
 	return user == "root" || user != "" && user == p.User
 }
 
-// EndedRow finds the row of a process that has exited, or returns nil.
+// EndedRow finds a row that has ended, or returns nil.
 func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	if s == nil {
 		return nil
@@ -109,7 +109,7 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	return Find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
-// AnyRow finds the row of a process that lives or has exited, or returns nil.
+// AnyRow finds a row, live or ended, or returns nil.
 func (s *Snapshot) AnyRow(id RowID) *Process {
 	if p := s.Row(id); p != nil {
 		return p

@@ -97,7 +97,7 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 
 // Agree makes the forecasts agree with the memory and with each other. All are then between 0 and
 // the capacity, and the median is the capacity from FullIn on. If FullIn is nil, a median that would
-// reach the capacity keeps the value of the previous horizon. While a process rebuilds, there is none.
+// reach the capacity keeps the value of the previous horizon. In the doubt Rebuilding, all are dropped.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil

@@ -103,9 +103,8 @@ func FreeOf(m *Memory) Bytes {
 	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }
 
-// Tolerance returns how far the measurements of a probe and of the driver of the same amount of
-// memory may differ. The driver counts in pages of 2 MiB and reads a moment later, and small
-// allocations may lie between the readings.
+// Tolerance returns by how much the driver's figure for an amount of memory may differ from the
+// probe's. The driver counts in pages of 2 MiB and is read at another moment.
 func Tolerance(amount quantity.Bytes) quantity.Bytes {
 	return max(amount/50, 32*quantity.MiB)
 }

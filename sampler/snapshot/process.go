@@ -62,7 +62,7 @@ type Process struct {
 	Fragmented     Bytes
 	Returnable     Bytes // what a flush frees: cached memory, and pending memory, for which it waits
 	Asleep         Bytes // asleep: its allocators keep the addresses, without memory behind them; part of no other figure
-	Other          Bytes // used − Σ reserved; negative: a mismatch
+	Other          Bytes // used − Σ reserved; may be negative, by Tolerance at most
 	Allocators     []Allocator
 	Evictable      []Evictable // in the order in which a selective flush evicts them
 	Probe          *Probe      // nil if there is none

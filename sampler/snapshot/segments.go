@@ -87,8 +87,8 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON refuses everything except an object at once. Otherwise an array of a million
-// numbers would first become a million empty segments.
+// UnmarshalJSON refuses at once anything that is no object. Otherwise an array of a million numbers
+// would first become a million empty segments.
 func (s *Segment) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		return errNoSegment

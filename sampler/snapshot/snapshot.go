@@ -93,7 +93,7 @@ const (
 // ProbeDataOnly is the message of a GPU that only probes report.
 const ProbeDataOnly = "probe data only"
 
-// GPU is one GPU. While it does not answer, only its constants are known.
+// GPU is one GPU. While it does not answer, the metrics are unknown, except for constants.
 type GPU struct {
 	Index    int
 	UUID     string
@@ -192,10 +192,9 @@ func (m Memory) Capacity() Bytes {
 
 // Parts are the parts of used memory, in the order in which bars draw them.
 //
-//	used  = Other + Unknown + Allocated + Fragmented + Returnable
-//	Fragmented = fragmented + cached − returnable
+//	used = Other + Unknown + Allocated + Fragmented + Returnable
 //
-// A part that no source reports is unknown.
+// Allocated sums Process.Kept, Fragmented sums Process.Unreturnable. A part that no source reports is unknown.
 type Parts struct {
 	Other, Unknown, Allocated, Fragmented, Returnable Bytes
 }

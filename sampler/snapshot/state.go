@@ -21,7 +21,7 @@ func (g *GPU) StateWord() string {
 }
 
 // StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". In GPUError, the
-// reason is the driver's message if there is one, which may be hostile.
+// reason is the GPU's Message, if there is one. It may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)
 	if g.State == GPUError && g.Message != "" {
