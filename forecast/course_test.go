@@ -74,7 +74,7 @@ func TestStraightCourseSeldomFades(t *testing.T) {
 			}
 		}
 	}
-	if share := float64(fades) / float64(sure); sure < 3000 || share > 0.06 || fades == 0 {
+	if share := float64(fades) / float64(sure); sure < 3000 || share > 0.05 || fades == 0 {
 		t.Errorf("%.3f of %d", share, sure)
 	}
 }
