@@ -80,7 +80,7 @@ func (a *Alerts) observe(snap *snapshot.Snapshot) {
 		alert := &snap.Alerts[i]
 		key := alert.Key()
 		standing[key] = true
-		old := a.standing == nil && alert.Since.Before(a.began) // the daemon before this one has reported the alert
+		old := a.standing == nil && alert.Since.Before(a.began) // the daemon before this one may have reported the alert
 		if a.standing[key] || old || !a.concerns(snap, alert) {
 			continue
 		}
@@ -89,8 +89,8 @@ func (a *Alerts) observe(snap *snapshot.Snapshot) {
 	a.standing = standing
 }
 
-// concerns reports whether an alert is about a process of the user, about a GPU that one is on, or
-// about the driver while the user has a process on any GPU.
+// concerns reports whether an alert is about the user's process or, except for leaks and out-of-memory
+// errors, about a GPU or the driver while a process of the user uses it. Root is concerned by all alerts.
 func (a *Alerts) concerns(snap *snapshot.Snapshot, alert *snapshot.Alert) bool {
 	if a.uid == 0 || snap.Simulated {
 		return true

@@ -212,8 +212,8 @@ func (d *daemon) loop(ctx context.Context) error {
 		case <-d.Sampling.Updates():
 			d.take(d.Sampling.Latest())
 		case <-watchdog:
-			// A driver that hangs only delays ticks. If the ticks stop, the sampler hangs: without
-			// WATCHDOG=1, systemd restarts the daemon.
+			// A driver that hangs only delays ticks. If the ticks stop, the sampler hangs, and systemd
+			// restarts a daemon that does not send WATCHDOG=1.
 			latest := d.Sampling.Latest()
 			if latest == nil || d.Now().Sub(d.lastTick) < latest.Interval+d.Notify.watchdog {
 				d.Notify.send("WATCHDOG=1")
@@ -222,7 +222,7 @@ func (d *daemon) loop(ctx context.Context) error {
 	}
 }
 
-// take logs what a snapshot changes, and passes it to the recorder, the leases, the alerts and the exporter.
+// take logs the changes in a snapshot, and passes it to Jobs, Recorder, Leases, Alerts and Exporter.
 func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.lastTick = d.Now()
 	events := d.newEvents()

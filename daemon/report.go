@@ -8,8 +8,7 @@ import (
 	"vramscope/schema"
 )
 
-// logChanges logs changes of the driver, of GPUs and of alerts, and the actions of the guard. Changes
-// of processes are only in the recording.
+// logChanges logs changes of the driver, of GPUs and of alerts, and the actions of the guard.
 func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if state := snap.Driver.State; state != d.driver {
 		switch {

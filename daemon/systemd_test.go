@@ -78,7 +78,7 @@ func TestUnitsAreValid(t *testing.T) {
 }
 
 // TestRootsUnitIsHardened: systemd rates the unit at most 3.0 of 10, and 3.6 if the unit serves a port
-// or asks servers: it may do little more than it needs.
+// or asks servers.
 func TestRootsUnitIsHardened(t *testing.T) {
 	analyze := needs.Tool(t, "systemd-analyze")
 	plain := unit(t, "vramscope-daemon.service")

@@ -10,7 +10,7 @@ import (
 	"vramscope/schema"
 )
 
-// alerts writes the states of the driver, the probes and the guard, and the number of alerts by GPU,
+// alerts writes the series of the driver, the probes and the guard, and the number of alerts by GPU,
 // kind and severity.
 func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))

@@ -37,7 +37,7 @@ type probeCounter struct {
 }
 
 // firstZero is how long a series that begins with a probe stays 0. Prometheus counts an increase only from the
-// first value that it has scraped, and it scrapes at least once a minute.
+// first value that it has scraped, and it usually scrapes at least once a minute.
 const firstZero = time.Minute
 
 func (c *probeCounter) add(now time.Time, n int64) {
@@ -74,7 +74,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 		if c.gpus[g.UUID] == nil {
 			c.gpus[g.UUID] = &gpuCounters{xids: map[uint64]int{}}
 			if len(g.XIDs) > 0 {
-				c.gpus[g.UUID].newest = g.XIDs[0].Time // Xids from before the start do not count
+				c.gpus[g.UUID].newest = g.XIDs[0].Time // Xids from before the GPU was first seen do not count
 			}
 		}
 		c.gpus[g.UUID].takeXIDs(g.XIDs)

@@ -107,7 +107,7 @@ type offer struct {
 	quality    float64
 }
 
-// offersOf returns the offers of an Accept header, best first.
+// offersOf returns the offers of an Accept or Accept-Encoding header, best first.
 func offersOf(header []string) (all []offer) {
 	for part := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		kind, parameters, err := mime.ParseMediaType(part)

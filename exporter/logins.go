@@ -63,8 +63,8 @@ func tooMany(w http.ResponseWriter, what string) {
 	http.Error(w, what, http.StatusTooManyRequests)
 }
 
-// logins checks passwords. It knows a password that was right before by its HMAC. It compares others by bcrypt, which
-// takes a tenth of a second of CPU, one at a time, so that wrong passwords do not delay readers with known ones.
+// logins checks passwords. It knows a password that was right before by its HMAC. It compares others by bcrypt, one at
+// a time: a comparison takes a tenth of a second of CPU or more, and must not delay readers with known passwords.
 type logins struct {
 	secret  [32]byte
 	waiting chan struct{}

@@ -17,7 +17,8 @@ const other = "other"
 // mostUnlisted limits how many probe-only GPUs have series for their processes.
 const mostUnlisted = 16
 
-// group holds the series of one process or, without the label pid, of all processes with equal labels.
+// group holds the series of one PID on a MIG instance or, without the label pid, of all processes with
+// equal labels; or the sum of the processes that have no series of their own.
 type group struct {
 	key    string   // unique on its GPU
 	values []string // the values of metric.ProcessLabels; "" where the label is left out
@@ -129,7 +130,7 @@ func processLabel(p *snapshot.Process, name string) string {
 	return ""
 }
 
-// largest returns the groups with the most memory, largest first, and then a group that sums the others.
+// largest returns the groups with the most memory, largest first. If it leaves groups out, a last one sums them.
 func (e *Exporter) largest(groups map[string]*group) []*group {
 	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))
@@ -161,8 +162,7 @@ func (g *group) size() float64 {
 	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
 }
 
-// writeGroup writes the series of a group. With the label pid, the other labels are on an info series
-// only. Without it, every series has all labels.
+// writeGroup writes the series of a group. With the label pid, only an info series has the other labels.
 func (e *Exporter) writeGroup(w writer, uuid string, g *group) {
 	values := g.values
 	subject := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})

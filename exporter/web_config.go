@@ -62,7 +62,7 @@ var headerValues = map[string][]string{
 }
 
 // maxCost is the highest bcrypt cost of a password. A comparison at this cost takes some seconds, for
-// which all other logins wait; each further cost doubles the time.
+// which other new passwords wait; each further cost doubles the time.
 const maxCost = 16
 
 // readWebConfig reads and checks the file, but not the files that it names.

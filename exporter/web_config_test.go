@@ -163,7 +163,7 @@ func TestResumedSessionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestServerTLS: the file sets the versions and HTTP/2.
+// TestServerTLS: the file can lower the TLS version, and turn HTTP/2 off.
 func TestServerTLS(t *testing.T) {
 	for _, c := range []struct {
 		config         string
@@ -263,8 +263,8 @@ func TestPasswordsThatAreChanged(t *testing.T) {
 	}
 }
 
-// TestUnknownNamesTakeAsLong: with any cost of the passwords, the time until a refusal does not show whether
-// the name is in the file.
+// TestUnknownNamesTakeAsLong: an unknown name costs as much as the most expensive password, and is refused
+// even with the password of the hash that stands in for it.
 func TestUnknownNamesTakeAsLong(t *testing.T) {
 	users := map[string]string{}
 	for _, cost := range []int{5, 7, 6} {

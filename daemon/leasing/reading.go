@@ -46,7 +46,7 @@ func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	return r
 }
 
-// trouble identifies a lease.Trouble by its UUID and its lease, "" for memory taken without a lease.
+// trouble identifies a lease.Trouble by the device's UUID and the lease, "" for memory taken without one.
 type trouble struct{ device, lease string }
 
 // standing is a trouble in the newest reading; raised: the reading before showed it, too.

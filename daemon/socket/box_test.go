@@ -181,7 +181,7 @@ var failedAllocation = snapshot.OutOfMemory{
 	API: "cuMemAlloc", Library: secret + ".so", Config: secret + ":True",
 }
 
-// history adds the events of actions to the drawn ones.
+// history adds three events to the drawn ones.
 type history struct{ snapshot.History }
 
 func (h history) Events(limit int) []snapshot.Event {

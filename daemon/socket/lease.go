@@ -34,7 +34,7 @@ const (
 	Never  probe.Code = "never_fits"
 )
 
-// usualTTL is the TTL of a lease that is for no process, if the claim names none.
+// usualTTL is the TTL of a lease that is for no process, if the claim has no TTL.
 const usualTTL = 10 * time.Minute
 
 // mostWaits limits the connections that wait for a lease; for a user other than the daemon's and

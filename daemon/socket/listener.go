@@ -16,7 +16,7 @@ import (
 // bound is a directory's two listening sockets.
 type bound [2]opened
 
-// listen replaces the sockets of a daemon that has ended: the caller holds the lock.
+// listen makes both sockets, and replaces old ones. The caller holds the daemon's lock.
 func listen(directory string, share Share) (b bound, err error) {
 	if err := checkPlace(directory, uint32(os.Geteuid())); err != nil {
 		return b, fmt.Errorf("socket: %w", err)

@@ -190,7 +190,7 @@ func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
 	}
 }
 
-// TestPastOfADaemonThatAnswersInPart: an answer that is refused, or has another number of points, leaves its part
+// TestPastOfADaemonThatAnswersInPart: a refusal, or an answer with another number of points, leaves its part
 // unknown.
 func TestPastOfADaemonThatAnswersInPart(t *testing.T) {
 	for _, answer := range []string{`{"id":1,"ok":false,"error":{"code":"busy","message":""}}`, `{"id":1,"ok":true,"points":[[1,1,1]]}`} {

@@ -47,7 +47,7 @@ func Directory(uid int, runtime string) string {
 // Source: https://man7.org/linux/man-pages/man7/unix.7.html
 const maxPath = 107
 
-// checkPlace refuses a directory that anyone but its owner can change.
+// checkPlace refuses a directory that is not the owner's, that others can change, or whose path is too long.
 func checkPlace(directory string, owner uint32) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(directory, &st); err != nil {
