@@ -10,7 +10,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// completionCommand writes a shell's completion script, generated from the commands.
 func completionCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "completion bash|zsh|fish",

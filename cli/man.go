@@ -102,8 +102,7 @@ func (r *roff) commands(cmd *cobra.Command) {
 	}
 }
 
-// escaped escapes text that roff would interpret: backslashes, dashes, quotes, and lines that begin
-// like a request.
+// escaped escapes characters that roff would interpret, and a line that begins like a request.
 func escaped(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "–", `\(en`, "…", `\&...`, `"`, `\(dq`).Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

@@ -114,8 +114,8 @@ func helpBelow(cmd *cobra.Command) {
 	}
 }
 
-// commands returns the commands below root. Making all of them takes a fifth of a millisecond, so it
-// makes only the one for run and once, and none for --version alone.
+// commands returns the commands below root; for run and once only that one, and for --version alone
+// none, because making all of them takes a fifth of a millisecond.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {

@@ -46,7 +46,7 @@ type Subject uint8
 const (
 	GPU Subject = 1 << iota
 	Process
-	Instance // a MIG instance; only in exported names
+	Instance // a MIG instance; only for the exporter
 )
 
 // History is how the history keeps a metric.

@@ -111,7 +111,7 @@ func requestsIn(values map[string]float64) snapshot.Int {
 	for _, names := range [][2]string{{"vllm:num_requests_running", "vllm:num_requests_waiting"}, {"llamacpp:requests_processing", "llamacpp:requests_deferred"}} {
 		running, ok := values[names[0]]
 		if waiting, also := values[names[1]]; ok && also {
-			if sum := running + waiting; sum < 1<<31 { // not NaN
+			if sum := running + waiting; sum < 1<<31 { // false for NaN
 				return quantity.From(int(sum), quantity.Probe)
 			}
 		}

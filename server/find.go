@@ -50,8 +50,8 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
 			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
 	}
-	// The search goes up to the lowest process of a kind that listens: the parent can be sh -c, and a forked child does not listen.
-	// It goes on to a process of another kind, because llama-swap starts other servers. An entry with Matches ends it.
+	// The server is the lowest process of its kind that listens: the parent can be sh -c, and a forked child does not listen.
+	// A process of another kind above takes its place, because llama-swap starts other servers. An entry with Matches ends the search.
 	var found process.Info
 	var entry Entry
 	for pid, depth := id.PID, 0; pid > 1 && depth < 16 && entry.Matches == nil; depth++ {

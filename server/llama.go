@@ -11,7 +11,7 @@ import (
 
 // lookAtLlama follows the source of llama.cpp's server b11434 (tools/server/server-models.cpp, server.cpp). A router
 // runs each model in a child process. An unload ends that process and the requests in it, and the next request loads
-// the model again. The requests that are made here wake no sleeping model, unlike all others.
+// the model again. The requests that are made here wake no sleeping model.
 func lookAtLlama(ctx context.Context, a *asker) (s State, err error) {
 	var answer struct {
 		Build  string `json:"build_info"`

@@ -50,7 +50,7 @@ var Kinds = map[string]Kind{
 	Paths: {Name: "its server"},
 }
 
-// Named lists the kinds, for messages.
+// Named lists the kinds except Paths, for messages.
 const Named = "vLLM, SGLang, Ollama, llama.cpp, llama-swap, ComfyUI"
 
 // Server is an inference server that can be asked.
@@ -116,8 +116,8 @@ func (s *State) uses(share float64) {
 	}
 }
 
-// Checked returns the server's report. The figures are left out if the server sleeps or if the driver does not confirm them:
-// they exceed used, which is what the driver reports for all of the server's processes, or used is unknown.
+// Checked returns the server's report. Its figures are left out if the server sleeps, or if the driver does not confirm the memory:
+// the report exceeds used, the driver's figure for all processes of the server, or used is unknown.
 func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
 	out := s.Served
 	bytes, known := used.Value()

@@ -16,7 +16,7 @@ import (
 )
 
 // Watcher asks the watched servers on a goroutine of its own, one after the other, each for at most
-// watchTime. A server that hangs delays the questions to the next servers, but no sample.
+// watchTime. A server that hangs delays the questions to the next servers, but no sample after the first.
 type Watcher struct {
 	First time.Duration // how long the first sample waits for the first round
 	Log   *slog.Logger  // for servers that do not answer; nil outside a daemon

@@ -67,9 +67,9 @@ type Styles struct {
 	Badge  Style // SIMULATED, READ-ONLY, PAST: reverse
 	Match  Style // text that find marks: reverse
 
-	Alarm   Style // something to act on now: reverse red
-	Leak    Style // red, not reversed
-	Warning Style // something to know: yellow
+	Alarm   Style // something to act on now: reverse, in red if the theme has colours
+	Leak    Style // bold, in red if the theme has colours
+	Warning Style // something to know
 
 	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 
@@ -84,7 +84,7 @@ type Styles struct {
 	History, Median, Bounds, Capacity Style // curves of the graph
 
 	// Faded is for uncertain parts: in the forecast, and where memory was used during only a part of a column.
-	// Veil is for the forecast's interval, from the median outwards. If it is zero, the graph fades nothing.
+	// Veil is for the forecast's interval, from the median outwards. If Veil is zero, the graph fades nothing.
 	Faded [5]Style
 	Veil  [3]Style
 

@@ -87,7 +87,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 	}
 	ctx, stop := command.UntilSignal(ctx) // a signal ends the wait for the probe
 	defer stop()
-	// Run examines the process again, because it can have changed since the question.
+	// Run examines the process again, because the process can have changed since.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})
 	if err != nil {
 		return attachFailure(&plan, err)
@@ -131,7 +131,7 @@ func planText(p *command.Program, table *process.Table, plan *attach.Plan) strin
 	return b.String()
 }
 
-// attachFailure says why there is no probe. Each of several reasons is on a line of its own.
+// attachFailure says why no probe was attached. Each of several reasons is on a line of its own.
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {

@@ -1,5 +1,5 @@
-// Package actions defines the commands about one process: flush, resume, attach and record, which ask
-// first, and snapshot, holds, summary and what-if. Package action decides what is done, refused and logged.
+// Package actions defines the commands about one process: flush, resume, attach, snapshot, record, holds,
+// summary and what-if. Those that change something in the process ask first, and are logged.
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
 //

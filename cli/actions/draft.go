@@ -20,7 +20,7 @@ type draft struct {
 	force  bool   // it may replace a file
 }
 
-// newDraft makes a private file beside the target. It refuses a target that finish cannot write.
+// newDraft makes a private file, beside the target unless that is standard output.
 func newDraft(target string, force bool) (*draft, error) {
 	d := &draft{target: target, force: force}
 	directory := filepath.Dir(target)
@@ -54,7 +54,7 @@ func (d *draft) free() error {
 	return nil
 }
 
-// finish gives the file its name, or copies it to standard output. Without force it replaces no file.
+// finish gives the file its name, or copies it to standard output. Without force it refuses an existing target.
 func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	if d.target == "-" {
 		_, err := d.file.Seek(0, io.SeekStart)
@@ -66,7 +66,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		}
 		return nil
 	}
-	// A full disk can fail only here.
+	// On a full disk, Sync can be the first call to fail.
 	if err := d.file.Sync(); err != nil {
 		return cannotWrite(d.target, err)
 	}
@@ -80,7 +80,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		if refused := d.free(); refused != nil {
 			return refused
 		}
-		// The target is free: the file system has no hard links.
+		// The target is free: perhaps the file system has no hard links.
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)
@@ -88,7 +88,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// discard removes the temporary name of the draft.
+// discard closes the draft and removes its temporary name.
 func (d *draft) discard() {
 	_ = d.file.Close()           // it was synced, or is not needed
 	_ = os.Remove(d.file.Name()) // it may have been renamed

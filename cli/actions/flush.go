@@ -32,7 +32,7 @@ type flushFlags struct {
 	dryRun bool
 	yes    bool
 	format string
-	hold   time.Duration // how long a lease holds a sleeping server's room
+	hold   time.Duration // how long, at most, a lease holds a sleeping server's room
 }
 
 func Flush(p *command.Program) *cobra.Command {
@@ -214,7 +214,7 @@ func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	return advice
 }
 
-// notThere says why a pid is on no GPU.
+// notThere says why a snapshot has no row of a pid.
 func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
 	if src.Table != nil {
 		id, err := src.Table.Identify(pid)
@@ -251,7 +251,7 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set, asksSer
 	}
 }
 
-// logRefusal logs why a command did nothing, and returns why.
+// logRefusal logs why a command did nothing, if there is a log, and returns why.
 func logRefusal(log *action.Log, table *process.Table, name string, pid int, why error) error {
 	if log == nil {
 		return why

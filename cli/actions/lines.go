@@ -22,7 +22,7 @@ import (
 	"vramscope/schema"
 )
 
-// recording returns how long to record.
+// recording returns how long to record: for how many seconds, rounded up, and for how many steps.
 func (f *snapshotFlags) recording() probe.Recording {
 	limit := 30 * time.Second
 	if f.steps > 0 {

@@ -92,7 +92,7 @@ vramscope snapshot --record, and asks first, unless --yes is given.`
 	return cmd
 }
 
-// check refuses flags that contradict each other.
+// check refuses flags that the command cannot follow.
 func (f *snapshotFlags) check(src *sources.Set) error {
 	file := f.format == "pprof" || f.format == "html"
 	switch {
@@ -184,7 +184,7 @@ type writtenSnapshot struct {
 	foreign bool // the process is another user's
 }
 
-// snapshotInto makes a process write a snapshot into the draft.
+// snapshotInto fills the draft with a snapshot of a process.
 func snapshotInto(ctx context.Context, src *sources.Set, pid int, wanted probe.SnapshotRequest, out *draft) (writtenSnapshot, error) {
 	if src.Table == nil {
 		return simulatedSnapshot(ctx, src, pid, wanted.Format, out)

@@ -29,7 +29,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// fleetFlags name the source of a fleet's figures, and choose among them.
+// fleetFlags name the source of a fleet's figures, and choose which figures are shown.
 type fleetFlags struct {
 	prometheus string
 	httpConfig string
@@ -94,7 +94,7 @@ func (f *fleetFlags) addHosts(value string) error {
 	return nil
 }
 
-// addBoxes adds --boxes and --view to a command that writes lines.
+// addBoxes adds --boxes and --view to a command.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
@@ -172,7 +172,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 		return err
 	}
 	defer end()
-	every, openEvery := 10*time.Second, 5*time.Second // engines scrape every 15 s or less often
+	every, openEvery := 10*time.Second, 5*time.Second // engines usually scrape every 15 s or less often
 	if f.prometheus == "" {
 		every, openEvery = time.Second, time.Second // boxes send a snapshot a second
 	}

@@ -88,10 +88,10 @@ func runFleetOnce(ctx context.Context, p *command.Program, f *fleetFlags, format
 	return nil
 }
 
-// sshTime is how long all boxes have together to answer over ssh.
+// sshTime limits how long settle waits for all boxes together.
 const sshTime = 15 * time.Second
 
-// settle waits for boxes that are asked over ssh.
+// settle waits until all boxes that stream have answered or failed.
 func settle(ctx context.Context, source fleet.Source) {
 	if boxes, ok := source.(*fleet.SSH); ok {
 		ctx, cancel := context.WithTimeout(ctx, sshTime)

@@ -57,7 +57,7 @@ func Failed(err error) *Failure {
 	return &Failure{Code: ExitFailure, Message: text.Clean(err.Error()), Err: err}
 }
 
-// Report writes an error, and returns its exit code.
+// Report writes an error, unless it is a Silent, and returns its exit code.
 func Report(w io.Writer, err error) int {
 	code := ExitCode(err)
 	if _, ok := errors.AsType[*Silent](err); ok {

@@ -9,8 +9,8 @@ import (
 // quickProcessors is the number of processors for a monitor's first sample.
 const quickProcessors = 2
 
-// QuickStart makes a monitor take its first sample on at most quickProcessors, until restore is
-// called, and delays the first garbage collection. In a demo that delay would cost 6 MB.
+// QuickStart makes goroutines run on at most quickProcessors, until restore is called. It also delays
+// the first garbage collection, except in a demo, where the delay would cost 6 MB.
 func (p *Program) QuickStart() (restore func()) {
 	if !p.Flags.Demo {
 		CollectLate()
@@ -28,7 +28,7 @@ func (p *Program) StayLight() (restore func()) {
 
 // onProcessors makes goroutines run on at most n processors, until restore is called; GOMAXPROCS in
 // the environment takes precedence. On one processor a monitor saves a fifth of its processor time,
-// because no hand-over wakes a second one. Calls that block have threads of their own anyway.
+// because no hand-over wakes a second processor. Calls that block have threads of their own anyway.
 func onProcessors(n int) (restore func()) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return func() {}

@@ -13,11 +13,11 @@ import (
 	"vramscope/internal/process"
 )
 
-// BoxState is the directory of root's recordings and audit log.
+// BoxState is the default directory of root's recordings and audit log.
 const BoxState = "/var/lib/vramscope"
 
-// TakeState makes root's daemon keep its state in STATE_DIRECTORY. Other users ignore the variable,
-// because its path in their units depends on the version of systemd. Source:
+// TakeState makes root's daemon keep its state in STATE_DIRECTORY. Other users' daemons ignore the
+// variable, because its path in their units depends on the version of systemd. Source:
 // https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
@@ -26,7 +26,7 @@ func (p *Program) TakeState() {
 	}
 }
 
-// RecordingsOf returns the directory of this user's recordings, which a simulated box does not share.
+// RecordingsOf returns the directory of this user's recordings, or of those of a simulated box.
 func (p *Program) RecordingsOf(simulated bool) string {
 	if p.Recordings != "" {
 		return p.Recordings
@@ -64,7 +64,7 @@ func (p *Program) Daemons() []socket.Place {
 	return socket.Places(p.Getenv)
 }
 
-// StateHome returns $XDG_STATE_HOME/vramscope, "" where this user has no directory.
+// StateHome returns the directory vramscope in $XDG_STATE_HOME or ~/.local/state; "" if this user owns neither.
 func StateHome() string {
 	base, err := install.Own(install.Bases(os.Getenv, "XDG_STATE_HOME", ".local/state"))
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"vramscope/internal/text"
 )
 
-// Name is the file's path below a configuration directory.
+// Name is the path of the configuration file below a configuration directory.
 const Name = "vramscope/config.toml"
 
-// Error says why a configuration file is refused, on which line, and what to do.
+// Error says why a configuration file is refused.
 type Error struct {
 	Message string
 	Hints   []string // lines below the message

@@ -79,7 +79,7 @@ func gpuRange(item string) ([]string, error) {
 	return gpus, nil
 }
 
-// tables returns the tables of a list, at most limit.
+// tables returns the tables of a list. More than limit are a mistake.
 func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
 	if value == nil {
 		return nil

@@ -18,7 +18,7 @@ type Option struct {
 	Value
 }
 
-// Options returns all options of settings, in the order of the documentation.
+// Options returns all options of settings, in the order of the generated configuration file.
 func Options(s *Settings) []Option {
 	return []Option{
 		{

@@ -58,8 +58,8 @@ func linesOf(content []byte) map[string]int {
 	return lines
 }
 
-// shortened cuts a path that is longer than any key, because a file can have a thousand keys in a
-// table with a long name.
+// shortened cuts a path that is longer than any known key, because a file can have a thousand keys in
+// a table with a long name.
 func shortened(path string) string { return path[:min(len(path), 200)] }
 
 // line returns the line of a key, or of the nearest table around it.

@@ -19,8 +19,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Save writes the settings of these keys that differ from the file's to a configuration file. All
-// other bytes of the file stay. The file is replaced in one step, behind a symbolic link too, and
+// Save applies change to the settings of a configuration file, and writes those of these keys that differ.
+// All other bytes of the file stay. The file is replaced in one step, behind a symbolic link too, and
 // keeps its mode. If no setting differs, Save returns an error.
 func Save(path string, change func(*Settings), keys []string) error {
 	target, content, err := current(path)
@@ -162,7 +162,7 @@ func headEnd(content []byte) int {
 // replace rewrites a file and keeps its mode and owner.
 func replace(path string, content []byte) error {
 	mode, owner, group := fs.FileMode(0o644), -1, -1
-	file, err := os.OpenFile(path, os.O_WRONLY, 0) // only checks that this user may write the file
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // checks that this user may write the file
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = os.MkdirAll(filepath.Dir(path), 0o700)

@@ -31,8 +31,8 @@ type Settings struct {
 	Columns     []string // the columns of the table of processes; empty: all
 	Sort        string
 	Reversed    bool // the order of Sort
-	IdleMinutes int  // a GPU on which nothing has run for this long is idle
-	LowMemory   int  // per cent of a GPU's memory; 0: no alert
+	IdleMinutes int  // a GPU that holds memory is idle after so long without a kernel
+	LowMemory   int  // per cent of a GPU's memory; 0: no alert about little free memory
 
 	// Of the daemon.
 	Record       bool

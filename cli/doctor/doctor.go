@@ -29,7 +29,7 @@ type Box struct {
 	Unusable error           // the error with which the monitor would end; nil if it would work
 	Loaded   nvml.Driver     // the library and the driver
 	Devices  []nvml.Device   // all devices, even if only some are sampled
-	Problems []probe.Problem // probes that cannot be read
+	Problems []probe.Problem // probes, and directories of probes, that cannot be read
 	CacheErr error           // why the native probe cannot be installed
 }
 
@@ -38,7 +38,7 @@ type verdict string
 const (
 	works   verdict = "ok"
 	fails   verdict = "no"
-	neither verdict = "--" // neither good nor bad
+	neither verdict = "--"
 )
 
 // finding is one line of the report, with the advice below the line.

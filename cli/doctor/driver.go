@@ -43,7 +43,7 @@ func (b *Box) driver() []finding {
 	return append(found, missingCalls(b.Library.Capabilities())...)
 }
 
-// noDriver reports why no driver is found, and which parts of a driver the system has.
+// noDriver reports why no driver can be read, and which parts of a driver the system has.
 func (b *Box) noDriver() []finding {
 	err := b.Snapshot.Driver.Err
 	var found []finding
@@ -75,7 +75,7 @@ func (b *Box) noDriver() []finding {
 	return found
 }
 
-// exitReason returns the reason with which the monitor would exit.
+// exitReason returns the error with which the monitor would end, or else the driver's error.
 func (b *Box) exitReason(what string) finding {
 	if b.Unusable == nil {
 		// A probe answers, so the monitor works without a driver.
@@ -150,7 +150,7 @@ func (b *Box) gpus() []finding {
 	return found
 }
 
-// memoryCall reports which of the two memory calls answers.
+// memoryCall reports how the memory of the GPUs is read.
 func (b *Box) memoryCall() finding {
 	switch unified := func(g snapshot.GPU) bool { return g.Memory.Used.Source() == quantity.System }; {
 	case slices.ContainsFunc(b.Snapshot.GPUs, unified):
@@ -164,7 +164,7 @@ func (b *Box) memoryCall() finding {
 	}
 }
 
-// OpenIn names the first holders, which have a GPU's device file open, "" if there are none.
+// OpenIn returns the end of a sentence about a GPU that names its first holders; "" without holders.
 func OpenIn(holders []snapshot.Holder) string {
 	if len(holders) == 0 {
 		return ""

@@ -18,7 +18,7 @@ import (
 // mostProblems limits how many findings of one kind doctor lists.
 const mostProblems = 8
 
-// probes reports the probes that answer, and those that cannot be read.
+// probes reports the state of the probes.
 func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
 	var rejected []finding
@@ -92,8 +92,8 @@ func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	return problems, found
 }
 
-// native reports whether vramscope run can preload a probe into CUDA programs, and into which running
-// processes it could not have.
+// native reports whether vramscope run can preload a probe into CUDA programs, and for which running
+// processes without a probe that is impossible.
 func (b *Box) native() []finding {
 	if b.Snapshot.Simulated {
 		return nil

@@ -46,8 +46,8 @@ func decisionOf(e *action.Entry) snapshot.GuardDecision {
 	return d
 }
 
-// addFlushes adds the flushes of this user's commands and monitors from the audit log. A recording has
-// only those of the daemon's guard.
+// addFlushes adds this user's flushes from the audit log, except those of the guard, which are in the
+// recording.
 func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []snapshot.GPU, log *action.Log) error {
 	index := map[string]int{}
 	for _, g := range gpus {

@@ -49,8 +49,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// sums holds sums computed from samples, for times without recorded ones because the recorder ended, was killed or
-// still runs.
+// sums holds sums computed from samples, for times whose sums are not recorded, or of only a part of the time, because
+// the recorder ended, was killed or still runs.
 type sums[Row any] struct {
 	all map[sumKey]*Row
 	of  func(*Row) (key sumKey, covered time.Duration)
@@ -75,8 +75,8 @@ func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
 	return more > covered
 }
 
-// between visits the recorded rows of a time, in order. It visits a computed sum in place of a row that covers less, or of
-// a missing row.
+// between visits the recorded rows of a time, in order. It visits a computed sum in place of a row that covers less or
+// is missing.
 func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
 	var waiting []sumKey
 	for key := range s.all {

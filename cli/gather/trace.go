@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Trace returns the used memory of each process of a recording, with the capacity of its GPU.
+// Trace returns the used memory of a recording's processes over time, with the capacity of their GPUs.
 func Trace(r *recording.Recording) (*backtest.Trace, error) {
 	oldest, newest := r.Span()
 	end := newest.Add(1)

@@ -184,7 +184,7 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 	return p.Print(s)
 }
 
-// preloadExports returns shell lines that do the same as WithPreload. It installs the library into
+// preloadExports returns shell lines that preload the native probe. It installs the library into
 // directory if that is shared, else into the cache.
 func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string

@@ -39,7 +39,7 @@ type Needs struct {
 	visible      *snapshot.Snapshot // the GPUs at the time of the claim
 }
 
-// capAtNeed is the value of --cap without an argument: the amount of --need, less contexts.
+// capAtNeed is the value of --cap without an argument: --need less contexts, but at least half of --need.
 const (
 	capAtNeed = "need"
 	contexts  = 512 * quantity.MiB // the same as lease_reserve's default
@@ -205,8 +205,8 @@ func (n *Needs) withLease(p *command.Program, argv []string, most quantity.Bytes
 	return errors.Join(err, os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
 }
 
-// limit makes the allocators that support it reserve no more than most on each GPU of a lease:
-// PyTorch's through the probe, JAX's through the environment.
+// limit makes allocators reserve no more than most on each GPU of a lease: PyTorch's through the probe
+// and, if the GPUs have the same memory, JAX's through the environment.
 func (n *Needs) limit(p *command.Program, given *schema.Lease, most quantity.Bytes) error {
 	name, least, total := "XLA_PYTHON_CLIENT_MEM_FRACTION", quantity.Bytes(math.MaxInt64), quantity.Bytes(0)
 	if os.Getenv("XLA_CLIENT_MEM_FRACTION") != "" {

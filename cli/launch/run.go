@@ -176,8 +176,8 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 	return notStarted(argv[0], err)
 }
 
-// Find returns a command's file, as execvp(3) finds it. The error is ENOENT if there is none, and
-// EACCES if the only file of that name in PATH is not executable.
+// Find returns a command's file, as execvp(3) finds it. For a name without a slash the error is EACCES
+// if PATH has a file of that name, but none that is executable, and ENOENT if PATH has none.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil || errors.Is(err, exec.ErrDot) { // PATH can contain the working directory
@@ -231,7 +231,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	return "", f
 }
 
-// withProbes returns the command's environment. A probe whose files cannot be installed is left out.
+// withProbes returns the command's environment. If the Python probe cannot be installed, it has no probe.
 func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
 	directory, err := installProbe(p, InstallAgent)
 	if err != nil {

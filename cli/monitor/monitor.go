@@ -27,7 +27,7 @@ import (
 	"vramscope/ui"
 )
 
-// Run shows the live screen, or one table if the terminal cannot show it.
+// Run shows the live screen, or one table if the output cannot show a screen.
 func Run(ctx context.Context, p *command.Program) error {
 	if !p.HasScreen() {
 		return InsteadOfScreen(p, present.Table(ctx, p))
@@ -45,7 +45,7 @@ func Run(ctx context.Context, p *command.Program) error {
 	return watch(ctx, src, input)
 }
 
-// InsteadOfScreen says below a table why there is no live screen. It returns err.
+// InsteadOfScreen says below a table why this terminal shows no live screen. It returns err.
 func InsteadOfScreen(p *command.Program, err error) error {
 	if err == nil && command.IsTerminal(p.Stdout) {
 		_, _ = fmt.Fprintf(p.Stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
@@ -122,8 +122,8 @@ func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) 
 	return src.Unusable(first)
 }
 
-// show runs the screen, even without a driver if it waits for one. pauseGuard is nil if there is
-// no guard to pause.
+// show runs the screen; with waits, even without a driver. pauseGuard is nil if there is no guard to
+// pause.
 func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set, sampling *sampler.Sampler, input *os.File, underway *inflight,
 	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
 	// The first sample decides whether there is a screen at all.
@@ -219,8 +219,8 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	return actions
 }
 
-// takePast puts this user's recordings and the history of a daemon before the history of a sampler
-// that has ticked, and warms its forecasters with them. It returns when the context ends.
+// takePast puts the past, from recordings and a daemon, before the history of a sampler, and warms the
+// sampler's forecasters with that past. It returns when the context ends.
 func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
 	defer panics.To(failed, "the past")
 	var own snapshot.History

@@ -59,7 +59,7 @@ One sample shows little: the past comes from a recording (vramscope daemon
 	return cmd
 }
 
-// advisePast is how long a simulated box has run, which suffices for rules about ten minutes.
+// advisePast is how long a simulated box has run without --watch: enough for rules about ten minutes.
 const advisePast = 15 * time.Minute
 
 func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []string) error {
@@ -114,8 +114,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, render.SignsFor(p.ASCII(src.Settings)), cmp.Or(p.OutputWidth(), 100)))
 }
 
-// observePast takes a snapshot, and returns it with a history: from watching now or, without watch,
-// from a recording or a daemon.
+// observePast takes a snapshot, and returns it with a history and a function that closes the history.
 func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {
@@ -148,7 +147,7 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 	return snap, sampling.History(), end, nil
 }
 
-// adviseText returns a paragraph for each process that needs advice:
+// adviseText returns a paragraph for each process that has advice:
 //
 //	PID 4711 (train.py, alice) on GPU 3, 76.0G
 //	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …

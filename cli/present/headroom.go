@@ -120,7 +120,7 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 	if q.Length, err = config.Duration(f.Length, time.Second, farthest); err != nil {
 		return q, command.Usage("--for: %v; a forecast reaches no further", err)
 	}
-	// The samples that a forecast needs, at most one a second, and two more in case one is late.
+	// As long as the samples that a forecast needs take, and two more in case one is late.
 	minimum := (forecaster.MinSamples + 2) * max(interval, time.Second)
 	if f.watch == "" {
 		q.Watched = max(usualWatch, minimum)

@@ -170,8 +170,8 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes each snapshot as a line of JSON, also the one whose driver state ends the stream. On
-// a usage error it writes nothing.
+// runStream writes snapshots as lines of JSON, also the one whose driver state ends the stream. On a
+// usage error it writes nothing.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)

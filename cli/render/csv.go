@@ -17,8 +17,7 @@ import (
 // those of a GPU have a prefix (docs/json.md).
 type csvCell struct{ name, value string }
 
-// csvCells returns one record, of a GPU and perhaps a process on it. Metrics from metric.Fan on, which
-// are newer, come after the command.
+// csvCells returns one record, of a GPU and perhaps a process on it. Newer columns come after the command.
 func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
 	g, p := row.gpu, cmp.Or(row.process, &snapshot.Process{})
 	index, pid := strconv.Itoa(g.Index), strconv.Itoa(p.ID.Process.PID)
@@ -57,7 +56,7 @@ func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
 	return cells
 }
 
-// CSV returns a record for each process, and for each GPU without any. Unknown is empty.
+// CSV returns titles, a record for each process on a GPU, and one for each GPU without processes. Unknown is empty.
 func CSV(snap *snapshot.Snapshot) string {
 	var titles []string
 	for _, cell := range csvCells(snap, &gpuRow{gpu: &snapshot.GPU{}}) {

@@ -136,7 +136,7 @@ func fleetLine(l *fleet.Line) schema.FleetLine {
 	return line
 }
 
-// RoomTable returns the boxes on which a job has room, as text.
+// RoomTable returns the verdict and the boxes on which a job has room, or the nearest ones, as text.
 func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	if q.Length > 0 {
@@ -175,7 +175,7 @@ func missing(b *fleet.RoomyBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
-// RoomDocument returns the boxes on which a job has room, as a document.
+// RoomDocument returns the verdict and the boxes of RoomTable as a document.
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,

@@ -18,8 +18,7 @@ type column struct {
 	least int  // the least width, in cells
 }
 
-// grid is a block of columns, two blanks apart, under one line of titles. Only cells of the last
-// column contain blanks, so that awk can count columns.
+// grid is a block of columns, two blanks apart, under one line of titles.
 type grid struct {
 	columns []column
 	rows    [][]string

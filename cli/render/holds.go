@@ -8,8 +8,8 @@ import (
 	"vramscope/schema"
 )
 
-// Holds returns a line for each class of holders that has memory, and a last line for memory that
-// the probe cannot name.
+// Holds returns, for each device, a line for each class that has memory, and a last line for memory
+// that the probe cannot name.
 //
 //	GPU 0: 62.1G allocated
 //	CLASS            BYTES  SHARE  BLOCKS

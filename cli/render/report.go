@@ -79,7 +79,7 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 		}
 		g.rows = append(g.rows, cells)
 	}
-	width = cmp.Or(width, 80) // a pipe
+	width = cmp.Or(width, 80) // 0: not a terminal
 	for i := len(t.Columns) - 1; i >= 0; i-- {
 		c := &t.Columns[i]
 		room := least

@@ -57,8 +57,8 @@ const commandLeast = 16
 // nameLeast is the least width of the column NAME, in cells. With less room, the first line has the names.
 const nameLeast = 12
 
-// fit leaves out columns on a terminal: first those that only a probe fills, if there is none, then as
-// many as it takes to show the command.
+// fit leaves out the columns for which width has no room and, without a probe, those that only probes
+// fill.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
@@ -79,8 +79,8 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box returns the line about the box, without the versions for which width has no room. names adds the
-// name that all GPUs share.
+// box returns the line about the box, shortened if width has no room for all of it. names adds the name
+// that all GPUs share.
 func (t *table) box(width int, names bool) string {
 	s := t.snap
 	var driver []string

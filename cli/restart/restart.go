@@ -74,8 +74,8 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it returns only if that
-// fails. kept is the state of a daemon's guard; nil: there is none.
+// Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload. It returns only if this
+// process cannot be replaced. kept is the state of a daemon's guard; nil: there is none.
 func Now(p *command.Program, why error, kept *guard.Kept) error {
 	if errors.Is(why, ErrUpgraded) {
 		why = ErrUpgraded // without errors joined to it
@@ -152,7 +152,7 @@ func readKept(fd int) *guard.Kept {
 	defer func() { _ = file.Close() }() // nothing was written
 	kept := new(guard.Kept)
 	if _, err := file.Seek(0, io.SeekStart); err != nil || json.NewDecoder(file).Decode(kept) != nil {
-		return nil // another version wrote it
+		return nil // perhaps another version wrote it
 	}
 	return kept
 }

@@ -227,7 +227,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	return o
 }
 
-// keepLeases makes the ledger of leases of a daemon, nil for a simulated box.
+// keepLeases makes the ledger of leases of a daemon; nil for a simulated box, or if the old ledger cannot be read.
 func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) *leasing.Keeper {
 	if o.Processes = src.Table; src.Table == nil {
 		return nil

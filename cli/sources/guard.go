@@ -72,7 +72,7 @@ func (src *Set) WatchGuard() *runner.Runner {
 	return own
 }
 
-// noteDecisions notes the decisions after a time, and returns the time of the newest.
+// noteDecisions notes the decisions after a time, except GuardActs, and returns the time of the newest.
 func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note func(snapshot.Event)) time.Time {
 	last := after
 	for _, d := range slices.Backward(newestFirst) {

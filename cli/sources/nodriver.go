@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable returns why there is nothing to show: no driver, no GPU, or a missing GPU of --gpu. It is
-// nil if at least a probe can be shown.
+// Unusable returns why a command ends: a GPU of --gpu is missing, or no probe answers and there is no
+// driver or no GPU.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// LookOnce sets the timeouts of a command that samples only once.
+// LookOnce sets the timeouts of a command that samples only once, and makes the sample wait for probes.
 func (src *Set) LookOnce() {
 	src.Options.OpenDeadline, src.Options.Deadline = OnceOpening, OnceReading
 	if src.Watcher != nil {

@@ -61,7 +61,7 @@ func noRecording(err error, where string, own bool) error {
 	return f
 }
 
-// Close warns of the days that could not be read.
+// Close warns of the days that could not be read, and closes the recording.
 func (r *Recording) Close() {
 	for _, problem := range r.Problems() {
 		r.program.Warn("%s", problem)

@@ -34,8 +34,8 @@ type Set struct {
 	Driver   *driverSource
 	Library  *nvml.Library  // nil in a demo
 	Table    *process.Table // nil in a demo, whose PIDs are not this machine's
-	Probes   *probe.Monitor // nil in a demo; read only while Listen runs
-	Daemon   *socket.Reader // reads this user's probes and what a daemon reports; nil in a demo
+	Probes   *probe.Monitor // nil in a demo; Listen reads them
+	Daemon   *socket.Reader // reads this user's probes and what a daemon reports; nil in a demo and in a daemon
 	replay   *replay        // a demo's clock, nil for a real box
 	Signal   func(context.Context, process.Identity, syscall.Signal) error
 	flushes  flush.Prober         // Probes, or simulatedProbes

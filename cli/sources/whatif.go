@@ -123,8 +123,8 @@ func ReadTrace(name string, allowed func(uid uint32) bool) ([]byte, error) {
 	return bounded.First(file, memoryviz.MaxFile)
 }
 
-// ReplayedError replays a trace that ends in the out-of-memory error in which PyTorch reported the bytes
-// requested and reserved. Any other trace is an error.
+// ReplayedError replays a trace that ends in an out-of-memory error of about the requested size. Any other trace, or an
+// estimate, is an error. reserved is the memory that PyTorch had reserved then.
 func ReplayedError(ctx context.Context, trace []byte, interpreter string, requested, reserved quantity.Bytes) ([]advice.Replay, error) {
 	python, err := whatif.Named(ctx, interpreter)
 	if err != nil {

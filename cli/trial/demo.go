@@ -161,7 +161,7 @@ func demoRescue(ctx context.Context, p *command.Program) error {
 		t.words(t.look.Styles.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py") + "\n"))
 }
 
-// pane returns a bar of the box's memory, and says.
+// pane returns a bar of the box's memory, and the words that says returns.
 func (s *shortage) pane(t *teller, says func(*shortage) string) string {
 	style := t.look.Styles.Text
 	if e := s.outcome(); e != nil && e.Kind == snapshot.EventOutOfMemory {

@@ -37,7 +37,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	}
 	src := sources.OpenWith(p, s, 0)
 	snap := src.GPUs()
-	_, b.devices = src.Driver.Opened() // if it fails, CUDA reports the same error
+	_, b.devices = src.Driver.Opened() // without a driver there are none, and CUDA reports the error
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		b.free[g.UUID] = g.Memory.Free.Or(0)
