@@ -8,7 +8,7 @@
 //	            the sitecustomize       torch, cupy,  thread ── socket ── monitor
 //	            that ours hides         jax … is imported
 //
-// source/ has one file per runtime and per part of the server; start reading at
+// source/ has one file per runtime and per part of the probe; start reading at
 // source/header.py, then agent.py. After a change run "make agent", which records the hashes.
 // CONTRIBUTING.md says how to add a runtime.
 package agent

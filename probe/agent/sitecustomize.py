@@ -1,6 +1,6 @@
 """Brings the vramscope probe into a Python program that `vramscope run` starts.
 
-The probe itself, vramscope_probe.py beside this file, is loaded when the program imports a GPU
+The probe itself, vramscope_probe.py beside this file, is loaded only when the program imports a GPU
 library or the probe, because compiling it takes longer than Python's own start. This file keeps
 what the probe must know about the program's start. Python imports only the first sitecustomize
 that it finds, so this file finds and runs the one that it hides.

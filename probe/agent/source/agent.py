@@ -7,7 +7,7 @@ class _Agent:
         self.pid = posix.getpid()
         self.started = False
         self.serving = False
-        self.failure = None  # what ended the thread before it served
+        self.failure = None  # the error that ended the thread before it served
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
         self.filtered = False  # the program has installed a seccomp filter
@@ -113,10 +113,10 @@ class _Agent:
             self._server.wake()
 
     def stop(self):
-        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or up to
-        _RECORD_STOP_TIME if the thread has an out-of-memory error to leave.
+        """Ends the probe's threads at the program's exit, and waits for them up to _STOP_TIME, or
+        up to _RECORD_STOP_TIME if there is an out-of-memory error to leave.
 
-        The program's own thread only closes a pipe and waits for a lock: a seccomp
+        The program's own thread only closes a pipe and waits for locks: a seccomp
         filter might kill it for more. The probe's thread removes the socket.
         """
         if self._ended is None:
@@ -162,7 +162,7 @@ class _Agent:
         except _Filtered:
             self.filtered = True
         except BaseException:
-            pass  # the probe's thread has ended, or will notice that too
+            pass  # the probe's thread has ended, or meets the same error
         self._tasks.remove(ended)
         self._end(ended)
 
@@ -215,7 +215,7 @@ class _Agent:
                     self._server.forget()
                     self._server = None
             except OSError:
-                # Most likely out of descriptors, because of the program.
+                # Most likely the program has used up the descriptors.
                 _log_failure("serving")
                 self._close(remove=True)
                 self._bell.acquire(True, wait)
@@ -272,7 +272,7 @@ class _Agent:
             self._socket.clear()
         wait = _CHECK_TIME
         while not (adopted or server.listener.bind()):
-            # The disk is full, or the directory is another user's: either may be repaired.
+            # The disk may be full, or the directory another user's. A later attempt may succeed.
             self.pause(wait)
             wait = min(wait * 2, 60.0)
             if self.stopping:

@@ -90,7 +90,7 @@ class _Commands:
         self._start_task("flush", connection, number, lambda: memory.flush(request, evictable))
 
     def _still_wanted(self, connection):
-        """Returns whether the monitor is still connected and the program continues. Raises _Filtered."""
+        """Returns whether the monitor is still connected and the program continues. Raises _Filtered or _Lost."""
         self._agent.status.check()
         return connection.sock.fileno() >= 0 and not self._agent.stopping
 

@@ -92,7 +92,7 @@ class _Driver:
 
     def pool(self, handle):
         """(used, reserved) of a pool, or None."""
-        # Used is read first, so that it is never above reserved.
+        # Used is read first: an allocation in between cannot make it exceed reserved.
         return self._pool_figures(handle, self._POOL_USED, self._POOL_RESERVED)
 
     def pool_peaks(self, handle):

@@ -39,7 +39,7 @@ class _Evictable:
         return [(name, size, number) for name, (_, _, size, number) in self._ordered()[:_MAX_EVICTABLE]]
 
     def preview(self):
-        """A dry run's notes. The monitor recognises them by "would empty "."""
+        """A dry run's notes. The monitor recognises the notes about caches by "would empty "."""
         if not self._entries:
             return [_NO_EVICTABLE]
         notes = []
@@ -80,9 +80,9 @@ def _cache_size(size):
 class _Sizes:
     """The last known sizes of the program's caches.
 
-    Only the program's functions know the sizes. They may be slow, wait for a lock for
-    ever, or raise. So a thread of the probe calls them, only while a monitor asks, and
-    there is one such thread at a time.
+    A size may come from a function of the program. Such a function may be slow, wait for
+    a lock for ever, or raise. So a thread of the probe calls it, only while a monitor
+    asks, and there is one such thread at a time.
     """
 
     def __init__(self, agent):
@@ -96,7 +96,7 @@ class _Sizes:
         if type(size) is int:
             return size if 0 <= size <= _MAX_BYTES else None
         registration, count, at = self._known.get(name, (None, None, 0.0))
-        # Slow sizes are asked for rarely. A size is not too old until its next call is due.
+        # Slow sizes are asked for rarely, so a size ages only from the time when it is due again.
         return count if registration == number and _monotonic() - max(at, self._due) < _SIZES_MAX_AGE else None
 
     def stop(self):

@@ -60,17 +60,17 @@ _BIND_TIME = 10.0  # a younger socket may be one that does not listen yet: it is
 _CHECK_TIME = 5.0  # between checks that the socket's name still exists
 _FLUSH_BURST = 8  # flushes that are allowed at once
 _FLUSH_EVERY = 2.0  # time after which one more flush is allowed
-_STATS_TIME = 0.9  # maximum age of a report that is sent again
+_STATS_TIME = 0.9  # a report is sent again up to this age, or longer if it is slow to read
 _SIZES_TIME = 4.0  # minimum time between calls of the caches' size functions
 _SIZES_FACTOR = 200  # minimum time between calls of size functions, as a multiple of their duration
 _SIZES_MAX_TIME = 120.0  # even slow size functions are called again after this time
-_SIZES_MAX_AGE = 30.0  # older sizes are not reported
+_SIZES_MAX_AGE = 30.0  # how long sizes are reported after new ones are due
 _SIZES_WAIT = 0.05  # how long hello waits for new sizes
 _STOPPED = 99999989  # a threshold of the garbage collector that is never reached (_CollectionOff)
 _FORK_TIME = 5.0  # how long a fork waits for the probe (_ForkLock)
 _START_TIME = 1.0  # how long the program waits for the probe's thread to begin
 _RECENT_TIME = 10.0  # monitors may not know an error that is younger
-_RECORD_TIME = 60.0  # how long the record of an error stays; monitors look for records each second
+_RECORD_TIME = 60.0  # how long probes leave the record of an error in place
 _MAX_RECORDS = 64  # of one user
 _MAX_WORDS = 32  # of a command line in a record
 _STOP_TIME = 0.5  # how long the program's exit waits for the probe's threads
@@ -83,7 +83,7 @@ _ERROR_MOST = 0.002  # the longest snapshot inside a failing allocation
 _SLEEPERS = 64  # how many segments that may be asleep are looked at for each report
 _ERROR_LOOK, _ERROR_EVERY, _MAX_STACK, _MAX_HELD = 0.02, 10**9, 8, 12  # of an error: s of a search for holders, ns between searches, functions listed, holders listed
 _MAP_MOST = 0.5  # the longest pause that a requested map may cause
-_MAP_SHARE = 0.02  # the share of the time that maps may take
+_MAP_SHARE = 0.02  # the share of the time that maps may take, and that searches for holders may take
 _HOLD = 0.003  # how long the search for holders keeps the GIL at a time
 _HOLD_MOST = 0.005  # the longest pause that a snapshot for this search may cause
 _PAUSE = 0.002  # after each hold: in 1 ms another thread was not always awake
@@ -98,7 +98,7 @@ _HISTORY = 32 << 10  # entries of the history that the probe records: to forget 
 _WHOLE_HISTORY = 1 << 20  # entries of a history that is recorded from the start
 _EMPTIED = 64 << 10  # how many emptyings of the cache are noted
 _RECORD_MOST = 1800
-_MAX_LEFT = 3  # snapshots of out-of-memory errors
+_MAX_LEFT = 3  # snapshots of out-of-memory errors, by one process
 _MAP_SCHEMA = "vramscope/segments/1"
 _MAP_SEGMENTS = 8 << 10
 _MAP_BLOCKS = 128 << 10
@@ -154,9 +154,9 @@ def _first_line(error):
 
 
 def _thread_failure(error, instead=""):
-    """Explains why no thread could be started.
+    """Explains an error at the start of a thread.
 
-    Python before 3.12.3 treats the end of the main thread as interpreter
+    Python 3.12.0 to 3.12.2 treat the end of the main thread as interpreter
     shutdown: https://github.com/python/cpython/issues/113964
     """
     if "interpreter shutdown" not in str(error):

@@ -1,7 +1,7 @@
 class _History:
     """Records PyTorch's memory history, with the lines of the program that allocate, for as long as a monitor has
-    asked. Blocks that are allocated after the end of the last step get no lines. After the snapshot the recording is
-    off, whatever happens. A history that the program records itself, or begins or ends meanwhile, is left as it is.
+    asked. Blocks that are allocated after the end of the last step get no lines. After the snapshot, or an error, the
+    recording is off. A history that the program records itself, or begins or ends meanwhile, is left as it is.
 
     Source: torch/csrc/cuda/memory_snapshot.cpp, _record_memory_history (2.1 to 2.15).
     """
@@ -124,7 +124,7 @@ class _History:
     def _note(self, resets, before):
         cuda, emptied = self._runtime.initialised(), self._emptied
         if resets or emptied is None or cuda is None or sum(map(len, emptied.values())) >= _EMPTIED:
-            self._emptied = None  # the counters have no meaning any more, or there are too many
+            self._emptied = None  # the counters were reset, or too many emptyings were noted
             return
         for ordinal in self._runtime.ordinals(cuda):
             stats = cuda.memory_stats_as_nested_dict(ordinal)
@@ -142,7 +142,7 @@ class _History:
             pass  # Python would print a message that is not the program's
 
     def leave(self):
-        """Writes the snapshot of an allocation that fails."""
+        """Writes a snapshot when an allocation fails, for vramscope run --snapshot-on-oom: _MAX_LEFT at most."""
         directory = os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM")
         if directory and self._left < _MAX_LEFT:
             self._left += 1

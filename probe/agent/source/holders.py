@@ -65,7 +65,7 @@ class _Pace:
 
 
 class _Holders:
-    """The program's modules, optimizers and variables that hold tensors, all known by weak references.
+    """The program's modules, optimizers and variables that hold tensors. The first two are known by weak references.
 
     A gradient is read only on the program's thread that makes the step. A backward pass and zero_grad() write .grad
     without the GIL, and the program crashes if another thread reads it meanwhile.
@@ -258,7 +258,7 @@ def _look(values, wanted, seen=None, pace=None):
                 if len(held) + len(below) <= 4 * _LOOKED:
                     below.extend(held.values() if type(held) is dict else held)
             except Exception:
-                pass  # a class that hides it
+                pass  # a class that hides its attributes
         values = below
     return found
 

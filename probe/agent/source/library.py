@@ -22,7 +22,8 @@ def _library(name):
 
 
 def _new_module(name):
-    """Makes a new instance of a C module, which is not in sys.modules."""
+    """Makes a new instance of a C module, which is not in sys.modules. If it does not find the module's file, it
+    imports the module or, in a probe of vramscope attach, raises RuntimeError."""
     if name in sys.builtin_module_names:
         return _created(name, None, _imp.create_builtin, _imp.exec_builtin)
     # The rest of the import path is not searched: the program may have a module of that name there.

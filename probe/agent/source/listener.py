@@ -216,8 +216,8 @@ class _Listener:
         return False
 
     def leave(self, record):
-        """Writes an error's record beside the sockets, in the first usable directory. The record gets its
-        name when it is complete."""
+        """Writes an error's record beside the sockets, in the first usable directory, unless that has
+        _MAX_RECORDS already. The record gets its name when it is complete."""
         for path in self._directories():
             try:
                 self._check()

@@ -34,7 +34,7 @@ class _Memory:
             _log_failure("observing out-of-memory errors")
 
     def observe_early(self):
-        """Does the same for a program whose first allocation may fail, before the probe's thread notices that it uses a GPU."""
+        """Does the same for a program whose first allocation may fail, before the probe's thread notices that it uses a GPU. Also watches for modules."""
         try:
             self._torch.errors.attach_early()
             _holders.watch()
@@ -119,7 +119,7 @@ class _Memory:
         return report
 
     def _add_errors(self, report):
-        """Adds PyTorch's errors. A device on which the first allocation failed has no allocator."""
+        """Adds PyTorch's errors, and their devices: a device on which the first allocation failed has no allocator."""
         errors = self._torch.errors
         for ordinal in errors.ordinals() - {device["ordinal"] for device in report["devices"]}:
             device = self._device(ordinal)
@@ -141,7 +141,7 @@ class _Memory:
     # -- Flush
 
     def flush(self, request, evictable):
-        """Frees memory, and returns what was measured before and after."""
+        """Frees memory, and returns what was measured before and after. A dry run only predicts what would be freed."""
         started = _monotonic()
         level, keep, dry = request["level"], request["keep_bytes"], request["dry_run"]
         notes, reasons, collected = [], [], {}

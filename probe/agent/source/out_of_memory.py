@@ -7,8 +7,8 @@ class _OutOfMemory:
                                          ↓
                                      the program's error
 
-    An observer runs inside the failing allocation, on any thread: it waits for no lock,
-    makes no CUDA call and raises nothing. It cannot be detached.
+    An observer runs inside the failing allocation, on any thread: it waits for no lock, except
+    to write a snapshot, and raises no Exception. It cannot be detached.
 
     Sources: DeviceCachingAllocator::malloc in c10/cuda/CUDACachingAllocator.cpp and
     THCPModule_attachOutOfMemoryObserver in torch/csrc/cuda/Module.cpp, 2.0 to 2.15.
@@ -38,7 +38,7 @@ class _OutOfMemory:
             pass  # it would end the program's initialisation
 
     def attach(self):
-        """Attaches once PyTorch's own allocator is in use. Attaching takes no lock of PyTorch's, so no
+        """Attaches if PyTorch's own allocator is in use. Attaching takes no lock of PyTorch's, so no
         thread may hold one then. It would initialise CUDA, so CUDA must be initialised already."""
         runtime = self._runtime
         cuda = runtime.initialised()

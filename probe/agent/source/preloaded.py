@@ -35,7 +35,7 @@ class _Preloaded:
             _log_failure("taking over from the preloaded library")
 
     def add_to(self, report):
-        """Adds what only the library knows: further devices and pools, and memory outside of all other allocators."""
+        """Adds what only the library knows: further devices and pools, memory outside of all other allocators, failed allocations and rescues."""
         if self._open() is None:
             return
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)

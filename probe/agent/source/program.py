@@ -7,7 +7,8 @@ _replaced = []  # functions that the program has replaced, and whose originals a
 
 
 def _original(module, name):
-    """A function of a C module, as it was before the program replaced it."""
+    """A function of a C module, as it was before the program replaced it. If that is unknown, the present
+    function, whose name is added to _replaced."""
     for found in _candidates(module, name):
         if type(found) is type(len):
             return found
@@ -34,7 +35,7 @@ _allocate_lock = _original("_thread", "allocate_lock")
 _get_ident = _original("_thread", "get_ident")
 
 # Libraries for tests replace time.time and time.monotonic: freezegun wherever it finds
-# them, time-machine also CLOCK_REALTIME. They leave the system's coarse clock alone.
+# them, time-machine also CLOCK_REALTIME. They do not replace CLOCK_REALTIME_COARSE.
 _clock = _at_start.get("time.clock_gettime", time.clock_gettime)
 _clock_ns = _at_start.get("time.clock_gettime_ns", time.clock_gettime_ns)
 _REALTIME_COARSE = 5

@@ -200,7 +200,7 @@ class _PyTorch(_Runtime):
         return _blocks(every) * self._map_cost
 
     def least_snapshot_cost(self, every):
-        """Returns snapshot_cost if no other program takes the processor meanwhile."""
+        """The seconds that a snapshot would take if no other program took the processor meanwhile: by the fastest so far."""
         return _blocks(every) * self._least_map_cost
 
     def no_snapshot(self):
@@ -335,9 +335,9 @@ class _PyTorch(_Runtime):
         return "a graph capture was running%s: PyTorch frees nothing meanwhile" % where
 
     def _waits(self, cuda, ordinals):
-        """Returns how often each device's allocator has waited for pending frees, {} before 2.1. Each
-        empty_cache() waits, unless a graph is being captured: in 2.8 on the device, in 2.15 in this
-        thread."""
+        """Returns how often each device's allocator has waited for pending frees, without the devices where
+        that is unknown, as before 2.1. Each empty_cache() waits, unless a graph is being captured: in 2.8 on
+        the device, in 2.15 in this thread."""
         try:
             every = {d: _figure(self._memory_stats(cuda, d), "num_sync_all_streams", None) for d in ordinals}
         except _Busy:

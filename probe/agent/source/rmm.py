@@ -4,7 +4,7 @@ class _RMM(_Runtime):
     name, package, flushes = "RMM", "rmm", True
 
     def _each(self):
-        """Yields (ordinal, allocated, pool size, handle of a CUDA pool), each None if unknown."""
+        """Yields (ordinal, allocated, pool size, handle of a CUDA pool). The last three may be None: unknown."""
         resource = _attribute(_module("rmm"), "mr", "get_per_device_resource")
         if resource is None:
             return

@@ -7,7 +7,7 @@ class _Server:
         self.listener = _Listener(self._uid, agent.pid, agent.start_time, agent.status.check)
         self._connections = {}
         reading, writing = posix.pipe2(posix.O_NONBLOCK | posix.O_CLOEXEC)
-        # A FileIO knows that it has been closed, whichever thread did it.
+        # A FileIO knows that it has been closed, whichever thread closed it.
         self._woken = _io.FileIO(reading, closefd=False)  # poll waits for it, too
         self._waker = _io.FileIO(writing, "w", closefd=False)
         self._hung_up = _allocate_lock()
@@ -73,7 +73,7 @@ class _Server:
             if now >= connection.deadline:
                 self._drop(connection)
 
-    # -- The end. A seccomp filter need only permit close(2).
+    # -- The end. Under a new seccomp filter only close() runs: it makes no system call but close(2).
 
     def close(self):
         for connection in list(self._connections.values()):
@@ -106,7 +106,7 @@ class _Server:
             fd, _ = self.listener.sock._accept()
         except OSError as error:
             if not isinstance(error, (BlockingIOError, ConnectionError)):
-                # Most likely out of descriptors, because of the program: do not spin.
+                # Most likely the program has used up the descriptors: wait before the next attempt.
                 self._agent.pause(0.1)
             return
         self._agent.status.check()
@@ -133,7 +133,7 @@ class _Server:
         connection.close()
 
     def _handle(self, connection):
-        """Writes what is pending, or else reads; then answers every complete request."""
+        """Writes what is pending, or else reads. Then answers complete requests, until an answer has to wait."""
         # The deadline is for a whole line: a part of one does not extend it.
         progress = not connection.incoming
         try:

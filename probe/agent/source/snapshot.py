@@ -37,7 +37,7 @@ def _described(segment, pieces):
 
 
 class _MapBudget:
-    """Limits the share of the program's time that maps take."""
+    """Limits the share of the program's time that maps, or searches for holders, take."""
 
     def __init__(self):
         self._spent, self._at = 0.0, 0.0
@@ -48,7 +48,7 @@ class _MapBudget:
         self._at = now
 
     def wait(self):
-        """Seconds until the next map may be made."""
+        """Seconds until the next map or search may begin."""
         self._update()
         return max(0.0, self._spent - _MAP_MOST) / _MAP_SHARE
 

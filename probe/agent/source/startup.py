@@ -98,9 +98,9 @@ def register_evictable(name, priority, evict, size=None):
 
     A selective or urgent flush calls evict() on a thread of the probe, then frees
     the memory that this returned to the allocator. The highest priority goes
-    first. size is the cache's GPU memory in bytes, or a function that returns it;
-    while a monitor is connected, a thread of the probe calls it every few seconds,
-    so it should be fast. A cache registered before under this name is replaced.
+    first. size is the cache's GPU memory in bytes, or a function that returns it.
+    While a monitor is connected, a thread of the probe calls that function every few
+    seconds, so it should be fast. A cache registered before under this name is replaced.
     """
     _evictable.register(name, priority, evict, size)
     return evict

@@ -2,8 +2,9 @@ class _Steps:
     """The training steps of the program, counted by PyTorch's hook for all optimizers or by step().
 
     A program may have several optimizers: the program's steps are those of the slowest. An
-    optimizer that is gone, or idle while others continue, no longer counts. A set of optimizers
-    counts until an optimizer comes or goes, or for a minute:
+    optimizer that is gone, or idle while others continue, is left out. The count is a sum over
+    sets of optimizers. A new set begins when an optimizer comes or goes, or after a minute or
+    more, when each optimizer has made a step in it:
 
         count = least steps in each earlier set + least steps since this set's begin
 
@@ -11,7 +12,7 @@ class _Steps:
     """
 
     _SET_TIME = 60.0
-    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # without a step for this many seconds, while another optimizer made this many steps
+    _IDLE_TIME, _IDLE_STEPS = 10.0, 100  # an optimizer is idle after this many seconds without a step, if the others made this many steps in all
 
     def __init__(self):
         self.own = 0  # by step()
@@ -50,7 +51,7 @@ class _Steps:
         self._hook.remove()
 
     def living(self):
-        """The optimizers that have made steps."""
+        """The optimizers that have made steps, and that still exist."""
         return [one for one in (entry[0]() for entry in list(self._counted.values())) if one is not None]
 
     def wait(self, look, wanted, seconds):
@@ -149,7 +150,7 @@ class _Steps:
         return min((member[0][1] - member[1] for member in members), default=0)
 
     def _begin(self, counting):
-        """Begins another set, of the same members. The least steps of those that count go to the earlier sets."""
+        """Begins another set, of the same members. Adds the least steps of the members in counting to those of earlier sets."""
         self._before += self._least(counting)
         self._begun = _monotonic()
         for member in self._set.values():
