@@ -1,6 +1,6 @@
 /*
- * The socket's directory: $XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-<uid> or, if another user
- * has taken that name, /tmp/vramscope-<uid>-<random>. Only its user can open it, by the rules of
+ * The socket's directory: the first that can be used of $XDG_RUNTIME_DIR/vramscope,
+ * /tmp/vramscope-<uid> and /tmp/vramscope-<uid>-<random>. Only its user can open it, by the rules of
  * docs/protocol.md. Its files are reached through the directory's descriptor, so that the
  * directory cannot be swapped meanwhile and its path may have any length.
  */
@@ -21,7 +21,7 @@
 
 enum { BACKLOG = 16, BINDING_SECONDS = 10, MOST_TIDIED = 4096, MOST_LISTED = 65536, SERVED = -2 };
 
-/* Returns field 22 of a process's stat file; 0: there is no such process. */
+/* Returns field 22 of a process's stat file; 0: the file cannot be read. */
 static unsigned long long start_of(const char *path)
 {
 	char stat[1024];
@@ -68,7 +68,7 @@ static int open_directory(const char *parent_path, const char *name, int make)
 	if (parent < 0)
 		return -1;
 	if (make)
-		(void)mkdirat(parent, name, 0700); /* if this failed, so does openat */
+		(void)mkdirat(parent, name, 0700); /* if there is no directory afterwards, openat fails */
 	int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	close(parent);
 	if (directory >= 0 && (!descriptor_info(directory, &info) || info.st_uid != geteuid() || info.st_mode & 077)) {
@@ -81,7 +81,7 @@ static int open_directory(const char *parent_path, const char *name, int make)
 static void reach(struct sockaddr_un *address, int directory, const char *name)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* /proc/self/fd is the main thread's, which may have exited. */
+	/* /proc/self/fd is empty once the main thread has exited. */
 	snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/task/%ld/fd/%d/%.48s", syscall(SYS_gettid), directory, name);
 }
 
@@ -142,7 +142,7 @@ static int listen_at(int directory, const char *name)
 		return -1;
 	reach(&address, directory, name);
 	int bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0;
-	/* The name is this process's: another probe has taken it, or the program before an exec had. */
+	/* The name contains this pid: another probe in the process has bound it, or the program before an exec. */
 	if (!bound && errno == EADDRINUSE) {
 		if (!is_dead(directory, name))
 			failed = SERVED;
@@ -155,7 +155,7 @@ static int listen_at(int directory, const char *name)
 	return failed;
 }
 
-/* 1: it listens there; 0: the directory cannot be used; SERVED. */
+/* 1: the address listens there; 0: the directory cannot be used; SERVED: as listen_at. */
 static int bind_in(struct address *address, const char *parent, const char *name)
 {
 	struct stat info;

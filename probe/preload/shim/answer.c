@@ -6,7 +6,7 @@
 #define MOST_BYTES (1ULL << 50)
 #define MOST_ID (1ULL << 53)
 
-typedef unsigned long long big; /* as printf knows it */
+typedef unsigned long long big; /* for %llu */
 
 static void begin(struct text *text, const uint64_t *id, int ok)
 {

@@ -97,7 +97,7 @@ static int answered(const struct rescue *rescue)
 			return 0;
 		have += (size_t)got;
 		line[have] = 0;
-		/* A quote within a JSON string is escaped: this is a field. */
+		/* A quote within a JSON string is escaped: "ok" can only be a field. */
 		if (strchr(line, '\n'))
 			return strstr(line, "\"ok\":true") != NULL;
 		if (have == sizeof line - 1)
@@ -117,7 +117,7 @@ static int ask_all(struct rescue *rescue, const char *uuid)
 	char line[256];
 	int length = snprintf(line, sizeof line, "{\"id\":1,\"cmd\":\"rescue\",\"gpu\":\"%s\",\"bytes\":%llu}\n", uuid,
 	                      (unsigned long long)rescue->bytes);
-	/* Root's daemon may have no guard that acts, or a guard for root's processes only. */
+	/* Root's daemon may have no guard that acts, or one for root's processes only: then the user's is asked. */
 	for (int i = 0; i < PLACES && left(rescue) > 0; i++) {
 		if (!reach(rescue, places[i]))
 			continue;

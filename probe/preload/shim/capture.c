@@ -10,7 +10,7 @@ enum { CAPTURES = 64 };
 
 struct capture {
 	uint64_t stream;
-	long thread; /* of a per-thread default stream, else 0 */
+	long thread; /* the caller's for a default stream, else 0 */
 	uint16_t context;
 	uint8_t running;
 };

@@ -7,7 +7,7 @@
 
 enum {
 	FIRST_BUFFER = 4 << 10,
-	IDLE_TIME = 120 * 1000, /* without a request; then the connection is closed */
+	IDLE_TIME = 120 * 1000, /* without input; then the connection is closed */
 	LINE_TIME = 5 * 1000,   /* from the first to the last byte of a request */
 	WRITE_TIME = 2 * 1000,  /* for a monitor to accept an answer */
 };
@@ -67,7 +67,7 @@ static int make_room(struct connection *connection)
 	return 1;
 }
 
-/* No request takes a descriptor. */
+/* Closes descriptors that came with the input: no request takes any. */
 static void drop_descriptors(struct msghdr *message)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {

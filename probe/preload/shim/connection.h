@@ -21,7 +21,7 @@ struct connection {
 void connection_open(struct connection *connection, int file);
 void connection_close(struct connection *connection);
 struct pollfd connection_wants(const struct connection *connection);
-int connection_is_urgent(const struct connection *connection); /* it has a deadline, or something to do */
+int connection_is_urgent(const struct connection *connection); /* it has an answer or input left, or is closing */
 void connection_move(struct connection *connection, short ready);
 /* Returns the next line without its newline, valid until connection_move; 0: none. text is used
  * to refuse a line that is too long. */

@@ -102,7 +102,7 @@ void context_retained(CUcontext handle, CUdevice device)
 	serve_wanted();
 }
 
-/* NVIDIA's runtime makes its primary context current before it retains it. */
+/* NVIDIA's runtime makes a primary context current before it retains the context. */
 static uint16_t number_current(CUcontext handle)
 {
 	uint16_t number = number_of(handle);

@@ -1,6 +1,6 @@
 /*
- * The CUDA calls by which this library's own threads read figures. They need and
- * make no context. At exit, before the driver shuts down, driver_enter fails.
+ * The CUDA calls that read figures. They need and make no context. When the process
+ * exits, driver_enter fails from before the driver shuts down.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -145,7 +145,7 @@ int device_pools(int device, struct pool list[POOLS])
 
 int pool_read(uint64_t handle, struct pool_stats *stats)
 {
-	/* Used is read first, so that it is not above reserved. */
+	/* Used is read first, so that it is seldom above reserved. */
 	const struct {
 		CUmemPool_attribute attribute;
 		uint64_t *to;

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
-typedef unsigned long long big; /* as printf knows it */
+typedef unsigned long long big; /* for %llu */
 
 enum { BURST = 8, PERIOD = 2000 };
 
@@ -55,9 +55,9 @@ static struct moment measure(int device)
 }
 
 /*
- * A pool counts memory as used until the GPU has executed its free. Waiting for
- * that takes a context: the primary one, retained meanwhile. The program may
- * destroy a context that it created at any time, so those are not used.
+ * A pool counts memory as used until the GPU has executed the free. Waiting for that
+ * needs a context. The primary one is used, and retained meanwhile: the program could
+ * destroy a context that it created at any time.
  */
 static int synchronise(int device)
 {
@@ -82,7 +82,7 @@ static int synchronise(int device)
 	return answer == CUDA_SUCCESS;
 }
 
-/* Trims the pools of a device until keep bytes of cache are left in all. */
+/* Trims the pools of a device until keep bytes of cache are left in all; whole: to nothing, the graphs' memory too. */
 static void trim(int device, uint64_t keep, int whole)
 {
 	CUresult (*trim_to)(CUmemoryPool, size_t) = (__typeof__(trim_to))resolve_driver("cuMemPoolTrimTo");

@@ -1,14 +1,14 @@
 /*
  * A forked child has neither its parent's GPU memory (CUDA does not survive a fork)
  * nor its threads, and must not answer for the parent. If the child uses a GPU itself,
- * serving starts again. An exec closes all descriptors and needs nothing else.
+ * serving starts again. An exec closes this library's descriptors and needs nothing else.
  */
 #include "fork.h"
 #include "rescue.h"
 
 void reset_after_fork(void)
 {
-	/* A signal handler has forked in the middle of a locked section, which continues afterwards. */
+	/* A signal handler has forked in the middle of a locked section, which the child goes on with. */
 	if (own_locks)
 		return;
 	serve_reset();

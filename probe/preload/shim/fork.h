@@ -1,4 +1,4 @@
-/* What changes the serving thread's state as a whole: a fork, and another probe's takeover. */
+/* Calls by a forked child, and by another probe of this process that takes over. */
 #ifndef VRAMSCOPE_PRELOAD_FORK_H
 #define VRAMSCOPE_PRELOAD_FORK_H
 

@@ -11,7 +11,8 @@
  * understood; then that frame's library is the answer.
  *
  * Sources: https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/ehframechpt.html
- * and section 6.4 of DWARF 5. On arm64, and before glibc 2.35, the answer is the runtime.
+ * and section 6.4 of DWARF 5. On arm64, and before glibc 2.35, the answer is the driver's caller,
+ * even if that is the runtime.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -148,7 +149,7 @@ static int follow(struct reader *code, uint64_t from, uint64_t address, uint64_t
 			break;
 		case 0x00: /* nop */
 			break;
-		default: /* an expression */
+		default: /* for example an expression */
 			return 0;
 		}
 	}

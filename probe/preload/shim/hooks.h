@@ -75,8 +75,8 @@ HOOKED(cuStreamDestroy_v2, CUstream stream)
 
 /*
  * Begins a hook's body. Its parameters: the real function, the caller's frame, whether this hook
- * is the outermost one, and the arguments. If a program that is weakly linked to libcuda runs
- * without it, it finds our symbol, which returns the error of a driver that could not be loaded.
+ * is the outermost one, and the arguments. A program that is weakly linked to libcuda and runs where
+ * there is none finds our symbol, which returns the error of a driver that could not be loaded.
  */
 #define HOOK(symbol, arguments, ...)                                                                          \
 	typedef CUresult (*call_##symbol)(__VA_ARGS__);                                                       \

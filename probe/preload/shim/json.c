@@ -239,7 +239,7 @@ int json_string(struct field field, char *content, size_t size)
 		char utf8[4];
 		size_t length = unescape(&at, end, utf8);
 		if (used + length >= size)
-			break; /* longer than every known name */
+			break; /* longer than every valid value */
 		memcpy(content + used, utf8, length);
 		used += length;
 	}

@@ -23,7 +23,7 @@ void ledger_reset(struct ledger *ledger)
 	memset(ledger, 0, sizeof *ledger);
 }
 
-/* Addresses are multiples of 512 bytes, mostly of 2 MiB, so they are hashed. The table uses the low bits. */
+/* Addresses are multiples of 512 bytes, mostly of 2 MiB, so they are hashed. The table uses the hash's low bits. */
 static struct shard *shard_of(struct ledger *ledger, uint64_t address)
 {
 	return &ledger->shards[table_hash(address) >> 60];
@@ -126,7 +126,7 @@ void ledger_drop(struct ledger *ledger, int (*picks)(const struct entry *entry, 
 		struct shard *shard = &ledger->shards[i];
 		stats_lock(&shard->lock);
 		struct table kept = { 0 };
-		/* The rest is copied to a new table: a removal would move entries to where the loop has been. */
+		/* The other entries are copied to a new table: a removal could move an entry to where the loop has been. */
 		int moved = has_any(&shard->table, picks, argument) && table_resize(&kept, WIDTH, shard->table.capacity);
 		for (size_t at = 0; moved && at < shard->table.capacity; at++) {
 			const struct entry *entry = (const struct entry *)(void *)table_at(&shard->table, WIDTH, at);

@@ -1,7 +1,7 @@
 /*
  * The process's allocations: address → size, device, call, time, caller. Sums by
- * device are kept too, so that a report of a million allocations costs no more
- * than one of ten.
+ * device are kept too, so that a sum of a million allocations costs no more than
+ * one of ten.
  *
  * The ledger is sharded by address. A shard's lock is held for one table access, or
  * for one walk over the shard, and never across a driver call.
@@ -19,7 +19,7 @@ enum {
 };
 
 enum kind {
-	RAW = 1,  /* cuMemAlloc: counts in full */
+	RAW = 1,  /* cuMemAlloc and the like: counts in full */
 	POOLED,   /* from a pool, whose reserved bytes count instead */
 	MANAGED,  /* moves between host and devices: reported as a part of its own */
 	IMPORTED, /* another process's: listed, not counted */
@@ -43,11 +43,11 @@ struct entry {
 	uint64_t address;
 	uint64_t size;
 	uint64_t caller; /* return address in the calling code */
-	uint64_t pool;   /* handle, if pooled; 0: unknown */
+	uint64_t pool;   /* handle, if pooled; 0: the default pool, or unknown */
 	uint32_t since;  /* deciseconds of the monotonic clock */
 	uint16_t context, epoch; /* at its allocation: contexts.c */
 	uint8_t kind, api, device;
-	uint8_t unused[21]; /* fills a cache line: none lies in two */
+	uint8_t unused[21]; /* fills a cache line, so that no entry lies in two */
 };
 
 struct sum {
@@ -73,10 +73,10 @@ struct ledger {
 /* In a forked child: empties it, whatever state its locks are in. */
 void ledger_reset(struct ledger *ledger);
 
-/* Fetches from memory where the entry of an address is or will be: that is the slowest part of
- * adding or removing it. */
+/* Prefetches the place of an address's entry: the access to memory is the slowest part of adding
+ * or removing an entry. */
 void ledger_expect(struct ledger *ledger, uint64_t address);
-/* Replaces an entry with the same address: that one was freed by a call that is not hooked. */
+/* Adds an entry, in place of one with the same address: that was freed by a call that is not hooked. */
 void ledger_add(struct ledger *ledger, const struct entry *entry);
 /* Removes an entry; 0: there was none. */
 int ledger_take(struct ledger *ledger, uint64_t address, struct entry *taken);

@@ -22,7 +22,7 @@ enum { STACK = 512 << 10, PARKED_TIME = 5000 };
 extern int __cxa_atexit(void (*handler)(void *argument), void *argument, void *library);
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 
-int serving; /* 0: not yet; 1: the thread was started; 2: no longer, another probe serves or the process exits */
+int serving; /* 0: not yet; 1: yes, or the thread could not be started; 2: no more: filters, an exit or another probe prevent it */
 struct server server;
 struct lock server_loop;
 
@@ -63,15 +63,15 @@ int start_thread(void *(*run)(void *))
 	(void)LOADED(pthread_attr_setdetachstate)(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)LOADED(pthread_attr_setstacksize)(&attributes, stack_size());
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before); /* of this thread: pthread_sigmask is in libpthread */
+	sigprocmask(SIG_SETMASK, &all, &before); /* sets this thread's mask; pthread_sigmask is in libpthread */
 	int failed = LOADED(pthread_create)(&thread, &attributes, run, NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)LOADED(pthread_attr_destroy)(&attributes);
 	return !failed;
 }
 
-/* Whether this thread has the main thread's filters. Other threads may have more. In a child
- * made without atfork handlers nothing here belongs to the child.
+/* Whether this is the main thread, or in a hook or one of ours. Other threads may have more filters.
+ * In a child made without atfork handlers nothing here belongs to the child.
  */
 static int is_known_thread(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Functions of libdl and libpthread, looked up when they are first needed: this library needs
- * only libc.so.6, so a program which uses no GPU loads no other. Since glibc 2.34 libc.so.6 has
- * these functions; before that, libcuda loads both libraries.
+ * Functions of libdl and libpthread, looked up when they are first needed: this library needs only
+ * libc.so.6, so that it makes a program without a GPU load no other library. Since glibc 2.34
+ * libc.so.6 has these functions; before that, libcuda loads both libraries.
  *
  * A shell with LD_PRELOAD set may also start a program linked with musl, whose loader preloads
  * this library but has no symbol versions and no dlvsym. There is no CUDA for musl, but the
@@ -24,7 +24,7 @@
 /* Weak: absent in musl, and before glibc 2.34 in programs without libdl. */
 extern __typeof(dlvsym) dlvsym __attribute__((weak));
 
-/* The address of a table; only some loaders relocate it. */
+/* The address of a table, which some loaders have relocated already. */
 static const void *where(const struct dl_phdr_info *object, ElfW(Addr) address)
 {
 	return (const void *)(address < object->dlpi_addr ? object->dlpi_addr + address : address);

@@ -1,5 +1,5 @@
 /*
- * Locks and waits on a futex: the C library's are in libpthread before glibc 2.34,
+ * Locks and waits on a futex. Before glibc 2.34 the C library's are in libpthread,
  * which a program that uses no GPU need not load. Zeroed memory is a free lock.
  */
 #ifndef VRAMSCOPE_PRELOAD_LOCK_H
@@ -41,8 +41,8 @@ extern __thread volatile int own_locks __attribute__((tls_model("initial-exec"))
 
 /*
  * A lock of the stats, taken on the program's threads. A signal handler may run
- * while it is held and call CUDA, say to exit: own_locks makes hooks there count
- * nothing instead of deadlocking.
+ * while the lock is held, and call CUDA, for example to exit. own_locks makes its
+ * hooks count nothing, because they would wait for ever.
  */
 static inline void stats_lock(struct lock *lock)
 {

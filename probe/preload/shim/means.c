@@ -1,6 +1,6 @@
 /*
- * Whether a program's own means are used up when the driver refuses it memory. Only
- * then does the program ask for other processes' memory:
+ * Whether a program's own means are used up when the driver refuses it memory. The
+ * daemon is asked for other processes' memory only then:
  *
  *   PyTorch          at the second refusal of a size: after the first it has freed what it caches
  *   JAX, TensorFlow  at the second refusal of the smallest size: they try smaller sizes, then all

@@ -72,7 +72,7 @@ HOOK(cuMemFree_v2, (pointer), CUdeviceptr pointer)
 	return answer;
 }
 
-/* Its size is in the other process's stats. */
+/* The size of imported memory is in the other process's stats. */
 static void imported(CUresult answer, const CUdeviceptr *pointer, struct frame caller)
 {
 	allocated(answer, pointer, (struct entry){ .kind = IMPORTED, .api = API_IPC_OPEN, .caller = frame_caller(caller) }, 0);
@@ -109,7 +109,7 @@ typedef CUresult (*allocate_async)(CUdeviceptr *pointer, size_t size, CUstream s
 typedef CUresult (*allocate_from_pool)(CUdeviceptr *pointer, size_t size, CUmemoryPool pool, CUstream stream);
 typedef CUresult (*free_async)(CUdeviceptr pointer, CUstream stream);
 
-/* An allocation in a captured stream belongs to the graph: it exists once that is launched. */
+/* An allocation in a captured stream belongs to the graph, and exists once the graph is launched. */
 static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry entry, CUstream stream, int outer)
 {
 	uint8_t device = place_now().device;

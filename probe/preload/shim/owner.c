@@ -1,6 +1,6 @@
 /*
  * The interface to the Python probe in the same process. That probe serves, and also
- * reports the native allocations that this library counts. It finds these by name:
+ * reports the native allocations that this library counts. It finds these functions by name:
  *
  *   vramscope_preload_yield()            → this library stops serving
  *   vramscope_preload_report(text, size) → the length of {"time_ns":…,"devices":[…]}, -1: does not fit

@@ -1,7 +1,7 @@
 /*
  * The program's memory pools, and the current pool of each device. The driver has
- * their stats (driver.c), and must not be asked about a pool that is being
- * destroyed: our threads hold a pool meanwhile, and its destruction waits.
+ * their stats (driver.c), and must not be asked about a pool that is being destroyed:
+ * our threads hold a pool while they ask, and the destruction waits for them.
  */
 #include "shim.h"
 
@@ -17,7 +17,7 @@ static struct {
 	uint64_t held[HELD_AT_ONCE];
 } pools;
 
-/* Under the lock, as every static function here. */
+/* Under the lock, as find_or_add and is_held. */
 static struct pool *find(uint64_t handle)
 {
 	for (int i = 0; handle && i < POOLS; i++)

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef unsigned long long big; /* as printf knows it */
+typedef unsigned long long big; /* for %llu */
 
 enum { PLACED_AT_ONCE = 1024 };
 

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef unsigned long long big; /* as printf knows it */
+typedef unsigned long long big; /* for %llu */
 
 enum {
 	MOST_A_MINUTE = 10,
@@ -41,7 +41,7 @@ static struct {
 	int wanted;                        /* VRAMSCOPE_RESCUE=1 */
 	int open;                          /* accessed atomically */
 	uint64_t under_way;                /* since when; 0: none is */
-	uint64_t closed_until;             /* no rescue before this time: the last one freed too little */
+	uint64_t closed_until;             /* no rescue before this time, because one has failed */
 	uint64_t begun[MOST_A_MINUTE];     /* a ring */
 	unsigned int next;                 /* the next place in begun */
 	/* The newest rescue of a piece that succeeded. Accessed atomically. */

@@ -7,7 +7,7 @@
 /* A rescue under way, on the stack of the thread that allocates. */
 struct rescue {
 	struct descriptor daemon;
-	uint64_t began, size; /* of the allocation */
+	uint64_t began, size; /* in milliseconds; of the allocation */
 	uint64_t bytes;       /* asked for */
 	int device;
 };
@@ -23,7 +23,7 @@ void rescue_open(const char *runtime); /* the directory of this user's sockets, 
 void rescue_close(void);               /* the process exits */
 void rescue_reset(void);               /* in a forked child */
 
-/* Finds out what rescue_begin cannot find out itself. Called from time to time, on the serving thread or the Python probe's. */
+/* Looks up the program's libraries and its devices' UUIDs for rescue_begin. Called from time to time, on the serving thread or the Python probe's. */
 void rescue_prepare(void);
 /* ,"rescues":{…}, if there are any on the device */
 void rescue_report(struct text *text, int device);
@@ -33,7 +33,7 @@ void ask_prepare(const char *runtime);
 int ask_daemon(struct rescue *rescue, const char *uuid); /* 1: there is room, and ask_tell may follow */
 void ask_tell(const struct rescue *rescue, const char *line, int length);
 
-/* means.c: whether a refused program can help itself no more. */
+/* means.c: whether the program's own means are used up. */
 int means_used_up(int device, uint64_t size, enum api api);
 void means_pooled(void);  /* the program uses memory pools, which may cache */
 void means_prepare(void); /* looks for the program's libraries, only on a thread of ours */

@@ -170,7 +170,7 @@ __attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void
 {
 	struct verdict natural = { (void *)next_dlsym(), 0 };
 	int slot;
-	/* RTLD_NEXT never wrongly finds this library: it is first. */
+	/* RTLD_NEXT never wrongly finds this library: it is first in the search order. */
 	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || (slot = slot_of(name)) < 0)
 		return natural;
 	void *found = handle == RTLD_DEFAULT ? real_dlsym()(handle, name) : next_dlsym()(handle, name);
@@ -179,7 +179,7 @@ __attribute__((visibility("hidden"), used)) struct verdict vramscope_choose(void
 		if (real_dlsym()(RTLD_NEXT, name))
 			return handle == RTLD_DEFAULT ? natural : (struct verdict){ found, 1 };
 		found = handle == RTLD_DEFAULT ? in_own_scope(caller, name) : NULL;
-		if (!found) /* without us there would be none: sets dlerror */
+		if (!found) /* without us dlsym would fail: this does, too, and sets dlerror */
 			return (struct verdict){ real_dlsym()(RTLD_NEXT, name), 1 };
 	}
 	if (!found || found != in_driver(name, 0))

@@ -152,7 +152,7 @@ static void check_socket(void)
 	server.bound = address_bind(&server.address);
 }
 
-/* Fills in what to wait for, and returns for how many milliseconds at most. */
+/* Fills in the descriptors to poll, and returns the timeout in milliseconds. */
 static int wish(struct pollfd wanted[MONITORS + 2])
 {
 	int busy = server.flushing || server.out_of_files, admits = server.bound && !server.out_of_files;
@@ -185,7 +185,7 @@ static void attend(const struct pollfd wanted[MONITORS + 2], int ready)
 	}
 }
 
-/* Does what there is to do under the lock. Returns as wish. */
+/* The part of the loop under the lock. Returns what wish returns. */
 static int work(struct pollfd wanted[MONITORS + 2], int ready)
 {
 	attend(wanted, ready);

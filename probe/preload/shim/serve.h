@@ -98,8 +98,8 @@ int descriptor_info(int number, struct stat *info); /* 0: it is closed */
 struct descriptor descriptor_of(int number);
 int descriptor_is(const struct descriptor *descriptor); /* whether it is still the same file */
 int descriptor_listens(const struct descriptor *descriptor); /* and also a listening socket */
-/* Whether only root or only this user can change the directory of a file, and which of them: a
- * link of another user's would lead elsewhere. */
+/* Whether a file's directory belongs to root or this user (owner says to which), and no other user can
+ * write in it: a link of another user's would lead elsewhere. */
 int owner_alone(const char *file, unsigned int *owner);
 void descriptor_close(struct descriptor *descriptor);   /* if it is still the same file */
 

@@ -36,7 +36,7 @@ int serves(void);
 /* Starts a detached thread that blocks signals; 0: failed. */
 int start_thread(void *(*run)(void *));
 void *serve_run(void *unused);
-/* Waits without other system calls, and returns once only this many of our threads are left. */
+/* Waits until only this many of our threads are left. It reads the main thread's status meanwhile, and makes no other system call. */
 void park(int own_threads);
 
 #endif

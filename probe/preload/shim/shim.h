@@ -1,6 +1,6 @@
 /*
  * A library that is preloaded into a CUDA program (LD_PRELOAD) and counts its
- * GPU memory. The program's behaviour does not change.
+ * GPU memory. Only a rescue changes the program's behaviour.
  *
  *   program ── cuMemAlloc, dlsym, cuGetProcAddress ──→ memory_hooks.c, object_hooks.c, stream_hooks.c, resolve.c
  *                                                │  the real call, with the caller's arguments
@@ -29,7 +29,7 @@ struct process {
 	uint64_t out_of_memory[DEVICES + 1];
 };
 extern struct process process;
-/* Per thread: nested hooks count nothing. */
+/* Per thread: the depth of nested hooks, and the stack of contexts. */
 struct thread {
 	int depth;
 	int contexts; /* on the stack */
@@ -75,7 +75,7 @@ struct teardown {
 struct teardown context_ending(CUcontext handle);
 struct teardown primary_ending(CUdevice device, int all);
 void context_ended(struct teardown teardown, int succeeded);
-/* Whether a context on the device was seen. */
+/* Whether a context that was seen is alive on the device. */
 int device_in_use(int device);
 void contexts_reset(void);
 
@@ -83,7 +83,7 @@ void contexts_reset(void);
 void vmm_created(CUmemGenericAllocationHandle handle, size_t size, int device, uint64_t caller);
 void vmm_retained(CUmemGenericAllocationHandle handle, CUdeviceptr address);
 /* vmm_releasing is called before the real call, because after that the driver may reuse the handle.
- * vmm_release_failed undoes it. */
+ * vmm_release_failed undoes vmm_releasing. */
 struct physical {
 	uint64_t number, size, handle, caller;
 	uint32_t handles, mappings, since;
@@ -155,7 +155,7 @@ void *resolve_driver(const char *symbol);
 void resolve_wrap(const char *symbol, int version, cuuint64_t flags, void **function);
 
 /* serve.c */
-void serve_start(void); /* no effect after the first call */
+void serve_start(void); /* no effect after the first call, until serve_reset */
 void serve_reset(void);
 extern int serving; /* accessed atomically */
 static inline void serve_wanted(void)

@@ -1,6 +1,6 @@
 /*
  * The number of allocations in each allocator, and the largest of them. This
- * visits all entries; if there are many, only every few seconds.
+ * visits all entries; if there are many, only every ten seconds.
  */
 #define _GNU_SOURCE
 #include "serve.h"
@@ -24,7 +24,7 @@ struct allocator {
 	struct entry largest[LARGEST]; /* the largest first */
 };
 
-/* What one place in the code has allocated outside of pools. */
+/* The bytes outside of pools that one place in the code has allocated. */
 struct origin_sum {
 	uint64_t caller, bytes;
 	uint8_t device;

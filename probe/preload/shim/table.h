@@ -14,7 +14,7 @@
 
 struct table {
 	char *records;
-	size_t capacity, count; /* a power of two, or 0 */
+	size_t capacity, count; /* capacity: a power of two, or 0 */
 };
 
 /* pages.c: zeroed memory from the kernel, or NULL. errno is preserved. */

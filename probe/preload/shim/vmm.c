@@ -7,7 +7,7 @@
  *            physicals: number → size, device, handles, mappings
  *
  * An unknown handle is imported or of host memory: neither is counted. The last
- * release of a handle also forgets it, since the driver may reuse it.
+ * release of a handle also forgets the handle, because the driver may reuse it.
  */
 #include "shim.h"
 
