@@ -31,7 +31,8 @@ func (t *trickling) Read(p []byte) (int, error) { return t.endless.Read(p[:min(l
 
 const limit = 1000
 
-// TestSourcesAreBounded: no source makes its reader return more bytes than the limit says.
+// TestSourcesAreBounded: whatever the source, First returns no more bytes than the limit, and Lines no
+// longer line.
 func TestSourcesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		source io.Reader
@@ -81,8 +82,8 @@ func TestBufferIsBoundedUnderCopy(t *testing.T) {
 	}
 }
 
-// TestCommandsAreBounded: the output, memory and time of a command are limited, and a child in the
-// command's process group ends with the command.
+// TestCommandsAreBounded: a command's output and time are limited, and so is the memory that Output
+// allocates. A child in the command's process group is killed with the command.
 func TestCommandsAreBounded(t *testing.T) {
 	pid := t.TempDir() + "/pid"
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExit: a process that still runs, or that was looked up only once, has no status. The processes
-// here are children of the test, which Exit does not require.
+// TestExit: a process has no status while it runs, and its own when it has ended, even when it is
+// gone. The processes here are children of the test, which Exit does not require.
 func TestExit(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{
 		"read _; exit 3":     3 << 8,

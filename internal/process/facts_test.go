@@ -80,8 +80,8 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	}
 }
 
-// TestUnreadFactsAreMarked: a job or a user's name that could not be read is marked as unread,
-// because that does not mean that there is none.
+// TestUnreadFactsAreMarked: a job or a user's name that could not be read is marked as unread: it may
+// exist.
 func TestUnreadFactsAreMarked(t *testing.T) {
 	for _, tc := range []struct {
 		name, cgroup      string

@@ -49,7 +49,8 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// FuzzCommand: the arguments joined are the line, and the short form is not longer.
+// FuzzCommand: the arguments joined by NULs are the line without the NULs at its end, and the short
+// form is not longer.
 func FuzzCommand(f *testing.F) {
 	seeds(f, "/proc/self/cmdline", "/proc/1/cmdline")
 	f.Add("/usr/bin/python3\x00-u\x00-X\x00dev\x00/home/a/train.py\x00--cfg=/data/llama.yaml\x00/a:/b\x00")

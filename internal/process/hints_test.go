@@ -44,7 +44,8 @@ func TestRankAndLimits(t *testing.T) {
 	}
 }
 
-// TestMPSLimit: a limit names its GPU by CUDA's number. It counts only if the number certainly means this GPU.
+// TestMPSLimit: a limit that names its GPU by CUDA's number counts only if that certainly means this
+// GPU, or if all GPUs have that limit.
 func TestMPSLimit(t *testing.T) {
 	const gib = quantity.GiB
 	const uuid, other = "GPU-8f1c2d3e-0000", "GPU-77777777-0000"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestJobOfRecordedCgroups reads the files of testdata/cgroup. Each was recorded under the
-// scheduler or runtime after which it is named.
+// TestJobOfRecordedCgroups reads the files of testdata/cgroup. Most are named after the scheduler or
+// runtime under which they were recorded.
 func TestJobOfRecordedCgroups(t *testing.T) {
 	for name, want := range map[string]string{
 		"slurm_v1":              "slurm 88123, step 0",

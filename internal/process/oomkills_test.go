@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOOMKills: kills are counted in the process's memory cgroup. In a pod or a Slurm job they are
-// counted in the cgroup of the pod or job, which outlives the cgroup of the process.
+// TestOOMKills: kills are counted in the process's memory cgroup. In a pod or a Slurm job under cgroup
+// v2 they are counted in the cgroup of the pod or job, which outlives the cgroup of the process.
 func TestOOMKills(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, content string) {

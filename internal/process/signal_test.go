@@ -25,7 +25,7 @@ func child(t *testing.T) (*exec.Cmd, Info, *Table) {
 		t.Skipf("no sleep command here: %v", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	// When Start returns, the child is still in exec, where /proc has no environment for a moment.
+	// When Start returns, the child may still be in exec, where /proc has no environment for a moment.
 	environ := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "environ")
 	for content, err := os.ReadFile(environ); err == nil && len(content) == 0; content, err = os.ReadFile(environ) {
 		runtime.Gosched()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Elements that compare equal keep their order, at each length around the size of the blocks that
-// the library sorts.
+// Elements that compare equal keep their order, at lengths below and above the blocks of 20 that the
+// library sorts.
 func TestStableSortsAsSlicesDoes(t *testing.T) {
 	type pair struct {
 		key   int

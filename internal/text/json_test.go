@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// invisible are characters that change the direction of a line or have no width.
+// invisible holds characters that have no width or change the direction of a line, and other
+// characters that are not Printable.
 const invisible = "\u202e\u2066\u200b\u200d\u2028\u2029\ufeff\u00ad\u034f\u061c\u2060\ufe0f\u115f\u3164\ue000\U000e0041\U000e0100\u0085\u009b\x7f"
 
 func TestEscapeJSON(t *testing.T) {
