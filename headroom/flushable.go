@@ -12,7 +12,7 @@ import (
 // Flushable is a process whose flush would free memory.
 type Flushable struct {
 	Process *snapshot.Process
-	Frees   quantity.Bytes // what the flush frees
+	Frees   quantity.Bytes // the memory that the flush frees
 	Stays   quantity.Bytes // the part of Frees that stays free for the question's Length
 	// Claimed is the size of the caches that a selective flush also evicts, as the program claims. No
 	// verdict depends on it.

@@ -33,7 +33,7 @@ type Ledger struct {
 	changed []*Lease
 }
 
-// ending is a released lease. It counts until a later reading shows the memory in use.
+// ending is a released lease. It counts until a reading that began after the release.
 type ending struct {
 	*Lease
 	at time.Time

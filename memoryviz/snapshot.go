@@ -14,7 +14,7 @@ import (
 	"vramscope/schema"
 )
 
-// MaxFile is the size limit of a snapshot in bytes. A history of 32,768 entries and 100,000 blocks take 13 MiB.
+// MaxFile is the size limit of a snapshot in bytes. 32,768 entries of history and 100,000 blocks take 13 MiB.
 const MaxFile = 1 << 30
 
 // Frame is a line of the program. Without a file, Function says why there is none.

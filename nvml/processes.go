@@ -47,8 +47,8 @@ type listsAsked struct {
 const maxLists = 3
 
 // askLists appends the processes of the compute, graphics and MPS lists. The last two may fail, because many GPUs
-// refuse them. An empty list of a whole GPU is skipped until the compute list grows or shrinks, the unexplained used
-// memory changes, or rareInterval has passed.
+// refuse them. If one of the last two is empty for a whole GPU, it is skipped until the compute list grows or shrinks,
+// the unexplained used memory changes, or rareInterval has passed.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)

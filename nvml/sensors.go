@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// readLoad reads how busy and how hot the GPU is, its clocks, and the power that it draws.
+// readLoad reads utilisation, temperature, SM clock and power.
 func (r *reading) readLoad() {
 	if !r.result.MIGEnabled { // under MIG there is no utilisation of the whole GPU
 		if rates, ok := ask(r, symUtilization, r.handle.GetUtilizationRates); ok {

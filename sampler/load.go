@@ -19,8 +19,8 @@ import (
 // a step needs. While a process rebuilds, training steps do not end its load.
 //
 // A later load is a rise that begins when its process is not expected to fill the GPU. It counts as a
-// load until it has lasted longer than earlier loads of the same program. The exception: if the GPU would
-// be full within a minute, that is believed, unless an earlier rise ended at such a level.
+// load until it has lasted longer than earlier loads of the same program. The exception: a time to full
+// under a minute is believed, unless the rise leads back to a level at which an earlier rise ended.
 type load struct {
 	begin time.Time      // when the window began; zero before the first sample
 	from  quantity.Bytes // memory used at begin
@@ -175,7 +175,7 @@ func (l *load) learn() {
 }
 
 // watchLoad takes a sample of a process, and the free memory of its GPU. During the first load it
-// resets the row's forecasters after each window with growth.
+// may reset the row's forecasters.
 func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps int64) {
 	l := &r.load
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }

@@ -78,7 +78,7 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 }
 
 // agree makes a snapshot's forecasts agree with its alerts, its memory and each other. An alert
-// stands for some snapshots longer than the forecast that raised it.
+// outlasts the forecast that raised it by some snapshots.
 func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]

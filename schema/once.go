@@ -122,7 +122,7 @@ type AlertDocument struct {
 	Alert   Alert    `json:"alert"`
 	GPU     *GPU     `json:"gpu"`
 	Process *Process `json:"process"`
-	// Dropped is the number of alerts since the previous run that were too many to run the command for.
+	// Dropped counts the alerts since the previous run for which, as too many, the command was not run.
 	Dropped int `json:"dropped"`
 }
 

@@ -18,7 +18,7 @@ const (
 )
 
 // Snapshot returns the snapshot that the document describes. The peaks, trends and parents of
-// processes are not in a document and stay unset. Impossible figures become unknown.
+// processes are not in a document and stay unset. Amounts that sane or signed refuses become unknown.
 func (d *Document) Snapshot() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Time: time.Time(d.Time), Simulated: d.Simulated, ProbeSeen: true, ProbesUnasked: max(d.Probes.Unasked, 0),

@@ -162,7 +162,7 @@ class Replay:
             return "its own settings reserve %d bytes in the replay, and reserved %d" % (own["reserved"], self.trace.reserved)
 
     def measure(self, settings, memory, sizes):
-        """Returns what the settings need, and the smallest of the GPU sizes on which nothing fails."""
+        """Returns the memory that the settings need, and the smallest of the GPU sizes on which nothing fails."""
         answer = self.run(settings, memory or ENOUGH)
         fragmented = self.run(settings, memory or ENOUGH, answer["at"])["fragmented"] if answer["at"] >= 0 else 0
         whole = self.run(settings, ENOUGH) if answer["failed"] else answer

@@ -56,8 +56,8 @@ func (c *candidate) announce(full *snapshot.FullIn) {
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
 }
 
-// FullIn returns the time to full in a standing alert. The alert stands for some snapshots longer
-// than the forecast that raised it.
+// FullIn returns the time to full in a standing alert, nil if there is none. The alert outlasts the
+// forecast that raised it by some snapshots.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	if l := e.latches[a.Key()]; l != nil && l.standing {
 		return l.newest.announced
@@ -67,7 +67,7 @@ func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 
 // refutedBelow returns the used memory below which the forecast of full memory is refuted, because
 // a process crashed or freed memory. Used memory must fall by more than the forecast's interval
-// allows or, if the interval is wide, by more than the free memory and a tenth of the capacity.
+// allows: at least a hundredth of the capacity, at most a tenth of it and the free memory.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
 	used, capacity := m.Used.Or(0), m.Capacity().Or(0)
 	allowed := max(capacity-used, 0) + capacity/10

@@ -94,8 +94,8 @@ func (l *latch) miss(now time.Time) {
 	}
 }
 
-// unfounded reports whether an alert is about a GPU that does not answer, a process that has
-// ended, or memory that was freed. The GPU is nil if it is no longer listed.
+// unfounded reports whether an alert must end at once: for example, its process has ended. g is the
+// alert's GPU, nil if no longer listed.
 func (e *Evaluator) unfounded(k snapshot.AlertKey, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
 	row := l.newest.alert.Row

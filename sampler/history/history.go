@@ -51,7 +51,7 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	defer h.mu.Unlock()
 	h.latest = snap
 	if !h.store.Begin(now) {
-		return // the clock stood still or went back
+		return // neither the wall clock nor the monotonic clock has advanced
 	}
 	h.noteDriver(now, &snap.Driver)
 	for i := range snap.GPUs {
@@ -101,7 +101,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	}
 	for _, r := range h.ended[:first] {
 		for _, series := range r.metrics {
-			series.Drop() // before the retention ends
+			series.Drop() // the store would keep its samples for the full span
 		}
 	}
 	h.ended = slices.Delete(h.ended, 0, first)

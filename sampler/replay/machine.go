@@ -29,7 +29,7 @@ func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	}
 }
 
-// Watch returns a Sampler of the machine whose clock is the time given to Set.
+// Watch returns a Sampler of the machine. The time given to Set is its clock.
 func (m *Machine) Watch(interval time.Duration) *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: m, Processes: m, Deadline: time.Hour, OpenDeadline: time.Hour,

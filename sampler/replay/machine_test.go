@@ -39,7 +39,6 @@ func alerted(t *testing.T, since int, used func(second int) []int64) (seconds in
 	return 0
 }
 
-// Many small processes that fill a GPU raise the alert as a few large processes do.
 func TestSmallProcessesThatFillAGPUAreAlerted(t *testing.T) {
 	got := alerted(t, 0, func(second int) []int64 {
 		used := make([]int64, 30)

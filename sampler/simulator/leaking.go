@@ -25,7 +25,7 @@ type leaking struct {
 }
 
 const (
-	leakRate   = 25 * mib // kept per second
+	leakRate   = 25 * mib // leaked per second
 	maxStrikes = 3
 
 	saveSize  = 8704 * mib
@@ -105,7 +105,7 @@ func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error 
 	return nil
 }
 
-// save gathers the weights, then frees them and all of the cache.
+// save allocates the buffer for the weights, then frees the buffer and the cache.
 func save(c *allocator.Caching) error {
 	b, err := c.Allocate(saveSize)
 	if err != nil {

@@ -136,8 +136,8 @@ func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error
 	return nil
 }
 
-// backward frees all rungs but the lowest keep. The lowest freed rung is pending, as if the stream
-// that averages the gradients still used it.
+// backward frees all rungs but the lowest keep. If keep is not 0, the lowest freed rung is pending, as
+// if the stream that averages the gradients still used it.
 func (l *ladder) backward(c *allocator.Caching, keep int) {
 	for i := len(l.live) - 1; i >= keep; i-- {
 		if i == keep && keep > 0 {

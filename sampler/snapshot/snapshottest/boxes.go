@@ -10,8 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// DayOne returns the drawn box without probes: only the used memory of the processes is known. No GPU
-// is lost, and there is no forecast yet.
+// DayOne returns the drawn box without probes, forecasts, alerts and ended processes. No GPU is lost.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
 	s.ProbeSeen, s.Alerts, s.Ended, s.Driver.ProbesAnswering = false, nil, nil, 0
@@ -170,8 +169,7 @@ func Crowded(gpus, processes int) *snapshot.Snapshot {
 	return s
 }
 
-// Hostile sets the texts on the screen that come from outside the box to text: users, names, commands,
-// jobs, profiles, alerts.
+// Hostile sets texts on the screen to text: users, names, commands, jobs, profiles, alerts and others.
 func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	s.Host.Name, s.Host.User, s.Driver.Version, s.Driver.Message = text, text, text, text
 	for i := range s.Rows {

@@ -112,7 +112,7 @@ func predictionAt(horizon time.Duration, median, spread float64) snapshot.Predic
 	}
 }
 
-// partsOf adds up the figures of the rows of a GPU or instance, as the sampler does.
+// partsOf sums the parts of the rows on a GPU or instance.
 func partsOf(rows []snapshot.Process, gpu string, instance snapshot.InstanceID, used snapshot.Bytes) snapshot.Parts {
 	var parts snapshot.Parts
 	var explained quantity.Bytes

@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// Fill sets every field below a pointer, so that a test can see which fields an output has. Each text
-// is different, and each list has one element. Fill returns the texts by their paths, "Rows[].User". A
-// list of texts gets three elements, because in a command line the words after the first may be
-// secret. Texts with a type of their own, such as GPUState, become "x".
+// Fill sets every field below a pointer, so that a test can see which fields an output has. It returns
+// the texts by their paths, "Rows[].User"; each text is different. A list has one element. A list of
+// texts has three, because in a command line the words after the first may be secret. Texts with a
+// type of their own, such as GPUState, become "x" and are not returned.
 func Fill(to any) map[string]string {
 	f := filler{map[string]string{}}
 	f.fill(reflect.ValueOf(to).Elem(), "")
