@@ -21,10 +21,10 @@ const (
 	queryTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
 	maxObjects   = 200_000  // JSON objects in an answer: a series has two in 300 bytes, and an empty object takes 250 bytes of memory
-	maxQueries   = 4        // at the same time: an engine runs 20 for all its clients
+	maxQueries   = 4        // at the same time: an engine usually runs 20 for all its clients
 )
 
-// api is the part of Prometheus' HTTP API that a fleet needs. Its errors say what to do next.
+// api is the part of Prometheus' HTTP API that a fleet needs.
 // https://prometheus.io/docs/prometheus/latest/querying/api/
 type api struct {
 	client *http.Client

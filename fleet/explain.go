@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// explain turns an error into words that say what to do next.
+// explain words an error for the user, with a remedy if one is known.
 func explain(err error) error {
 	var (
 		refused     *refusal

@@ -32,11 +32,11 @@ const (
 
 // The words of InState.
 const (
-	stateDown  = "down"  // the box does not answer
+	stateDown  = "down"  // the box does not answer, or its figures are old
 	stateLost  = "lost"  // the GPU does not answer
 	stateAlert = "alert" // an alert is active
 	stateFull  = "full"  // out of memory, low on memory, or full soon
-	stateIdle  = "idle"  // more than a GiB is used and nothing has run for a while
+	stateIdle  = "idle"  // more than a GiB is used and nothing runs
 )
 
 var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}

@@ -135,7 +135,7 @@ func (o *Opened) append(s *snapshot.Snapshot) {
 	forget := s.Time.Add(-2 * openedPast)
 	for key, samples := range o.past {
 		if samples[len(samples)-1].Time.Before(forget) {
-			delete(o.past, key) // its process exited long ago
+			delete(o.past, key) // the series has ended
 		} else if samples[0].Time.Before(forget.Add(-openedPast)) {
 			o.past[key] = append([]Sample(nil), samples[sort.Search(len(samples), func(i int) bool { return samples[i].Time.After(forget) }):]...)
 		}

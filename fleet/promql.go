@@ -36,7 +36,7 @@ func named(expressions map[field]string) string {
 // The labels that identify a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// each returns a figure of all GPUs by some labels, from one exporter for each GPU.
+// each returns the query for a figure of all GPUs by some labels, from one exporter for each GPU.
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
@@ -51,7 +51,7 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 	return strings.Join(parts, " or on (uuid) ")
 }
 
-// wanted returns a figure of the GPUs that the filter lets through.
+// wanted returns the query for a figure of the GPUs that the filter lets through.
 func (a *asking) wanted(f field) string { return a.filtered(a.each(f, nil, byGPU), byGPU) }
 
 // filtered restricts an expression, which has these labels, to what the filter lets through.
@@ -179,8 +179,8 @@ func (a *asking) top(s string) string {
 	return fmt.Sprintf("topk(%d, %s)", a.query.Lines, s)
 }
 
-// The figures of a box are old if its last sample is more than oldest seconds old, and as old as missed
-// sample intervals of the box.
+// The figures of a box are old if its last sample is older than oldest seconds, and at least as old as
+// missed sample intervals.
 const oldest, missed = 60, 3
 
 // problems selects alerts, states of GPUs, idle GPUs, boxes that are down, and old samples; at most

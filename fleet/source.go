@@ -7,8 +7,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Source reports a fleet. Its methods may take as long as their context. Each returns the data that it
-// could get, or an error without any data.
+// Source reports a fleet. Its methods may take as long as their context.
 type Source interface {
 	// Look returns the first lines in the query's order.
 	Look(ctx context.Context, q Query) (*Picture, error)

@@ -118,7 +118,7 @@ func boxLine(box Line, gpus []Line) Line {
 		if n, ok := gpus[i].Idle.Value(); ok {
 			box.Idle = quantity.From(box.Idle.Or(0)+n, quantity.Computed)
 		}
-		if gpus[i].GPU.Memory.Used.Known() { // without this test the GPU would add to the total alone
+		if gpus[i].GPU.Memory.Used.Known() { // otherwise the GPU would add only to the total
 			sum(&box.GPU, &gpus[i].GPU)
 		}
 		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
@@ -163,7 +163,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 			}
 		}
 		for i := range snap.GPUs {
-			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // without this test the GPU would add to the total alone
+			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // otherwise the GPU would add only to the total
 				count++
 				sum(&all, &snap.GPUs[i])
 			}

@@ -397,7 +397,7 @@ func TestRootsLedgerIsTheOnlyOne(t *testing.T) {
 	}
 }
 
-// TestRootsDaemonGrants: root's daemon does not refuse a claim because it answers itself. A user's daemon does.
+// TestRootsDaemonGrants: while root's daemon keeps leases, it grants a claim, and a user's daemon refuses one.
 func TestRootsDaemonGrants(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")

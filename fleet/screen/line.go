@@ -198,7 +198,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	}
 }
 
-// shareNote counts the idle GPUs, the boxes and the jobs of a user's or a job's processes.
+// shareNote counts the idle GPUs and the boxes of a line's processes, and names a job's user or counts a user's jobs.
 func (m *model) shareNote(line *fleet.Line) string {
 	var words []string
 	if n := line.Idle.Or(0); n > 0 {
