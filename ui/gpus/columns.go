@@ -90,7 +90,7 @@ func (c *columns) narrow(width int) {
 	if width < 66 {
 		c.temp = 0
 	}
-	if width < 50 {
+	if width < 54 { // utilization and a name in the note do not both fit
 		c.util = 0
 	}
 	if width < 60 {

@@ -61,6 +61,22 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	}
 }
 
+// TestWiderPaneKeepsTheNames: a pane in which a note has room for a name has it also with a cell more.
+func TestWiderPaneKeepsTheNames(t *testing.T) {
+	p, named := Panel{Snapshot: &snapshot.Snapshot{}}, 0
+	for width := 30; width < 200; width++ {
+		switch c := p.columnsFor(width); {
+		case c.note >= minNote-6:
+			named++
+		case named > 0:
+			t.Errorf("%d cells: the note has %d", width, c.note)
+		}
+	}
+	if named < 100 {
+		t.Errorf("names in %d widths", named)
+	}
+}
+
 // TestNoteCountsTheSpareSlices: of seven, or of as many as the driver reports: an A30 has four.
 func TestNoteCountsTheSpareSlices(t *testing.T) {
 	for whole, want := range map[int]string{0: "MIG 2 inst, 4g spare", 7: "MIG 2 inst, 4g spare", 4: "MIG 2 inst, 1g spare", 3: "MIG 2 inst"} {
