@@ -155,7 +155,7 @@ func TestServerConforms(t *testing.T) {
 	}
 }
 
-// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+// TestSquattedDirectoryDeniesNoProbe: /tmp/vramscope-<uid> exists, and the probe refuses it.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	user, prefix := probetest.Squatted(t)
 	cmd := exec.Command("python3", "-c", "import sys, vramscope_probe; vramscope_probe._start(at_once=True); sys.stdin.read()")

@@ -64,7 +64,7 @@ type Result struct {
 	Hello      probe.Hello
 }
 
-// Enter starts the probe in a process by a plan without a refusal, and returns once the probe
+// Enter starts the probe in a process by a plan without a refusal, and returns when the probe
 // answers. If it fails before the probe starts, the code that it has queued does nothing later.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
@@ -115,8 +115,8 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	return err
 }
 
-// lock keeps every other attach of this user out of a process, until the file is closed. Of the
-// other users only root can open the file.
+// lock keeps other attaches out of a process until the file is closed: only this user and root can
+// open the file. It refuses a process that is locked, or that has a probe by now.
 func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
 	file, err := os.Open(filepath.Join(a.proc, strconv.Itoa(id.PID), "maps"))
 	if err != nil {
@@ -251,7 +251,7 @@ func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error 
 	return fmt.Errorf("%w%s %s", errExited, a.exitStatus(ctx, plan.Process.PID), when)
 }
 
-// exitStatus returns how a process exited, in brackets; "" if its parent has collected the status.
+// exitStatus returns how a process exited, in brackets; "" if that is unknown.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {
 	content, err := readProc(ctx, 4<<10, filepath.Join(a.proc, strconv.Itoa(pid)), "stat")

@@ -27,8 +27,8 @@ func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 
 const cannotTell = "whether it is in this container is unknown"
 
-// apart returns how the process's namespaces or root directory differ from this
-// program's, "" if they do not. Different mounts below the same root directory do not count.
+// apart returns how the process's namespaces or root directory differ from this program's, cannotTell,
+// or "" if they do not differ. Different mounts below the same root directory do not count.
 func (a *Attacher) apart(info *process.Info) string {
 	its, ours := filepath.Join(a.proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.proc, "self")
 	if _, err := os.Readlink(filepath.Join(its, "ns", "mnt")); err != nil {

@@ -7,7 +7,7 @@
 //	                                                                    ↓
 //	      probe ←── socket ←── vramscope_probe._start ←── payload in the process
 //
-// gdb stops the process in any state, so it calls no function that needs the interpreter. It only
+// gdb stops the process in any state, so it calls no function that needs the GIL. It only
 // starts a thread, which waits for the GIL like any other and then runs the payload. Starting a
 // thread uses the C library's heap, so gdb does it in a thread that holds none of that library's
 // locks: one in a system call across which no such lock is held, or one in CPython's own code.

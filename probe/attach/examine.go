@@ -18,7 +18,7 @@ import (
 )
 
 // Examine returns how a probe could enter a process, and the reasons against it. It changes nothing.
-// To find out what they can do it may run gdb, on a shell, and the process's own interpreter. For
+// It may run gdb, on a shell, and the process's own interpreter, to find out what they can do. For
 // another user's process, or one in another container, it runs neither and opens no ELF file of the
 // process. So root may examine every process.
 func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {

@@ -70,8 +70,8 @@ func FuzzMaps(f *testing.F) {
 
 var uidLine = regexp.MustCompile(`(?m)^Uid:(.*)$`)
 
-// FuzzStatus: what is read from status and syscall is in the kernel's ranges, and a field does not
-// depend on the lines around it.
+// FuzzStatus: what is read from status and syscall is in the kernel's ranges, and does not depend on
+// lines before it.
 func FuzzStatus(f *testing.F) {
 	for _, path := range []string{"/proc/self/status", "/proc/1/status", "/proc/self/syscall"} {
 		if content, err := os.ReadFile(path); err == nil {

@@ -52,7 +52,7 @@ func writesRegisters(ctx context.Context, path string, timeout time.Duration) bo
 	return !strings.Contains(out, notWritten)
 }
 
-// gdbVersion returns the last word of "GNU gdb (Debian 13.1-3) 13.1".
+// gdbVersion returns the last word of "GNU gdb (Debian 13.1-3) 13.1", or "" if it is no version.
 func gdbVersion(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	line = strings.TrimSpace(line)

@@ -22,7 +22,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// busy are the targets that must get a probe.
+// busy are the targets that must get a probe by gdb.
 var busy = []string{
 	"churn", "compute", "sleeping", "selecting", "reading", "threads", "joined", "locked", "forks", "children", "loop", "signals",
 	"unchanged", "modules", "reloads", "objects", "frames",

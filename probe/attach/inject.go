@@ -69,7 +69,7 @@ func (a *Attacher) resume(plan *Plan) error {
 	for range looks {
 		state, err := readStatus(context.Background(), a.proc, strconv.Itoa(plan.Process.PID))
 		if err != nil || state.tracer != 0 {
-			return nil // it has exited, or leave has reported which program traces it
+			return nil // it has exited, or leave has reported the gdb that traces it
 		}
 		if state.state == 'T' {
 			if err := a.table.Signal(context.Background(), plan.Process, syscall.SIGCONT); err != nil {

@@ -45,7 +45,7 @@ func startProgram(t *testing.T, program string, args ...string) (cmd *exec.Cmd, 
 	}
 }
 
-// mustBeLeft checks that a process is neither traced nor stopped.
+// mustBeLeft checks that a process is neither traced nor stopped, and has not exited.
 func mustBeLeft(t *testing.T, pid int) {
 	t.Helper()
 	state, err := readStatus(t.Context(), "/proc", strconv.Itoa(pid))

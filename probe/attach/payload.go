@@ -135,7 +135,7 @@ func (p *payload) failure() string {
 	return firstLines(strings.ToValidUTF8(reason, "?"))
 }
 
-// remove removes the payload. A process that runs the text later does nothing.
+// remove removes the payload, except files that may still be read. A late run of it does nothing.
 func (p *payload) remove() {
 	withdrawn := p.withdraw()
 	switch {

@@ -176,7 +176,7 @@ func isGlibc(path string) bool {
 	return name == "libc.so.6" || strings.HasPrefix(name, "libc-2.") && strings.HasSuffix(name, ".so")
 }
 
-// isThreads recognises libpthread-2.31.so, where threads were before glibc 2.34.
+// isThreads recognises libpthread-2.31.so and libpthread.so.0, where threads were before glibc 2.34.
 func isThreads(path string) bool {
 	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
 }

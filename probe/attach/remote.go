@@ -99,7 +99,7 @@ func (a *Attacher) askInterpreter(ctx context.Context, plan *Plan, line string, 
 	return out, nil
 }
 
-// remoteExec makes the process run the payload. Nothing signals when it does.
+// remoteExec makes the process run the payload at its next safe point. It does not wait for that.
 func (a *Attacher) remoteExec(ctx context.Context, plan *Plan, load *payload) error {
 	script := filepath.Join(load.directory, scriptName)
 	// Python would report a missing script in the program's own output, so remove

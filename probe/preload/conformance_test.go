@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+// TestSquattedDirectoryDeniesNoProbe: /tmp/vramscope-<uid> exists, and the probe refuses it.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	user, prefix := probetest.Squatted(t)
 	b := newBox(t)

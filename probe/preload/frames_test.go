@@ -12,9 +12,8 @@ import (
 	"vramscope/probe"
 )
 
-// TestLibraryBehindTheRuntime: an allocation counts for the library that called the runtime
-// library, however the runtime was compiled. Where the runtime's frame cannot be followed, it
-// counts for the runtime.
+// TestLibraryBehindTheRuntime: an allocation counts for the program that called the runtime
+// library, if the library's frames can be followed, and otherwise for the runtime library.
 func TestLibraryBehindTheRuntime(t *testing.T) {
 	find := build(t, "dl-find-object", []string{"testdata/find_object.c"})
 	if exec.Command(find).Run() != nil {

@@ -18,8 +18,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestFuzzServer runs libFuzzer's targets briefly under sanitizers, starting from the requests of
-// the conformance vectors. To run one for longer:
+// TestFuzzServer runs each target of libFuzzer briefly under sanitizers. To run one for longer:
 //
 //	clang -g -O2 -I shim -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all testdata/fuzz_requests.c shim/answer.c shim/json.c shim/text.c
 //	./a.out -detect_leaks=0 -dict=testdata/fuzz.dict CORPUS

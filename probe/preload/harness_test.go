@@ -73,7 +73,7 @@ func workshop(t testing.TB) tools {
 
 var building sync.Mutex
 
-// build compiles C sources of testdata with some flags, once for all tests.
+// build compiles C sources with some flags, once for all tests.
 func build(t testing.TB, name string, sources []string, flags ...string) string {
 	t.Helper()
 	w := workshop(t)
@@ -219,7 +219,7 @@ func (r *run) untilReady() {
 	r.Fatalf("%q ended before it was ready: %v\n%s\n%s", r.cmd.Args, r.cmd.ProcessState, strings.Join(r.out, "\n"), r.stderr)
 }
 
-// end ends the program, and checks that it exits as without the library.
+// end ends the program, and checks its exit status, 7, and that it has printed no error.
 func (r *run) end() {
 	r.Helper()
 	if code, stderr := r.wait(); code != 7 || stderr != "" {

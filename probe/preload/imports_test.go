@@ -13,7 +13,7 @@ import (
 const crossRoot = "/usr/aarch64-linux-gnu"
 
 // TestLibrariesNeedOldLibc: every process below vramscope run loads the library, so it needs only
-// libc.so.6, and only names that glibc has had since 2.17.
+// libc.so.6, and apart from weak ones only names that glibc has had since 2.17.
 func TestLibrariesNeedOldLibc(t *testing.T) {
 	for name, libc := range map[string]string{
 		"libvramscope-amd64.so": "/lib/x86_64-linux-gnu/libc.so.6",

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestRescueAfterItsOwnCache: in a process that may have a cache, only a repeated failure counts.
+// TestRescueAfterItsOwnCache: a process that may have a cache asks for a rescue only when an
+// allocation fails again.
 func TestRescueAfterItsOwnCache(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()
@@ -37,8 +38,8 @@ func (r *rescuer) python() *run {
 }
 
 // TestRescueOfAStream: the driver uses up a pool's free memory before it refuses, so the first refusal
-// asks for a rescue. It does not if it may be of a preallocation for a pool of the program's own, which
-// the program can do without.
+// asks for a rescue. A refusal of the first memory for a pool of the program's own does not: it may be
+// a preallocation, which the program can do without.
 func TestRescueOfAStream(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()
@@ -56,8 +57,8 @@ func TestRescueOfAStream(t *testing.T) {
 	asks(t, r, 1)
 }
 
-// TestRescueOfTheSmallest: a library that tries smaller and smaller sizes may get one of them. If
-// it then tries all of them again, it needs the smallest.
+// TestRescueOfTheSmallest: a library tries smaller and smaller sizes, and gets none. If it tries all
+// of them again, the probe asks for the smallest.
 func TestRescueOfTheSmallest(t *testing.T) {
 	t.Parallel()
 	r := newRescuer(t, nil).listen()

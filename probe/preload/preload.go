@@ -68,7 +68,7 @@ func Usable(cache string) error {
 	return runnable(existing)
 }
 
-// preloadable refuses a path with a character at which the loader splits LD_PRELOAD.
+// preloadable refuses a path that the loader would split in LD_PRELOAD, or any if there is no library.
 // Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
 func preloadable(path string) error {
 	switch {

@@ -120,7 +120,7 @@ func (r *rescuer) count() (asked, rescued int) {
 func (r *rescuer) refusing() *run {
 	r.Helper()
 	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
-	p.socket() // the library serves, so it has done what it does only once
+	p.socket() // the library serves, so its start is over
 	return p
 }
 
@@ -159,8 +159,8 @@ func alloc(how string, more ...any) string {
 	return strings.TrimSpace(fmt.Sprintln(append([]any{how, wanted}, more...)...))
 }
 
-// TestRescue: the call that would have failed succeeds, in every way to allocate except managed
-// memory, which needs no memory of the GPU.
+// TestRescue: the call that would have failed succeeds. Managed memory is left out, because it needs
+// no memory of the GPU.
 func TestRescue(t *testing.T) {
 	for _, how := range []string{"alloc", "pitch", "create", "async"} {
 		t.Run(how, func(t *testing.T) {
@@ -458,7 +458,7 @@ while True:
 	if !lines.Scan() || lines.Text() != "listening" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
-	// Otherwise the library does not even connect.
+	// The library connects only if its own user owns the directory.
 	if err := os.Chown(filepath.Dir(r.path), 0, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 const (
 	// What a thread and a socket need.
 	starting = "socket,bind,listen,accept4,connect,getsockopt,recvmsg,sendto,socketpair,clone,clone3,mkdirat,unlinkat,fchmodat,pipe2"
-	// The system calls that the running library makes and the program does not, except pread64 and
-	// futex.
+	// Also what the running library calls and the program does not. pread64 and futex are left out:
+	// the library's thread needs them even under a filter.
 	serving = starting + ",openat,close,poll,getdents64,exit,madvise,munmap,mprotect,gettid,getpid,rt_sigprocmask"
 )
 

@@ -3,8 +3,8 @@
     python3 targets.py NAME FILE
 
 Each writes its number of steps to FILE, as proof that it continues. After a line on
-standard input, or the end of standard input (locked: a signal), it checks its results and
-prints "done".
+standard input, or the end of standard input (locked: a signal; derive and power: minutes),
+it checks its results and prints "done".
 """
 
 import asyncio
