@@ -45,7 +45,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// speaking reports whether the message of the last action is shown.
+// speaking reports whether a message is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
 // standstill returns the words of a screen that is frozen or shows the past, else "".
@@ -244,7 +244,7 @@ func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
 }
 
-// asksFit reports whether the alert line says if a job fits: while its size is typed, and then until there is an
+// asksFit reports whether the alert line says if a job fits: while its size is typed, and then while there is no
 // urgent alert.
 func (st *state) asksFit() bool {
 	if st.typing != nil && st.typing.kind == typingNeed {

@@ -8,7 +8,7 @@ import (
 )
 
 // The cursor stays on its process, and on its line of the screen, while rows move. There is no cursor
-// until a key moves it or needs a process: the table shows its first rows.
+// until the user moves it or a key needs a process: the table shows its first rows.
 
 // move moves the cursor by a number of rows.
 func (m *model) move(by int) bool {
@@ -59,7 +59,7 @@ func (m *model) toTop() {
 }
 
 // keepCursor must be called when the rows may have changed. If the process under the cursor is no longer listed, the
-// cursor moves to the row that took its place.
+// cursor moves to another row.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {

@@ -27,7 +27,7 @@ import (
 type flushRun struct {
 	stop      context.CancelFunc
 	steps     chan string // the newest progress: a channel with one slot, closed at the end
-	stoppable bool        // the flush has several steps or processes
+	stoppable bool        // the flush can be stopped between steps or processes
 	stopped   bool
 }
 
@@ -42,7 +42,7 @@ type (
 	// serverMsg says what the server of a row's process would do.
 	serverMsg struct {
 		ids    []snapshot.RowID
-		opens  bool // the question waits for this message to open
+		opens  bool // the question opens only with this message
 		result flush.Result
 		err    error
 	}
@@ -116,7 +116,7 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	}
 }
 
-// greyed reports whether a key's action on the row under the cursor would be refused: the key is drawn dim.
+// greyed reports whether key is F or a and would be refused on the row under the cursor: the key is drawn dim.
 func (st *state) greyed(key string) bool {
 	if !st.Cursor.Active || st.live == nil || st.overlay != nil {
 		return false

@@ -64,7 +64,7 @@ func followedUnpinned(st *state) snapshot.SeriesKey {
 	return key
 }
 
-// alarmed returns the urgent alert on the alert line, or else the worst urgent one, or nil.
+// alarmed returns the urgent alert on the alert line, or else the worst urgent one; nil if none names a GPU.
 func alarmed(alerts []snapshot.Alert, current int) *snapshot.Alert {
 	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
 	if current >= 0 && current < len(alerts) && urgent(&alerts[current]) {

@@ -130,8 +130,8 @@ func (m *model) seeAll() (bool, tea.Cmd) {
 	return true, m.see(unread...)
 }
 
-// openIncident handles W: it explains the newest unread incident, else the newest incident up to the shown moment. Only
-// an out-of-memory error has an explanation; any other incident is shown among the events.
+// openIncident handles W: in the present it opens the newest unread incident; otherwise, or if none is unread, the newest
+// up to the shown moment. Only an out-of-memory error is explained; any other incident is shown among the events.
 func (m *model) openIncident() (bool, tea.Cmd) {
 	list := dialog.NewEvents(&m.look, m.st.screen())
 	incident := list.NewestIncident()
@@ -150,7 +150,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 	return true, tea.Batch(seen, m.explain(page))
 }
 
-// opened returns the incident that W explains in the present: the newest unread one, or else the newest of all.
+// opened returns the newest unread incident or, if none is unread, the newest that was found.
 func (n *incidents) opened() *snapshot.Incident {
 	if len(n.unread) > 0 {
 		return &n.unread[0]
@@ -191,8 +191,7 @@ func (st *state) headlines() []snapshot.Alert {
 // alertIncident marks an unread incident among the alerts of the alert line.
 const alertIncident snapshot.AlertKind = "incident"
 
-// incidentSentence returns what happened, to whom and why: "GPU 3 OUT OF MEMORY 23:48", "
-// finetune.py exited: leak 25M/s".
+// incidentSentence returns what happened, and to whom and why: "GPU 3 OUT OF MEMORY 23:48", "  t.py exited: leak 25M/s".
 func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (head, tail string) {
 	if i.GPUUUID != "" {
 		head = "GPU " + strconv.Itoa(i.GPU) + " "

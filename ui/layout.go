@@ -10,8 +10,8 @@ import (
 //
 //	header │ GPU header │ GPU lines │ table │ tiles │ graph, detail beside it │ alert │ keys
 //
-// It depends on the size, the GPUs, the focus and, in steps, the number of processes. A small pane drops, in this
-// order, the table, the alert's own line, the header and GPU lines. GPU lines with an urgent alert go last.
+// It depends on the size and on box; numbers of processes count in steps. A small pane drops, in this order, the table,
+// the alert's own line, the header and GPU lines. GPU lines with an urgent alert go last.
 type layout struct {
 	width, height int
 
@@ -112,8 +112,8 @@ func twoColumns(width, height int, b box) bool {
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable gives the free rows, in this order, to the table, the graph, the lines of MIG instances, the graph
-// again, the table's other processes, the tiles, and the graph once more.
+// withTable gives the free rows, in this order, to the table, the graph, the lines of MIG instances, the graph again, the
+// table's other processes, the tiles, and the graph. With a focus only table and graph get rows, if both have room.
 func (lay *layout) withTable(gpuRows, free int, b box) {
 	if table := tableFor(b.inFocus, 4); b.focused && !b.noDriver && free-table >= graph.MinHeight {
 		lay.stack(1, gpuRows, 0, table, free-table)
@@ -175,8 +175,8 @@ func (lay *layout) besideGraph() {
 	}
 }
 
-// tableFor returns the height of a table with this many rows. The height changes in steps, so that a process that
-// comes or goes seldom changes the layout.
+// tableFor returns the height of a table with this many rows. The height changes in steps, so that the layout seldom
+// changes when a process comes or goes.
 func tableFor(rows, step int) int {
 	return 1 + (rows/step+1)*step
 }

@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// dayOne reports whether no process has had a probe yet, nothing waits to be seen, and Esc has not dismissed the hint.
+// dayOne reports whether the hint about probes can be shown: no probe was seen, no incident is unread, Esc did not hide it.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }
@@ -44,7 +44,7 @@ func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// writeLegend explains the textures or, if the GPU header explains them, writes the sums of the box.
+// writeLegend explains the bars. If the GPU header does so, or an incident is unread, it writes sums of the box instead.
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {

@@ -35,7 +35,7 @@ type model struct {
 
 	digits      digits            // the index of a GPU being typed
 	past        int               // number of the newest request to the history
-	insideAsked int               // number of the newest request for what is inside a process
+	insideAsked int               // number of the newest request for the map or the holders
 	asked       time.Time         // when the open question was opened or completed
 	current     snapshot.AlertKey // the alert that the key ! chose for the alert line
 

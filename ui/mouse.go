@@ -14,7 +14,7 @@ import (
 // wheelStep is the number of rows for one notch of the wheel.
 const wheelStep = 3
 
-// takeMouse handles the mouse, which is off by default: it disables the terminal's selection.
+// takeMouse handles the mouse, which is off by default, because it disables the terminal's selection.
 func (m *model) takeMouse(msg tea.MouseMsg) bool {
 	if !m.st.mouse || m.st.typing != nil || m.Ending || m.st.width < minWidth || m.st.height < minHeight {
 		return false
@@ -50,7 +50,7 @@ func (m *model) takeClick(x, y int) bool {
 	}
 }
 
-// wheel scrolls the overlay, the page, the GPU lines if the mouse is over them, or the table.
+// wheel scrolls the overlay, the page, or the GPU lines if the mouse is over them; else it moves the cursor.
 func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
 		if m.st.page != nil {

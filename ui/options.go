@@ -78,7 +78,7 @@ type Options struct {
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
 	// Seen has the time up to which the user has seen incidents, by snapshot.Incident.Key. KeepSeen stores
-	// Seen for the next start. Nil: Seen is kept only while the screen runs.
+	// Seen for the next start; if KeepSeen is nil, Seen is kept only while the screen runs.
 	Seen     map[string]time.Time
 	KeepSeen func(map[string]time.Time) error
 	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.

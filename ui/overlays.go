@@ -199,12 +199,12 @@ func (m *model) askDoctor() (bool, tea.Cmd) {
 	}
 }
 
-// explain gathers and judges the evidence of an event. The history of a recording reads files for that.
+// explain gathers and judges the evidence of an event in a command, because the history of a recording reads files.
 func (m *model) explain(w dialog.Why) tea.Cmd {
 	history, event := m.st.history, *w.Event()
 	return func() tea.Msg {
 		if joined, ok := history.(interface{ Whole() snapshot.History }); ok {
-			history = joined.Whole() // waits for the earlier history, as frames do not
+			history = joined.Whole() // waits for the earlier history; frames do not
 		}
 		evidence := why.Gather(history, &event)
 		verdict := why.Judge(evidence)

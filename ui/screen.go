@@ -210,7 +210,7 @@ func (st *state) noDriver() bool {
 	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
 }
 
-// moment returns the time from which ages are measured: now, or the shown moment of a frozen screen or the past.
+// moment returns the time from which ages are measured: the shown moment if it is frozen, past or after now, else now.
 func (st *state) moment() time.Time {
 	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
 		return st.shown.Time

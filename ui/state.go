@@ -46,7 +46,7 @@ type state struct {
 
 	alert  int                 // index of the alert on the alert line
 	pinned *snapshot.SeriesKey // P: the series that the graph keeps showing; nil: none
-	window time.Duration       // how far back the graph reaches; 0: by its height
+	window time.Duration       // how far back the graph reaches; 0: automatic
 	stacks *graph.Stacks       // caches of the graphs
 	lines  bool                // Z: the graph has only curves, no areas
 
@@ -63,7 +63,7 @@ type state struct {
 	message      string // about the last key or action, on the alert line until messageUntil
 	messageUntil time.Time
 	chosen       time.Duration // the interval last asked for; 0: none
-	hintOff      bool          // Esc has dismissed the hint
+	hintOff      bool          // the hint about probes is not shown
 	nested       bool          // another screen has opened this one; Esc returns to it
 }
 

@@ -241,7 +241,7 @@ func (m *model) present() (bool, tea.Cmd) {
 	return true, nil
 }
 
-// freeze freezes the screen or continues it. Sampling never stops.
+// freeze freezes the screen, or goes back to the present. Sampling goes on.
 func (m *model) freeze() (bool, tea.Cmd) {
 	if !m.atPresent() {
 		return m.present()

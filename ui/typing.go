@@ -154,7 +154,7 @@ func (m *model) found() string {
 	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
-// find puts the cursor on the first match, starting from rows after the cursor and going on by step.
+// find puts the cursor on the first match. It looks at the row of the cursor plus from, and goes on by step.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)

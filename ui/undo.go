@@ -57,7 +57,7 @@ func (m *model) clearLast() bool {
 	return true
 }
 
-// undoes returns the words for Esc on the main screen, "" if Esc does nothing.
+// undoes returns the words for Esc on the main screen, "" if there are none.
 func (st *state) undoes() string {
 	switch {
 	case st.onGPUs:

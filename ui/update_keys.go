@@ -207,7 +207,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape handles Esc. With nothing left for back, it returns to the screen that opened this one.
+// escape handles Esc: it stops a flush, does what back does, or returns to the screen that opened this one.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch {
 	case m.st.overlay == nil && m.stopFlush() || m.back():

@@ -44,7 +44,7 @@ func (a *Appearance) Inks() [6]Span {
 	return inks
 }
 
-// Swatches returns the inks for a legend. A swatch must not look like data.
+// Swatches returns the inks for a legend. Where bars are solid, a swatch has a glyph that no bar has.
 func (a *Appearance) Swatches() [6]Span {
 	swatches := a.Inks()
 	if a.Solid() {
@@ -58,7 +58,7 @@ func (a *Appearance) Swatches() [6]Span {
 // Solid reports whether bars are drawn only in colours, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-// Areas reports whether the graph shows the parts of memory. Smooth reports whether the graph draws the parts only
+// Areas reports whether the graph can show the parts of memory. Smooth reports whether the graph draws the parts only
 // in colours, and the forecast in faded colours.
 func (a *Appearance) Areas() bool  { return a.Styles.Allocated != (themes.Style{}) && !a.Glyphs.ASCII }
 func (a *Appearance) Smooth() bool { return a.Styles.Veil[0] != (themes.Style{}) }

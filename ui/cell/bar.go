@@ -9,13 +9,13 @@ import (
 )
 
 // The cells of a bar stand for the capacity. The boundaries of its parts are rounded, not their lengths: a small
-// change then moves a boundary by at most one cell. A part under one cell may not be drawn.
+// change then moves a boundary by at most one cell. A part under one cell may be left out.
 
 // Parts are the amounts of a bar, from the left: other, unknown, allocated, fragmented, returnable. An amount that
 // is not known is 0, and free memory is the rest.
 type Parts [5]quantity.Bytes
 
-// PartsOf returns the parts of a GPU. Used memory that is in no part counts as unknown.
+// PartsOf returns the parts for a bar. Used memory that is in no part counts as unknown.
 func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	b := Parts{
 		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
@@ -46,8 +46,8 @@ type Piece struct {
 	Label  string // in the middle of the piece, if it fits
 }
 
-// Bar writes the parts into a number of cells, which stand for the capacity. After them it writes
-// the pieces of the free memory whose amount is not 0.
+// Bar writes the parts into a number of cells, which stand for the capacity. After the parts it writes the pieces of the
+// free memory.
 func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int, more ...Piece) {
 	parts.draw(lk, capacity, cells, more, func(ink Span, label string, n int) {
 		if cells := text.Width(label); label != "" && n >= cells+2 {
@@ -59,7 +59,7 @@ func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells i
 	})
 }
 
-// MemoryBar writes the bar of a GPU: used and free memory and, if the driver reserves some, a line in the last cell.
+// MemoryBar writes the bar of a GPU. If the driver reserves memory, the last cell of a bar of 8 cells or more is a line.
 func (l *Line) MemoryBar(lk *Appearance, m *snapshot.Memory, parts Parts, cells int, more ...Piece) {
 	const minCells = 8
 	if m.Reserved.Or(0) <= 0 || cells < minCells {
@@ -82,7 +82,7 @@ func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span 
 func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []Piece, run func(ink Span, label string, n int)) {
 	inks := lk.Inks()
 	drawn, sum := 0, 0.0
-	add := func(ink Span, label string, amount quantity.Bytes) { // nothing for an amount of 0
+	add := func(ink Span, label string, amount quantity.Bytes) {
 		sum += float64(max(amount, 0))
 		if end := Boundary(sum, capacity, cells); end > drawn {
 			run(ink, label, end-drawn)
@@ -109,8 +109,8 @@ func Boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	return int(min(max(at+0.5, 0), float64(cells)))
 }
 
-// MIGBar writes the bars of the instances, each as long as its capacity and with a border after it. Memory that
-// belongs to no instance is blank: no process can have it.
+// MIGBar writes the bars of the instances, on the scale of the GPU and each with a border after it. Memory of no
+// instance is blank: no process can have it. If there are too few cells, MIGBar writes one bar for the GPU.
 func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int, content func(*snapshot.Instance) (Parts, []Piece)) {
 	start := l.used
 	inner := cells - len(gpu.Instances)

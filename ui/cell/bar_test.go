@@ -34,8 +34,8 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
-// TestColourBlindHasTextures: in the theme colorblind, and in every theme with 16 colours, no two parts have the same
-// glyph. In other themes all parts but free have the same.
+// TestColourBlindHasTextures: in the theme colorblind, and with 16 colours, no two parts have the same glyph. Otherwise all
+// parts but free have one glyph.
 func TestColourBlindHasTextures(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for _, name := range []string{"colorblind", "dark", "light", "high-contrast"} {
@@ -57,8 +57,8 @@ func TestColourBlindHasTextures(t *testing.T) {
 	}
 }
 
-// TestReservedHasACellOfItsOwn: the cell is at the end of the bar, also for a full GPU. It is
-// missing if the driver reserves nothing.
+// TestReservedHasACellOfItsOwn: even the bar of a full GPU ends in this cell. The cell is missing if the driver reserves
+// nothing.
 func TestReservedHasACellOfItsOwn(t *testing.T) {
 	gpu := snapshottest.DrawnBox().GPUs[0]
 	gpu.Memory.Used = gpu.Memory.Capacity()
@@ -118,7 +118,7 @@ func TestUsedIsNeverDrawnFree(t *testing.T) {
 	}
 }
 
-// TestManyInstances: a bar has its full width, however many instances there are.
+// TestManyInstances: the bar of 14 instances has its full width.
 func TestManyInstances(t *testing.T) {
 	gpu := snapshottest.DrawnBox().GPUs[5]
 	for len(gpu.Instances) < 14 {

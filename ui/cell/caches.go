@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CachesInWords returns "kv_cache 2.31G, loader –", and whether any size is known. The text that after
-// returns follows each cache. If no size is known, the words have no sizes.
+// CachesInWords returns "kv_cache 2.31G, loader –", and whether any size is known. If none is known, the words have no
+// sizes. The function after returns a text to write after a cache.
 func CachesInWords(caches []snapshot.Evictable, unknown string, after func(*snapshot.Evictable) string) (words string, sizes bool) {
 	sizes = slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 	all := make([]string, len(caches))

@@ -12,7 +12,7 @@ import (
 // commandLimit is how many bytes of a command line are read: hostile command lines have megabytes.
 const commandLimit = 2048
 
-// ShortCommand returns the cleaned command without interpreter, flags and directories.
+// ShortCommand returns the cleaned command without interpreter, its flags and directories, or why it is not known.
 func ShortCommand(p *snapshot.Process) string {
 	switch {
 	case p.ID.Process.Hidden():
@@ -23,8 +23,8 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
-// commandCache keeps short commands by the address of the argument list. The address is the
-// same in each snapshot and, while it is a key, is not reused.
+// commandCache keeps short commands by the address of the first argument. Snapshots share the argument lists, and an
+// address that is a key is not reused.
 type commandCache map[*string]string
 
 const commandsKept = 4096

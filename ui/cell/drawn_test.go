@@ -15,7 +15,7 @@ const (
 	gb  = quantity.GiB
 )
 
-// drawn returns plain text with the drawings' glyphs.
+// drawn returns an appearance without colours, with the glyphs of the drawings.
 func drawn(t testing.TB) *Appearance {
 	t.Helper()
 	styles, err := themes.New("mono", true, colorprofile.NoTTY)

@@ -105,7 +105,7 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 	}
 	l.turn(style)
 	for range n {
-		l.buf = append(l.buf, glyph...) // in place: assigning another slice is slow while garbage is collected
+		l.buf = append(l.buf, glyph...) // in place, because assigning another slice is slow while garbage is collected
 	}
 	l.used += n
 }

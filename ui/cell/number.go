@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each figure has a maximum width, so that columns never shift. The Append functions write
+// Figures in columns have a maximum width, so that columns do not shift. The Append functions write
 // into a buffer, because a frame has hundreds of figures.
 
 // AppendBytes writes an amount in at most 5 cells, or the dash if it is unknown.
@@ -21,7 +21,7 @@ func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return v.Append(dst)
 }
 
-// AppendUnreturnable writes cached memory that no flush frees in at most 5 cells: "(33G)", "(.6G)".
+// AppendUnreturnable writes, in at most 5 cells, cached memory that no flush frees: "(33G)", "(.6G)".
 func AppendUnreturnable(dst []byte, amount quantity.Bytes) []byte {
 	v, unit := float64(amount)/float64(quantity.KiB), byte('K')
 	for _, u := range []byte("MGTPE") {
@@ -127,7 +127,7 @@ func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	return append(AppendInt(dst, v), '%')
 }
 
-// CoarseDuration returns a duration in its largest unit: "42m".
+// CoarseDuration returns a duration in one unit, rounded down: "42m"; days from 48 hours on.
 func CoarseDuration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -145,7 +145,7 @@ func CoarseDuration(d time.Duration) string {
 // PerSecond returns a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// Rounded rounds an amount as the screen shows it. Columns are sorted by the rounded amount, so that
+// Rounded rounds an amount as the screen shows it. The table is sorted by rounded amounts, so that
 // noise in the fourth digit does not swap rows.
 func Rounded(amount quantity.Bytes) float64 {
 	v, unit := math.Abs(float64(amount)), 1.0

@@ -7,8 +7,8 @@ import (
 	"vramscope/themes"
 )
 
-// TitledRule returns the line above a panel: "── title ──────── right ──". If it is too long, right is left out, and
-// then the title is cut.
+// TitledRule returns the line above a panel: "── title ──────── right ──". If the line is too long, right is left out,
+// and then the title is cut.
 func TitledRule(lk *Appearance, width int, title string, style themes.Style, right []Span) string {
 	s, rule := &lk.Styles, lk.Glyphs.Rule
 	l := NewLine(width)

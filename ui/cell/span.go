@@ -27,7 +27,7 @@ func Indented(lk *Appearance, width int, spans ...Span) string {
 	return l.String()
 }
 
-// PutSpans writes spans up to a column, cut there with the ellipsis.
+// PutSpans writes spans up to a column. A span that reaches beyond it ends in the ellipsis; later spans are left out.
 func (l *Line) PutSpans(spans []Span, column int, ellipsis string) {
 	for _, part := range spans {
 		left := column - l.used

@@ -23,7 +23,7 @@ func Wrap(s string, cells, maxLines int, ellipsis string) []string {
 	return lines
 }
 
-// Paragraph wraps text into lines of cells: the first after a label, the others below it.
+// Paragraph wraps text to a number of cells. The label stands before the first line, blanks before the others.
 func (a *Appearance) Paragraph(label Span, style themes.Style, words string, cells, maxLines int) [][]Span {
 	room := text.Width(label.Text)
 	var lines [][]Span

@@ -63,7 +63,7 @@ func (d Panel) inShort(width int) []string {
 	return []string{d.text(width, cell.Span{s.Text, words})}
 }
 
-// allocator returns the lines about one allocator; none for a single one without facts that the parts do not show.
+// allocator returns the lines about one allocator; none for the only one, if the parts show all that is known about it.
 func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.Appearance.Styles
 	facts := d.allocatorFacts(a)

@@ -1,4 +1,4 @@
-// Package detail draws all that is known about one process. It fills the screen above the alert line (Enter), or stands
+// Package detail draws what is known about one process. It fills the screen above the alert line (Enter), or stands
 // beside the graph on a wide screen.
 //
 //	who, runtime, probe

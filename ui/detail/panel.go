@@ -205,7 +205,7 @@ func (d Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts returns the facts about the process other than its memory.
+// facts returns the facts about the process other than its GPU memory; not all if it stands beside the graph.
 func (d Panel) facts(all bool) []string {
 	p := d.process
 	var facts []string

@@ -8,7 +8,7 @@ import (
 // minMap is the minimum height of a map. besideMap shortens the facts for it.
 const minMap = 10
 
-// besideMap returns the facts above the map: all of them, all without blank lines, or only the first.
+// besideMap returns the facts above the map or the holders: all of them, all without blank lines, or only the first.
 func (d Panel) besideMap(facts []string, width, height int) []string {
 	withoutBlank := slices.DeleteFunc(slices.Clone(facts), func(l string) bool { return l == "" })
 	for _, kept := range [][]string{facts, withoutBlank} {

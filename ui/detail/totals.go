@@ -206,7 +206,7 @@ func (d Panel) ahead() string {
 	return strings.Join(parts, "   ")
 }
 
-// amount returns a predicted amount, or "full" if it reaches the GPU's capacity.
+// amount returns a predicted amount, or "full" from gpuFull on.
 func (d Panel) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"

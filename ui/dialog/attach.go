@@ -121,7 +121,7 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait draws the question while the process is examined, as high as it will be with the plan.
+// wait draws the question while the process is examined, about as high as it will be with the plan.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)

@@ -40,7 +40,7 @@ const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
-// following returns the list with the newest log. A list that is scrolled stays on its events.
+// following returns the list with the newest log. A cursor below the newest event stays on its event.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
@@ -117,7 +117,7 @@ func (e Events) NewestIncident() *snapshot.Incident {
 	return nil
 }
 
-// On returns the list with the cursor on an event.
+// On returns the list with the cursor on an event, or on the newest if the list does not have the event.
 func (e Events) On(event *snapshot.Event) Events {
 	e.at = max(slices.Index(e.log, *event), 0)
 	return e

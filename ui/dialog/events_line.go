@@ -13,10 +13,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// eventColumns are the widths of columns before the message; 0 leaves one out.
+// eventColumns are the widths of columns before the message; 0 leaves a column out.
 type eventColumns struct{ clock, pid, user int }
 
-// eventCells returns the columns for a width. On a narrow screen at least half of the width is left for the message.
+// eventCells returns the columns for a width.
 func eventCells(width int) eventColumns {
 	switch {
 	case width >= framedWidth:
@@ -63,7 +63,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	}
 }
 
-// message returns the last column, without the GPU and the process that an alert names: these have columns.
+// message returns the last column, without the GPU and the process with which the message of an alert begins.
 func (e Events) message(event *snapshot.Event) string {
 	marker := "  "
 	if event.Severity == snapshot.Urgent {
@@ -90,8 +90,8 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// noteTaken notes for the newest flushes whether the program has taken the memory again, which is decided after
-// snapshot.TakenWithin.
+// noteTaken notes how much of the memory of the newest flushes was taken again. Only within snapshot.TakenWithin of a
+// flush can that change.
 func (e *Events) noteTaken(history snapshot.History) {
 	const newest = 20
 	before := e.taken
@@ -125,7 +125,6 @@ func taken(history snapshot.History, event *snapshot.Event) string {
 	return ""
 }
 
-// style returns the style of an event.
 func (e Events) style(event *snapshot.Event) themes.Style {
 	s := &e.look.Styles
 	if event.Severity == snapshot.Urgent {

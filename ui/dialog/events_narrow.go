@@ -13,8 +13,8 @@ import (
 // minFramed is the minimum height for a frame and a list. A lower screen shows only the event under the cursor, in full.
 const minFramed = 5
 
-// foot returns the event under the cursor in full if a narrow list cuts messages off. In a frame the foot takes at most
-// a third of the height.
+// foot returns the event under the cursor in full if the screen is low, or if a narrow list cuts messages off. In a frame
+// the foot takes at most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
 	case len(e.log) == 0:

@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Flush asks before cached memory is freed. It shows each process now and after the flush, and the cost of the flush.
+// Flush asks before cached memory is freed. It shows memory now and after the flush and, for one process, the cost.
 type Flush struct {
 	look    *cell.Appearance
 	history snapshot.History
@@ -188,8 +188,8 @@ func (d Flush) DryRunDone() Flush {
 	return d
 }
 
-// Requests returns the requests of y or d: one for each row or, because an urgent flush is of whole processes, for each
-// process.
+// Requests returns the requests of y or d: one for the server, or one for each row that can be flushed. An urgent flush is
+// of whole processes, so each process has one.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	if flush.OfServer(d.Level()) {

@@ -62,7 +62,7 @@ func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 	return facts
 }
 
-// refuse replaces the question by the reasons against the action.
+// refuse turns the question into a refusal: it adds the reasons against the action, and only Esc is left.
 func (f *form) refuse(title string, inner int, reasons ...string) {
 	const maxLines = 3
 	f.title = title
@@ -92,7 +92,7 @@ func (f *form) add(text string, inner int) {
 }
 
 // Render draws the form. Without enough room it leaves out the blank lines, then those in drop, then choices, then lines
-// from the end. The chosen line and the keys always stay.
+// from the end. The chosen choice and the keys always stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)

@@ -9,8 +9,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help lists ten keys and the parts of the bar. Its second page lists all keys and signs, its
-// third explains every column and mark.
+// Help has three pages: the keys to begin with and the parts of the bar; keys and signs; columns and marks.
 type Help struct {
 	page
 	columns []Section
@@ -103,7 +102,7 @@ type entry struct {
 	does    string
 }
 
-// The cells of an entry: two blanks, the keys, what they do.
+// The cells of an entry: two blanks, the keys, and the whole entry.
 const (
 	entryIndent = 2
 	entryKeys   = 10

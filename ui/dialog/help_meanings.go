@@ -42,7 +42,7 @@ func (h Help) signs() [][]cell.Span {
 	}
 }
 
-// meanings returns the third page: a line for every column and mark, in as many columns as fit.
+// meanings returns the third page, in as many columns as fit.
 func (h Help) meanings(width int) [][]cell.Span {
 	const oneColumn, twoColumns = 117, 197 // without the frame
 	n := 1

@@ -35,7 +35,7 @@ func (p page) box(title string, lines [][]cell.Span, height int) box {
 	return b
 }
 
-// scroll is the first line in view.
+// scroll is the first line in view, or the line of a cursor.
 type scroll int
 
 // moved returns the position after a key that scrolls; false for any other key.

@@ -17,7 +17,7 @@ type Settings struct {
 	Sort     string        // a column's title
 	Reversed bool          // Sort in reversed order
 	Lines    bool          // the graph has only curves, no areas
-	Window   time.Duration // of the graph; 0: by the height of the graph
+	Window   time.Duration // of the graph; 0: automatic
 	Mouse    bool
 	Bell     bool
 	Columns  []string // of the table, in this order; nil: as many as fit, by importance
@@ -38,7 +38,7 @@ type Choices struct {
 //	COLUMNS ...
 //	  [x] USER      its owner
 //
-// w writes them to the configuration file.
+// w writes settings and columns to the configuration file.
 type Setup struct {
 	list
 	settings Settings

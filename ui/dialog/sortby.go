@@ -79,5 +79,5 @@ func (d SortBy) lines() [][]cell.Span {
 	return lines
 }
 
-// nameCells is the width of the name of a column in a menu.
+// nameCells is the width of a name in a menu and in the help.
 const nameCells = 10

@@ -63,7 +63,7 @@ func (w Why) area(width int) [][]cell.Span {
 		if next.Sub(sample.Time) > longestPause {
 			next = sample.Time
 		}
-		for i := max(at, 0); i < min(max(column(next), at+1), columns); i++ { // fewer samples than columns: each has several
+		for i := max(at, 0); i < min(max(column(next), at+1), columns); i++ { // a sample may fill several columns
 			tops[i], others[i] = max(tops[i], sample.Used.Or(0)+sample.Others.Or(0)), max(others[i], sample.Others.Or(0))
 		}
 	}

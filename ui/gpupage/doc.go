@@ -1,4 +1,4 @@
-// Package gpupage draws all that is known about one GPU or MIG instance: a page (i) that scrolls.
+// Package gpupage draws what is known about one GPU or MIG instance: a page (i) that scrolls.
 //
 //	head     name and used memory; it stays while the rest scrolls
 //	graphs   memory with its forecast, utilization, memory bandwidth

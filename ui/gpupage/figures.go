@@ -15,7 +15,7 @@ type figure struct {
 	warn        bool
 }
 
-// The cells of a figure: its name and its value. A wider screen has more side by side.
+// The cells of a figure's name, and of the whole figure. A wider screen has more figures side by side.
 const (
 	nameCells   = 11
 	figureCells = 39
@@ -59,7 +59,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	if slows {
 		heat += ", slows down at " + strconv.Itoa(slow) + "C"
 	}
-	// A slower link is normal for an idle GPU; a narrower link has a bad contact.
+	// A slower link is normal for an idle GPU; a narrower link may have a bad contact.
 	narrow := gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 	return []figure{
 		{"utilization", w.unit(gpu.Utilization, "%"), false},

@@ -23,7 +23,7 @@ func (p *Page) graphRows(target *subject, width, height, room int) (memory, mete
 	return max(min(max(height*2/5, graph.MinHeight), 16), room-meters), meters
 }
 
-// graphs draws memory and, for a whole GPU, utilization and memory bandwidth.
+// graphs draws memory and, where the driver measures them, utilization and memory bandwidth.
 func (p *Page) graphs(target *subject, width, height, room int) []string {
 	rows, under := p.graphRows(target, width, height, room)
 	if rows == 0 {

@@ -80,8 +80,8 @@ func (c *columns) around() int {
 	return cells
 }
 
-// narrow fits the columns to a pane: without free and total, then without temperature, with a shorter note, and last
-// without utilization.
+// narrow fits the columns to a pane. The narrower it is, the more it lacks: name and free, then the total, the
+// temperature, a part of the note, and last utilization.
 func (c *columns) narrow(width int) {
 	c.index, c.name, c.free = 3, 0, 0
 	if width < 74 {

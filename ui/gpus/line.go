@@ -30,7 +30,8 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free returns the memory that a process could allocate. A GPU in MIG mode has none of its own: its instances have it.
+// free returns the memory that a process could allocate; unknown for a GPU with MIG instances, which have the memory, and
+// for a GPU that does not answer.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}
@@ -38,7 +39,7 @@ func (line Line) free() snapshot.Bytes {
 	return line.memory().Free
 }
 
-// flush returns what flushes of all processes there would free.
+// flush returns what flushes of all processes there would free; unknown for a GPU that does not answer.
 func (line Line) flush() snapshot.Bytes {
 	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
 		return snapshot.Bytes{}

@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// tinyName returns a GPU's name in 8 cells: "H100 80G", "RTX 4090".
+// tinyName returns a GPU's name in at most 8 cells: "H100 80G", "RTX 4090".
 func tinyName(name string) string {
 	name = ShortName(name)
 	if i := strings.Index(name, " HBM"); i >= 0 {
@@ -18,7 +18,7 @@ func tinyName(name string) string {
 	return text.Cut(name, 8, "")
 }
 
-// FullName returns a GPU's name without its vendor: "A100-SXM4-40GB".
+// FullName returns a GPU's name without "NVIDIA" and "GeForce": "A100-SXM4-40GB".
 func FullName(name string) string {
 	name = text.Clean(strings.TrimPrefix(name, "NVIDIA "))
 	return strings.TrimPrefix(name, "GeForce ")

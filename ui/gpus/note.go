@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// The note at the end of a GPU line is the first of these: lost, an alert in the order of noteOrder, whether a job fits
-// (H), calmNote. Red calls for action, yellow is a warning; the owner is dim.
+// The note at the end of a GPU's line is the first of these: lostNote, an alert in the order of noteOrder, whether a job
+// fits (H), calmNote. Red calls for action, yellow is a warning; the owner is dim.
 
 // noteOrder lists the kinds of alert that a note can be about, the worst first, each with its name in a short line.
 var noteOrder = [...]struct {

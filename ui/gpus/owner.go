@@ -23,7 +23,7 @@ type owners struct {
 }
 
 // findOwners gives each owner the hue of the name's hash, which is the same on every box. If an owner earlier in the
-// alphabet has this hue, the next free hue is used. Without colours the initial distinguishes owners.
+// alphabet has this hue, the next free hue, if any, is used. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners

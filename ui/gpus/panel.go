@@ -195,10 +195,10 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// writeFigures writes the figures of the driver, as unknown if the GPU does not answer.
+// writeFigures writes the figures between the used memory and the note.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
-	var r snapshot.GPU // nothing known
+	var r snapshot.GPU // all unknown: for an instance, and for a GPU that does not answer
 	if line.Instance == nil && line.GPU.State == snapshot.GPUOK {
 		r = *line.GPU
 	}

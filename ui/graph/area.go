@@ -14,11 +14,11 @@ import (
 // area draws the memory under the curves. Left of now it has the parts of the history, stacked. Right of now it has
 // the same parts, faded, up to the forecast's median, and over the 80 % range a veil, which fades towards the bounds.
 // Memory that was used for only a part of a column's time is faded, too. Edges have a resolution of an eighth of a row.
-// In 16 colours the parts have textures, and curves are drawn over them.
+// Where colours cannot fade (see Appearance.Smooth), only the history has parts: they have textures, and curves over them.
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
-	fills [layerFaded]string   // the textures of the parts, if colours do not distinguish them
+	fills [layerFaded]string   // the glyphs of the parts, drawn where colours cannot fade
 	tops  [][layers]float64    // by column: the top of each layer in rows, 0 if there is none
 	ahead []bounds             // by column
 	wide  int                  // columns

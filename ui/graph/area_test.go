@@ -79,7 +79,7 @@ func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
 	}
 }
 
-// TestKeptAxesAreThoseOfThisFrame: axes kept from a different frame are not shown.
+// TestKeptAxesAreThoseOfThisFrame: a graph with the Stacks of other graphs is drawn as without Stacks.
 func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 	kept := &Stacks{}
 	for _, size := range [][2]int{{80, 9}, {100, 24}} {
@@ -106,8 +106,7 @@ func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 	}
 }
 
-// TestSixteenColoursHaveAnArea: the past shows its parts in the textures of the bars, under its
-// curve; the forecast has only curves.
+// TestSixteenColoursHaveAnArea: the history shows its parts in the textures of the bars, under its curve.
 func TestSixteenColoursHaveAnArea(t *testing.T) {
 	g := areaGraph(t)
 	styles, err := themes.New("", true, colorprofile.ANSI)
@@ -165,8 +164,8 @@ func TestStackFitsReadingsOfDifferentMoments(t *testing.T) {
 	}
 }
 
-// TestAreaReachesUsed: the area is as high as used memory, to an eighth of a row, with the bar's
-// colours from below, and in the mode with lines (Z) there is none.
+// TestAreaReachesUsed: the area is as high as used memory, to about an eighth of a row, in the bar's
+// colours. In the mode with lines (Z) there is none.
 func TestAreaReachesUsed(t *testing.T) {
 	g := areaGraph(t)
 	lines := g.Render(100, 16+around)
@@ -270,7 +269,7 @@ func TestFullIsATick(t *testing.T) {
 // TestSawtoothIsNotHidden: memory that was used for only a part of a column's time is faded.
 func TestSawtoothIsNotHidden(t *testing.T) {
 	g := areaGraph(t)
-	g.Window = time.Hour // 40 samples a column
+	g.Window = time.Hour // about 40 samples a column
 	h := g.History.(partsHistory)
 	h.swing = 10
 	g.History = h

@@ -58,8 +58,8 @@ const (
 	least extreme = true
 )
 
-// series returns an extreme of a series in the time of each column. While time runs, columns end at multiples of their
-// time, so that the values of ended columns do not change; otherwise the last column ends at g.At.
+// series returns an extreme of a series in the time of each column. While time runs, columns end at multiples of a
+// column's time, so that the values of ended columns do not change; otherwise the last column ends at g.At.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, columns)
 	if g.History == nil || columns < 2 {
@@ -83,8 +83,8 @@ func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	return values
 }
 
-// tolerance returns how many empty columns a pause of 2.5 intervals has. toCome is the part of the last column that is
-// in the future.
+// tolerance returns how many empty columns a pause of 2.5 intervals has, with toCome: the part of the last column that
+// is in the future.
 func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
@@ -98,8 +98,8 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 
 // bridge fills these pauses with the value before the pause:
 //   - of at most columns columns, or at the end of at most atEnd columns
-//   - at most one and a half times as long as the two pauses before or after: an earlier, longer interval
-//   - of one column, if another is empty nearby: samples that are hardly further apart than columns
+//   - at most 1.5 times as long as each of the two pauses before, or after: the interval was longer then
+//   - of one column, if another is empty nearby: samples are hardly further apart than columns
 func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {

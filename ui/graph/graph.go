@@ -104,8 +104,8 @@ func (g Graph) WindowFor(height int) time.Duration {
 }
 
 // horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While the forecast is withheld its
-// place stays empty, so that the curve does not jump. Without a forecast to come, without room for the label "now", and
-// in a window of more than 2 hours it is 0.
+// place stays empty, so that the curve does not jump. It is 0 if no forecast is to come, used memory is unknown, the
+// ticks do not fit, or the window is more than 2 hours.
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0

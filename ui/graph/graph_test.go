@@ -238,7 +238,7 @@ func BenchmarkGraph120x12(b *testing.B) {
 	}
 }
 
-// Samples of an earlier, longer interval are joined to a line; missing samples in it are still a gap.
+// Samples of an earlier, longer interval are joined to a line; where samples are missing, there is a gap.
 func TestBridgeJoinsSamplesOfEarlierInterval(t *testing.T) {
 	values := make([]float64, 60)
 	for i := range values {
@@ -298,7 +298,7 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 	}
 }
 
-// The forecast moves only when the curve does, and at once when another subject is shown.
+// The forecast stays for longestForecast. Another subject, and a screen that shows the past, get a forecast of their own.
 func TestForecastStaysWithItsColumn(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
 	g.Stacks = &Stacks{}

@@ -9,9 +9,9 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Meter draws a share over time, from 0 to 100 %, filled from below with a resolution of an eighth of a row.
+// Meter draws a share over time, from 0 to 100 %, filled from below.
 type Meter struct {
-	Graph // Window, At, History; the subject is not used
+	Graph // its Subject is not used
 	Key   snapshot.SeriesKey
 	Name  string
 	Now   snapshot.Int

@@ -40,7 +40,7 @@ func ticksFor(window, ahead time.Duration, columns int) int {
 		if step < time.Minute && window >= 3*time.Minute {
 			continue
 		}
-		cells := 7 // the width of a label: "-10m", and "-1m30s" below a minute
+		cells := 7 // for a label and a gap: "-10m", and "-1m30s" with steps below a minute
 		if step < time.Minute {
 			cells = 9
 		}

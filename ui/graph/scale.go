@@ -9,15 +9,15 @@ import (
 )
 
 // yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below the data, the maximum of the
-// data. The bottom row is a round number below the data, so that changes fill the panel. In a tall panel with data below
-// half of the top it is 0. The lower bound of a forecast, 0 for a job that may end soon, gets at most half of the rows.
+// data. The bottom row is 0, or a round number below the data, so that changes fill the panel. The lower bound of a
+// forecast, which is 0 for a job that may end soon, gets only a part of the rows.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"
 	floor  float64        // of the bottom row, in units
 	step   float64        // from row to row, in units
 	rows   int
-	labels []string // by row from the bottom, labelCells wide, "" where none
+	labels []string // by row from the bottom, at most labelCells wide, "" where none
 }
 
 // rowsFromZero is the number of rows from which a panel is tall. maxGraphed is the maximum that is drawn, so that an
@@ -156,7 +156,7 @@ func (s yAxis) evenStep(lower float64) float64 {
 	return roundStep(lower)
 }
 
-// decimals returns how many decimals the labels need to differ from each other.
+// decimals returns how many decimals write the labels exactly or, if 0 and 1 do not, how many make them differ.
 func (s yAxis) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))

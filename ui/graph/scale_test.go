@@ -64,7 +64,7 @@ func TestLabelsAreEvenlyApart(t *testing.T) {
 }
 
 // TestUncertaintyLeavesTheCurveReadable: the lower bound of a job that may end at any moment is 0.
-// History and median still get half of the rows, and a bound below the panel is not drawn.
+// History and median still get a good part of the rows, and a bound below the panel is not drawn.
 func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 	const gb = float64(quantity.GiB)
 	c := curves{

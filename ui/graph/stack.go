@@ -24,7 +24,7 @@ const (
 	partCached
 )
 
-// Stacks keeps a graph for all frames of one snapshot, and its forecast until the curve moves.
+// Stacks keeps a drawn graph for all frames of one snapshot, and its forecast for the time of a forecastKey.
 type Stacks struct {
 	frame frameKey
 	lines []string
@@ -125,7 +125,7 @@ func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
 	p[partUnknown] -= held
 }
 
-// fit makes the parts add up to the used memory, which readings of different moments may not do.
+// fit makes the parts add up to the used memory: readings of different moments may not.
 func (p *column) fit(used float64) {
 	if math.IsNaN(used) {
 		*p = column{}

@@ -19,8 +19,8 @@ type Subject struct {
 	Capacity  snapshot.Bytes // the total, including what the driver reserves, as in every figure on the screen
 	Predicted []snapshot.Prediction
 	FullIn    *snapshot.FullIn
-	Doubt     snapshot.Doubt   // why there is no forecast
-	Rows      []snapshot.RowID // the processes that the memory belongs to
+	Doubt     snapshot.Doubt   // why there is no forecast, or a rise is not believed
+	Rows      []snapshot.RowID // see rowsOf
 }
 
 // UsedBy returns the series of a row's used memory.

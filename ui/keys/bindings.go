@@ -138,7 +138,7 @@ const (
 
 // binding is an entry of the table.
 type binding struct {
-	key.Binding // its Help is empty if another binding's line covers it
+	key.Binding // its Help is empty if it has no line in the help
 
 	ID        ID
 	scope     Scope
@@ -162,11 +162,11 @@ type Hint struct {
 type Bindings struct {
 	All    []binding
 	byKey  map[string][]int // indices into All
-	Letter string           // the keys that act: "F a x"
+	Letter string           // the keys of GroupAct that need an ability: "F a x A"
 	bound  Ability
 }
 
-// New returns the keys whose abilities are there; with readOnly without those that act.
+// New returns the keys whose abilities are there. With readOnly it leaves out the keys that act.
 func New(abilities Ability, readOnly bool) *Bindings {
 	b := &Bindings{byKey: make(map[string][]int), bound: abilities}
 	for _, entry := range bindingTable() {
@@ -187,7 +187,7 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match returns what a key (tea.KeyPressMsg.String) does in a scope. In the past, keys that act on processes do nothing.
+// Match returns what a key (tea.KeyPressMsg.String) does in a scope. In the past, keys that act do nothing.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]

@@ -2,7 +2,7 @@ package keys
 
 import "charm.land/bubbles/v2/key"
 
-// bindingTable returns every key in the order of the help. A key without a text shares the line of another key.
+// bindingTable returns every key in the order of the help. A key without a text has no line of its own there.
 func bindingTable() []binding {
 	return []binding{
 		// MOVE

@@ -8,15 +8,14 @@ import (
 )
 
 // A band is drawn as cells of equal size, segment by segment, each in the order of its blocks. A cell over several
-// blocks shows the state with the most memory and carries the rest over (error diffusion). So each state has cells in
-// proportion to its memory. Segments of several cells have gaps between them.
+// blocks shows the state of which most is not shown yet, and carries the rest over (error diffusion). So the cells of a
+// state are about in proportion to its memory. If segments have apartFrom cells on average, gaps separate them.
 
 // mapCell is a snapshot.BlockState, or the gap between two segments.
 type mapCell uint8
 
 const cellGap mapCell = 255
 
-// apartFrom is how many cells a segment must have on average for gaps to separate segments.
 const apartFrom = 4
 
 func (b *band) apart(unit quantity.Bytes) bool {
@@ -70,7 +69,7 @@ func (b *band) count(unit quantity.Bytes, strip int) int {
 	return n
 }
 
-// cellsFor returns the number of cells of an amount, rounded, at least one.
+// cellsFor returns the number of cells of an amount, rounded, at least one for an amount above 0.
 func cellsFor(size, unit quantity.Bytes) int {
 	n := int(size / unit)
 	if size%unit*2 >= unit || n == 0 && size > 0 {
@@ -83,7 +82,7 @@ type drawing struct {
 	cells  []mapCell
 	filled quantity.Bytes    // how much of the present cell is filled
 	owed   [4]quantity.Bytes // by state: memory that no cell has shown yet
-	seen   [4]quantity.Bytes // in this cell
+	seen   [4]quantity.Bytes // by state: memory in the present cell
 }
 
 func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
@@ -122,7 +121,7 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	return d.cells
 }
 
-// showHolder shows a live block of a fragmented segment even if rounding left it out.
+// showHolder shows a live or pending block of a fragmented segment of several cells even if rounding left it out.
 func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	holds := func(c mapCell) bool { return c == mapCell(snapshot.BlockLive) || c == mapCell(snapshot.BlockPending) }
 	if s.fate != fateFragmented || len(cells) < 2 || slices.ContainsFunc(cells, holds) {

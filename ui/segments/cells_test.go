@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// However small the segments are, each state has cells in proportion to its memory.
+// At each size of a cell, a state has cells about in proportion to its memory.
 func TestCellsAreProportionalToMemory(t *testing.T) {
 	m := New(uitest.CarolsSegments())
 	for _, unit := range []quantity.Bytes{quantity.MiB, 24 * quantity.MiB, 64 * quantity.MiB, 512 * quantity.MiB} {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fate is what a flush does with a segment. The driver frees a segment whole or, if it is expandable, by pages.
+// fate is what a flush does with a segment. It frees a segment whole or, if the segment is expandable, by pages.
 //
 //	allocated   no free memory in it, or only in whole pages
 //	fragmented  free memory beside live blocks: a flush cannot free it
@@ -121,7 +121,7 @@ func fateOf(s *segment) fate {
 }
 
 // bandsOf groups segments by fate, and by a class within each fate. In a band of fragmented segments those with the
-// smallest live share come first, in other bands the largest segments.
+// smallest heldShare come first, in other bands the largest segments.
 func bandsOf(all []*segment, class func(*segment) int) []band {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *segment) int {
@@ -154,7 +154,7 @@ func (m *Map) blame() {
 		return
 	}
 	half := fragmented.sums[snapshot.BlockFragmented] / 2
-	for _, s := range fragmented.segments { // those with the smallest live share come first
+	for _, s := range fragmented.segments { // those with the smallest heldShare come first
 		if m.kept >= half {
 			return
 		}

@@ -20,7 +20,7 @@ const (
 // sizedWidth is the least width of a panel whose labels have room for sizes.
 const sizedWidth = 80
 
-// strips draws the bands, so that they fill the rows of the body.
+// strips draws the bands with the smallest unit at which they fit into body rows, and returns the unit.
 func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	left := 1 + fateCells + 1 + countCells + 1 + sizeCells + 2
 	const spare = 3
@@ -57,7 +57,7 @@ func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	return rows, unit
 }
 
-// label writes " frag       20.0M  ×212  7.40G  ".
+// label writes " frag       20.0M   ×212 7.40G  ".
 func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	s := &p.Appearance.Styles
 	l.Skip(1)

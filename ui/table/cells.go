@@ -85,7 +85,8 @@ func (t *Table) writeText(l *cell.Line, s string, cells int) {
 	t.left(l, t.Appearance.Styles.Text, text.Clean(s), cells)
 }
 
-// writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no flush frees it.
+// writeAmount writes an amount of memory. What a stale probe reported is dim; cached memory that no flush frees is in
+// brackets.
 func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
@@ -191,7 +192,7 @@ func (t *Table) spark(p *snapshot.Process, cells int) string {
 	return spark
 }
 
-// writeCommand writes the command, scrolled by ← →, after a warning or replaced by a warning.
+// writeCommand writes the command, scrolled by ← →. A warning stands before it or in its place.
 func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	style := s.Text
@@ -217,7 +218,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	room := start + cells - l.Used()
 	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
 	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
-		// If the match is not in view, the whole command is marked.
+		// If the match is not in view, the visible part of the command is marked.
 		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
 			l.PutMarked(s.Match, seen)
 			l.Skip(start + cells - l.Used())

@@ -84,9 +84,9 @@ func columnNamed(title string) columnID {
 
 // The cells that the COMMAND column keeps.
 const (
-	minCommand  = 12 // in a pane
-	goodCommand = 24 // and at least 28 % of the width
-	longCommand = 80 // and on a wide screen, before other columns grow
+	minCommand  = 12 // beside the first group of columnsAt
+	goodCommand = 24 // beside the second group: at least, see columnsAt
+	longCommand = 80 // before other columns grow
 )
 
 // columnsAt returns the columns of a table of this width, added by importance while the command keeps its part. The
@@ -148,7 +148,7 @@ type box struct {
 	ascii   bool // no sparklines
 	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
 
-	chosen []columnID // the user's columns in their order; nil: all, by importance
+	chosen []columnID // the user's columns in their order; nil: none were chosen
 }
 
 // CommandCells returns how wide the COMMAND column of a table of this width is.
@@ -190,7 +190,7 @@ func (b box) cells(id columnID) int {
 	return allColumns[id].cells
 }
 
-// SortTitleAt returns the sortable title at a cell of the title line.
+// SortTitleAt returns the title at a cell of the title line, and whether the table can be sorted by it.
 func (t *Table) SortTitleAt(width, x int) (string, bool) {
 	start := 1 // after the mark
 	for _, c := range columnsAt(width, t.box()) {

@@ -48,7 +48,7 @@ func (t *Table) List() []Row {
 			continue
 		}
 		listed++
-		// A row that ends under the cursor keeps its place until the cursor leaves it.
+		// A row that was fresh when the cursor came keeps its place until the cursor leaves it.
 		held := atCursor && t.Cursor.Since.Sub(ended.Ended) <= endedFresh
 		fresh := t.Now.Sub(ended.Ended) <= endedFresh || held
 		rows = append(rows, Row{Process: &ended.Last, Ended: ended, old: !fresh})
@@ -93,7 +93,7 @@ func (t *Table) lists(p *snapshot.Process) bool {
 	return t.Filter == "" || Matches(p, t.Filter)
 }
 
-// Matches reports whether any text about a process, in view or not, contains text, ignoring case.
+// Matches reports whether the user, runtime, job, name, PID or command of a process contains text, ignoring case.
 func Matches(p *snapshot.Process, text string) bool {
 	contains := func(field string) bool { return containsFold(field, text) }
 	if slices.ContainsFunc([]string{p.User, p.Runtime, p.Job.Kind, p.Job.ID, p.Name, strconv.Itoa(p.ID.Process.PID)}, contains) ||
@@ -107,7 +107,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// Order returns the order of the rows: by allocated instead of used if no driver reports used.
+// Order returns the order of the rows: by allocated instead of used if probes report, and the driver does not.
 func (t *Table) Order() Order {
 	o := t.Sort
 	o.Column = cmp.Or(o.Column, "USED")
@@ -123,8 +123,8 @@ type sortKey struct {
 	text   string
 }
 
-// sortRows sorts by a column, unknown values last, then by identity, so that rows move only
-// when a shown figure changes. Unless reversed, numbers go down; GPU, PID and texts go up.
+// sortRows sorts by a column, unknown values last, then by identity, so that rows move only when a shown figure
+// changes. Old rows follow. Unless reversed, numbers go down; GPU, PID and texts go up.
 func sortRows(rows []Row, order Order) {
 	type keyed struct {
 		row Row

@@ -158,7 +158,7 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 			l.Skip(1)
 		}
 		if words != "" && c.id == columnAllocated {
-			last := i // the columns that words can replace
+			last := i // the last column that words can replace
 			for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
 				last++
 			}
@@ -212,7 +212,7 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	return "no probe"
 }
 
-// writeEnded writes how a process ended over the columns of endedRun, and besides only the columns of names.
+// writeEnded writes how a process ended over the columns of endedRun, and of the others only those of names.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	first, end := t.endedRun()
 	for i := 0; i < len(t.columns); i++ {

@@ -38,7 +38,7 @@ func underParents(rows []Row) {
 			continue
 		}
 		roots = append(roots, i)
-		// Init did not start its children: it adopted them.
+		// Init adopts orphans, which need not belong together.
 		if p.Parent > 1 && !ok {
 			started[p.Parent] = append(started[p.Parent], i)
 		}

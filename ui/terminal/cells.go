@@ -31,7 +31,7 @@ type styles struct {
 	turns map[[2]styleID]string // the sequences from one style to another
 }
 
-// id returns the number of the style that sequences set.
+// id returns the number of the style that sequences set, 0 when there are too many styles.
 func (s *styles) id(sequences string) styleID {
 	if id, ok := s.ids[sequences]; ok {
 		return id
@@ -68,7 +68,7 @@ func (s *styles) onBlanks(id styleID) bool {
 	return style.Bg != nil || style.Underline != ansi.UnderlineNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
 }
 
-// read turns a line of a frame into cells. The line is cleaned text with SGR sequences; anything else is left out.
+// read turns a line of a frame into cells. The line is cleaned text with SGR sequences; other sequences are left out.
 func (s *styles) read(line string, row []cell) {
 	at, style, sequence := 0, styleID(0), ""
 	for len(line) > 0 && at < len(row) {

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Messages that a Program sends to its Model, beside keys and answers.
+// Messages between a Program and its Model.
 type (
 	// DrainedMsg comes when the terminal takes output again; Lost says whether output was lost meanwhile.
 	DrainedMsg struct{ Lost bool }
@@ -32,7 +32,7 @@ type Hold struct {
 	Stalled func() bool    // the terminal does not take output
 	Suspend func() tea.Cmd // Ctrl+Z
 
-	width bool // the width of █ is not known yet
+	width bool // the answer about the width of █ is awaited
 }
 
 // NewHold returns the Hold of a terminal that takes all output, without a Program.
@@ -40,7 +40,7 @@ func NewHold(t Traits) Hold {
 	return Hold{Traits: t, End: func() {}, Stalled: func() bool { return false }, Suspend: func() tea.Cmd { return nil }}
 }
 
-// Quit ends the run after the terminal's answers, which the shell must not get.
+// Quit ends the run. Before that it waits for expected answers of the terminal, which the shell must not get.
 func (h *Hold) Quit(now time.Time) tea.Cmd {
 	if !h.expects(now) {
 		h.End()

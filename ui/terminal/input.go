@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input is the keyboard. It is a term.File, because Bubble Tea recognises nothing else as a terminal, and on purpose no
+// input is the keyboard. It is a term.File, because Bubble Tea recognises nothing else as a terminal. It is on purpose no
 // cancelreader.File: Bubble Tea would wait for keys in an epoll of its own, and close the epoll during the wait. Here a
 // deadline ends a read, so that no goroutine is left behind.
 //
@@ -27,7 +27,7 @@ type input struct {
 	came    sync.Cond // typed or err has changed
 	typed   []byte    // read, but not yet by Bubble Tea
 	err     error     // what ended the goroutine
-	reading bool      // there is a goroutine
+	reading bool      // readAhead is running
 	paused  bool
 }
 
@@ -119,5 +119,5 @@ func (i *input) Fd() uintptr { return i.file.Fd() }
 // Write implements term.File; nothing is written to the keyboard.
 func (i *input) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
-// Close implements term.File; the file belongs to the caller of open.
+// Close implements term.File and does nothing: terminal.Close closes a file that open has opened.
 func (i *input) Close() error { return nil }

@@ -18,8 +18,8 @@ import (
 //	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //
 // A Write waits up to outputTimeout until all is taken. After that the terminal counts as stalled: the model stops
-// drawing (Stalled) until drained reports that everything has been taken. Beyond pendingLimit bytes are dropped, and
-// the screen has to be drawn again.
+// drawing (Stalled) until drained reports that everything has been taken. Output that would exceed pendingLimit is
+// dropped, and the screen has to be drawn again.
 //
 // output is a term.File, because Bubble Tea recognises nothing else as a terminal.
 type output struct {
@@ -32,7 +32,7 @@ type output struct {
 	pending []byte
 	taken   chan struct{} // closed when everything pending has been written
 	stalled bool
-	lost    bool // bytes were dropped since the terminal stalled
+	lost    bool // bytes were dropped, which drained will report
 	err     error
 	closed  bool
 
@@ -107,7 +107,7 @@ func (o *output) Flush(timeout time.Duration) bool {
 	return taken == nil || bounded.Ended(taken, timeout)
 }
 
-// Interrupt drops the pending output, and reports whether the write under way was ended.
+// Interrupt drops the pending output and ends the write under way. It returns false if it could not end the write.
 func (o *output) Interrupt() bool {
 	o.mu.Lock()
 	o.pending = nil
@@ -152,7 +152,7 @@ func (o *output) run() {
 	}
 }
 
-// drain writes until nothing is pending, and reports whether the output was stopped.
+// drain writes until nothing is pending or a write fails, and reports whether the output was stopped.
 func (o *output) drain() (stopped bool) {
 	for {
 		o.mu.Lock()

@@ -59,7 +59,7 @@ func TestUnreadOutputStallsAndRecovers(t *testing.T) {
 	o, r := unread(t, func(lost bool) { drained <- lost }, func(err error) { t.Error(err) })
 	frame := bytes.Repeat([]byte("x"), 100_000)
 	start := time.Now()
-	for range 50 { // five times pendingLimit
+	for range 50 { // nearly five times pendingLimit
 		if _, err := o.Write(frame); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func (t Traits) questions() string {
 	return ask + ansi.RequestPrimaryDeviceAttributes
 }
 
-// answerTimeout is how long after the questions answers are expected.
+// answerTimeout is how long answers are expected after the questions.
 const answerTimeout = time.Second
 
 // Expect notes that the questions have been written: Quit then waits for the answers, which a shell would take for keys.
@@ -47,7 +47,8 @@ func (h *Hold) expects(now time.Time) bool {
 	return !h.Asked.IsZero() && now.Sub(h.Asked) < answerTimeout
 }
 
-// TakeAnswer reports whether a message is an answer of the terminal, and whether the answer says that █ is two cells wide.
+// TakeAnswer reports whether a message is about the terminal and of no further use to the model, and whether it says that
+// █ is two cells wide. After the last answer it ends a run for which Quit was called.
 func (h *Hold) TakeAnswer(msg tea.Msg, now time.Time) (wide, taken bool) {
 	switch msg := msg.(type) {
 	case tea.CursorPositionMsg:

@@ -9,8 +9,8 @@ import (
 )
 
 // reopened opens a terminal a second time, without blocking, so that reads and writes can be ended. The shell shares
-// the first descriptor, and would break if that became non-blocking. If the terminal cannot be opened (after su it may
-// belong to another user), reopened returns file.
+// the first descriptor, and would break if that became non-blocking. If opening fails (after su the terminal may belong
+// to another user), reopened returns file.
 func reopened(file *os.File, access int) *os.File {
 	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd()))
 	// TIOCGSID answers only for the controlling terminal, which can always be opened.

@@ -54,7 +54,7 @@ type Program struct {
 var errQuit = errors.New("asked to end")
 
 // Run shows the model until Hold.End, a signal, the end of the terminal or of the context. It returns the cause of the
-// context if that is not a plain cancellation, and a *Crash after a panic. It always restores the terminal.
+// context if that is not a plain cancellation, and a *Crash after a panic. It restores the terminal.
 //
 //	Feed ── Send (blocks) ──────────────────────────────────┐
 //	keys ── Bubble Tea's reader ────────────────────────────┼→ event loop: Update → View → terminal
@@ -196,7 +196,7 @@ func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 	os.Exit(code)
 }
 
-// filter handles the messages for the terminal: Bubble Tea would leave them to its renderer, which is off.
+// filter handles the messages for the terminal. Bubble Tea would leave most of them to its renderer, which is off.
 func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -230,7 +230,7 @@ func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
 	return size
 }
 
-// align reports a tick of the renderer's clock, which has just started.
+// align gives Aligned a tick of the renderer's clock, which has just started.
 func (p *Program) align() {
 	if p.Aligned != nil {
 		p.Aligned(time.Now())
@@ -259,7 +259,7 @@ func (p painted) Init() tea.Cmd {
 
 func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
 
-// take calls Update and catches its panics.
+// take handles the program's own messages and passes the others to the model. It catches panics.
 func (p painted) take(msg tea.Msg) tea.Cmd {
 	defer p.crashes.caught()
 	switch msg.(type) {

@@ -36,7 +36,7 @@ type screen struct {
 	current styleID
 }
 
-// Frame is the content of a screen: its lines, each as many cells as it is wide.
+// Frame is the content of a screen. Each line has Width cells.
 type Frame struct {
 	Lines         []string
 	Width, Height int

@@ -170,7 +170,7 @@ func TestScreenSetsModesOnce(t *testing.T) {
 	}
 }
 
-// FuzzScreen: of the sequences in a frame only styles reach the terminal.
+// FuzzScreen: no control character in a frame, and no sequence that sets keys, reaches the terminal.
 func FuzzScreen(f *testing.F) {
 	f.Add("train.py", "\x1b[31mred\x1b[m\x1b]0;owned\a\x1b[2Jgone")
 	f.Add("\x1b[", "字\x1b[38;5m\x1b[38;2;1m\xff\x9b31m")

@@ -23,8 +23,8 @@ func CatchSignals() *Signals {
 	return &Signals{caught(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT), caught(syscall.SIGTSTP), caught(syscall.SIGCONT), caught(syscall.SIGWINCH)}
 }
 
-// Release restores the default of the signals except SIGHUP: it may come a moment after the end of the terminal, when the
-// program saves its data.
+// Release restores the default of the signals except SIGHUP, which may come a moment after the end of the terminal, when
+// the program saves its data.
 func (s *Signals) Release() {
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	signal.Stop(s.Stops)

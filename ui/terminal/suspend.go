@@ -31,7 +31,7 @@ type Driver interface {
 // ErrNotStopped is returned if no shell could continue the program.
 var ErrNotStopped = errors.New("no shell to go back to")
 
-// prepare ends the read of the keyboard, which Bubble Tea awaits before Run.
+// prepare ends the read of the keyboard. Bubble Tea waits for the end of the read before it calls Run.
 func (s suspension) prepare() error {
 	if orphaned() {
 		return ErrNotStopped

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoTerminal is returned by open for a device that no screen can be drawn on.
+// errNoTerminal is wrapped by open for a file that is no terminal, and for a terminal that cannot be drawn on.
 var errNoTerminal = errors.New("not a terminal")
 
 // errHungUp says that the window of the terminal was closed, or its line dropped.
@@ -132,8 +132,8 @@ func (t *terminal) Send(sequence string) {
 	_, _ = t.Output.Write([]byte(sequence)) // as in Enter
 }
 
-// modesOn returns the sequences for the alternate screen and for reports of keys and pastes. The keyboard protocols
-// belong to a screen, so they follow the switch.
+// modesOn returns the sequences that save the title, switch to the alternate screen, and ask for reports of keys and
+// pastes. The keyboard protocols belong to a screen, so they follow the switch.
 func (t *terminal) modesOn() string {
 	const disambiguate = ansi.KittyDisambiguateEscapeCodes
 	title := ""
@@ -153,8 +153,8 @@ const (
 )
 
 // leave switches all modes off and goes back to the main screen and its title. The keyboard protocol ends before the
-// switch, because that of the main screen belongs to the shell. If the terminal was not entered, leave does nothing
-// unless sure is set: the output of an earlier leave may have been dropped.
+// switch, because that of the main screen belongs to the shell. If the terminal is not entered, leave does so only if
+// sure is set, because the output of an earlier leave may have been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return
@@ -201,7 +201,7 @@ func (t *terminal) Close() {
 // sequences that switch the modes off. It may be called while Close is running.
 func (t *terminal) Abandon() {
 	t.Output.Interrupt()
-	// TCFLSH with TCOFLUSH is tcflush(3); it fails only if the descriptor is not a terminal's.
+	// TCFLSH with TCOFLUSH is tcflush(3): it drops what the kernel has queued.
 	_ = unix.IoctlSetInt(int(t.Output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 	t.leave(true)
 	t.Output.Flush(flushTimeout)

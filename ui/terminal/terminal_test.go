@@ -7,7 +7,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestModesStayRestored: raw may be called after the end.
+// TestModesStayRestored: even if raw is called after the end.
 func TestModesStayRestored(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {
