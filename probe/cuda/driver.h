@@ -96,9 +96,9 @@ struct driver {
 #undef DRIVER_MEMBER
 
 /*
- * Loads the library and fills the table. It returns NULL on failure. Then the
- * caller frees message, and missing is the symbol that an old driver lacks, or
- * NULL if no library could be loaded.
+ * Loads the library and fills the table. On failure it returns NULL. Then either
+ * message says why, and the caller frees it, or missing is the symbol that an old
+ * driver lacks.
  */
 struct driver *driver_open(const char *path, char **message, const char **missing);
 

@@ -1,4 +1,4 @@
-/* A GPU's attributes and its PCI address. Attributes that the state lacks have an H100's values. */
+/* A GPU's attributes and its PCI address. Most attributes that the state lacks have an H100's values. */
 #include "driver.h"
 
 #include <stdio.h>

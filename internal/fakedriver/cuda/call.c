@@ -1,7 +1,7 @@
 /*
- * What every call does first and last:
+ * The beginning and the end of a call:
  *
- *   fail_once → forked? → state → hang → fault → lock → initialised? → context → lost? → capture → the call's own answer
+ *   fail_once → forked? initialised? → state → hang → fault → lock → context → lost? → capture → the call's own answer
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -37,7 +37,8 @@ static number milliseconds_now(void)
 	return (number)now.tv_sec * 1000 + (number)now.tv_nsec / 1000000;
 }
 
-/* Hangs for as long as the state file says. It sleeps without a lock and without a state. */
+/* Hangs for as long as the state file says, without a lock and without a state. Then it returns the
+ * error that the state file asks for. */
 static CUresult suffer(struct call *call, struct device *device)
 {
 	const struct fault *fault = find_fault(call, device, FAULT_HANG);
@@ -61,7 +62,7 @@ __attribute__((visibility("default"))) unsigned long long fake_calls(void)
 	return calls;
 }
 
-/* VRAMSCOPE_FAKE_FAIL="N CODE": the Nth call of the process does nothing and returns CODE. */
+/* VRAMSCOPE_FAKE_FAIL="N CODE": the process's Nth call that comes here does nothing and returns CODE. */
 static CUresult fail_once(const char *name)
 {
 	unsigned long long failing, this = strncmp(name, "cu", 2) == 0 ? ++calls : 0;

@@ -55,7 +55,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version)
 	return call_end(&call, answer);
 }
 
-/* Limits are accepted and have no effect, as no kernel runs. */
+/* Limits are accepted and have no effect, because no kernel runs. */
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct call call;

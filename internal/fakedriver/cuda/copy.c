@@ -1,5 +1,5 @@
-/* Copying and filling. Nothing is moved, but an address outside an allocation is refused. (A real
- * driver reports most such addresses only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
+/* Copying and filling. Nothing is moved, but a device address outside an allocation is refused. (A
+ * real driver reports most such addresses only later, as CUDA_ERROR_ILLEGAL_ADDRESS.)
  */
 #include "driver.h"
 

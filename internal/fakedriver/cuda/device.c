@@ -114,7 +114,7 @@ static int driver_version(const struct state *state)
 	return state && state->driver.cuda_version < ABSENT ? (int)state->driver.cuda_version : 12040;
 }
 
-/* The library's own version, which needs no driver. */
+/* The library's CUDA version, which it returns without cuInit, too. */
 CUresult cuDriverGetVersion(int *version)
 {
 	if (!version)

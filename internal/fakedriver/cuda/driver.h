@@ -8,8 +8,8 @@
  *                        │
  *                  arena.c ── device_take ──→ ../state/ledger.c ──→ libnvidia-ml, other processes
  *
- * One mutex guards everything that a process has. A forked child has nothing: every call returns
- * CUDA_ERROR_NOT_INITIALIZED there, as with the real driver.
+ * One mutex guards everything that a process has. A child that is forked after cuInit has nothing:
+ * its calls return CUDA_ERROR_NOT_INITIALIZED, as with the real driver.
  */
 #ifndef VRAMSCOPE_FAKE_CUDA_DRIVER_H
 #define VRAMSCOPE_FAKE_CUDA_DRIVER_H
@@ -91,7 +91,7 @@ struct CUstream_st {
 	struct CUstream_st *next_capturing;
 };
 
-/* used (with what is pending) and arena.reserved are what the pool's attributes of these names return. */
+/* used includes pending memory. used and arena.reserved are the pool's attributes of these names. */
 struct CUmemPoolHandle_st {
 	struct object object;
 	struct arena arena;
@@ -130,7 +130,7 @@ struct process_memory {
 	struct node *objects;
 	struct node *allocations;
 	struct space addresses;
-	number numbers;       /* of streams and contexts */
+	number numbers;       /* the last number of a stream, context or capture */
 	struct CUstream_st *capturing; /* streams that are being captured */
 };
 extern struct process_memory own;
@@ -141,7 +141,7 @@ enum need {
 	INITIALISED = 1,
 	CURRENT = 2,  /* a current context on a GPU that is not lost */
 	FAST = 4,     /* the state may be a few milliseconds old */
-	UNSAFE = 8,   /* forbidden while a stream is captured in global mode */
+	UNSAFE = 8,   /* a capture may forbid it: capture.c */
 };
 
 struct call {
@@ -171,7 +171,7 @@ int device_lost(const struct state *state, struct device *device);
 /* What the state leaves for allocations, and the total, in bytes. */
 number device_capacity(const struct state *state, struct device *device);
 number device_total(const struct state *state, struct device *device);
-/* Takes bytes of the GPU for this process. Returns 0 if the GPU is full. */
+/* Takes bytes of the GPU for this process. Returns 0 if the GPU or the process's MPS limit has no room. */
 int device_take(const struct call *call, struct device *device, number bytes);
 void device_give(struct device *device, number bytes);
 void uuid_bytes(const char *uuid, CUuuid *bytes);

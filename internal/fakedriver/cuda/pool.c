@@ -86,8 +86,8 @@ static void count(CUmemoryPool pool, number taken)
 		pool->reserved_high = pool->arena.reserved;
 }
 
-/* Takes a block of the pool. If necessary it first reuses memory that was freed on other streams, then
- * lets the other pools of the GPU free what they keep. */
+/* Takes a block of the pool. If necessary it reuses memory that was freed on other streams, then takes a
+ * chunk of the GPU, then lets the GPU's other pools free what they keep. */
 static struct block *find_room(const struct call *call, CUmemoryPool pool, number size, number stream)
 {
 	settle(pool, stream);

@@ -1,4 +1,4 @@
-/* Every exported call, as the documentation of the driver API has it; see api.h. */
+/* The calls of the driver API, as its documentation has them; see api.h. */
 #ifndef VRAMSCOPE_FAKE_CUDA_PROTOTYPES_H
 #define VRAMSCOPE_FAKE_CUDA_PROTOTYPES_H
 

@@ -172,7 +172,7 @@ CUresult cuStreamQuery_ptsz(CUstream stream)
 	return wait_for("cuStreamQuery", stream, PER_THREAD, pools_settle);
 }
 
-/* The properties that get writes to place. */
+/* The properties that the function get can write to place. */
 enum property { FLAGS, PRIORITY, ITS_CONTEXT };
 
 static CUresult get(const char *name, CUstream handle, enum default_stream twin, enum property what, void *place)

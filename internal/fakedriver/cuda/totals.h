@@ -15,7 +15,7 @@ struct fake_totals {
 /* Returns 0 if there is no such device. */
 int fake_totals(int device, struct fake_totals *totals);
 
-/* How many calls the process has made. */
+/* How many calls of the process have gone through call.c. */
 unsigned long long fake_calls(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 struct physical {
 	struct object object;
-	struct device *device; /* NULL: memory of the host */
+	struct device *device; /* NULL: memory of the host, or of a GPU that this process does not see */
 	CUmemAllocationProp properties;
 	number size, charged;
 	int handles, mappings;

@@ -42,7 +42,7 @@ typedef cuuint64_t cudaGraphConditionalHandle;
 typedef CUhostFn cudaHostFn_t;
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 
-/* The numbers are those of the corresponding enums in cuda.h. */
+/* Where cuda.h has a corresponding enum, the numbers are the same. */
 enum cudaDeviceAttr { cudaDevAttrMaxThreadsPerBlock = 1 };
 enum cudaLimit { cudaLimitStackSize };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };

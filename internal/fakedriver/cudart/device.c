@@ -8,7 +8,7 @@ enum { MOST = 64 };
 
 static _Thread_local int thread_device;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static CUcontext primary[MOST]; /* retained once, for the process's life */
+static CUcontext primary[MOST]; /* retained once, until cudaDeviceReset */
 
 /*
  * Does what NVIDIA's runtime does (libcudart 13.0, with cudaMalloc and cudaSetDevice): it first makes

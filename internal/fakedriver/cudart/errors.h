@@ -1,7 +1,7 @@
 /*
  * The runtime's error codes that this library and the driver below it return:
- * name, number, text of cudaGetErrorString. From cudaErrorInitializationError to
- * cudaErrorUnknown the numbers are the driver's. An X-macro; see error.c.
+ * name, number, text of cudaGetErrorString. Most numbers are also the driver's.
+ * An X-macro; see error.c.
  */
 ERROR(cudaSuccess, 0, "no error")
 ERROR(cudaErrorInvalidValue, 1, "invalid argument")

@@ -172,7 +172,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 	return WITH_CONTEXT(cuMemcpyAsync, address(to), address(from), size, stream);
 }
 
-/* Checks the first row and the last: the rows between them are in the same allocations. */
+/* Checks only the first row and the last. */
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {

@@ -1,5 +1,5 @@
-/* The calls that nvcc's code makes when it is loaded, and kernels. A kernel is known only by name,
- * and launching it does nothing. */
+/* The calls that nvcc's code makes when it is loaded, and kernels. A kernel is known only by its
+ * address on the host, and launching it does nothing. */
 #include "runtime.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Numbers of CUdevice_attribute; our own driver header lacks most of them. */
+/* Numbers of CUdevice_attribute, because our own driver header lacks some of the names. */
 static const struct {
 	size_t offset;
 	int attribute;

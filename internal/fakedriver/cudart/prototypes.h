@@ -1,4 +1,4 @@
-/* Every exported call, as the documentation of the runtime API has it; see api.h. */
+/* The calls of the runtime API, as its documentation has them; see api.h. */
 #ifndef VRAMSCOPE_FAKE_CUDART_PROTOTYPES_H
 #define VRAMSCOPE_FAKE_CUDART_PROTOTYPES_H
 

@@ -1,8 +1,8 @@
 /*
  * NVIDIA's runtime API over the driver API, for programs that link
- * libcudart.so.12 or .13. The library allocates nothing by itself: every call
- * makes one or a few calls of the driver. It finds the driver's calls as NVIDIA's
- * own library does, so a probe of the driver API sees the same calls.
+ * libcudart.so.12 or .13. The library has no GPU memory of its own: its calls
+ * make calls of the driver. It finds the driver's calls as NVIDIA's own library
+ * does, so a probe of the driver API sees the same calls.
  *
  *   program ── cuda* ──→ this ── dlopen("libcuda.so.1"), cuGetProcAddress_v2 ──→ cu*
  *   nvcc's code ── __cudaRegister*, launches ──→ nothing: no kernel ever runs

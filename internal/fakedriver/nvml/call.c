@@ -21,7 +21,7 @@ static number microseconds_now(void)
 	return (number)now.tv_sec * 1000000 + (number)now.tv_nsec / 1000;
 }
 
-/* Looks the state and the device up, again after a hang, because both may have changed. */
+/* Looks up the state and the device. Both may change during a hang, so it is called again afterwards. */
 static nvmlReturn_t look_up(struct call *call)
 {
 	call->gpu = NULL;

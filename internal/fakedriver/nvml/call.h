@@ -1,5 +1,5 @@
 /*
- * What every call of the fake NVML does first and last.
+ * The beginning and the end of a call of the fake NVML.
  *
  *   call_begin: state → initialised? → handle → hang → fault → lost → the call's own answer
  *   call_end:   releases the state

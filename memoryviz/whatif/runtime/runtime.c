@@ -1,11 +1,11 @@
 /*
  * A CUDA runtime and driver without a GPU, only for PyTorch's allocator: vramscope what-if
  * replays a program's allocations on it. It returns addresses that must not be read, counts
- * memory, and fails where a GPU of that size would. Every other function that PyTorch links
- * answers that it is not supported. There is one GPU, and one thread.
+ * memory, and fails where a GPU of that size would. Functions that the allocator does not need
+ * answer that they are not supported. There is one GPU, and one thread.
  *
- * replay.py loads this file under three names, which it writes into it: libcudart.so.12
- * or 13, libcuda.so.1 and libnvidia-ml.so.1. Their variables are those of the first.
+ * replay.py loads three copies of this library, with the names libcudart.so.12 or 13,
+ * libcuda.so.1 and libnvidia-ml.so.1. All three use the variables of the first.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, NOT_SUPPORTED = 801 };
-enum { PAGE = 2 << 20 }; /* what the driver hands out at least */
+enum { PAGE = 2 << 20 }; /* the least that the driver hands out */
 
 /* What cudaMalloc, cuMemCreate or cuMemAddressReserve returned; for the last, memory is 0. */
 struct piece {
@@ -32,7 +32,7 @@ EXPORT uint64_t whatif_next = (uint64_t)1 << 44; /* address */
 EXPORT int whatif_version;
 static int last; /* error */
 
-/* The replay calls it first. */
+/* The replay calls this first. */
 EXPORT void whatif_begin(int version, uint64_t total)
 {
 	whatif_version = version;
@@ -175,7 +175,7 @@ EXPORT int cudaMemGetInfo(size_t *unused, size_t *total)
 	return SUCCESS;
 }
 
-/* Streams and events: every call on them succeeds at once. */
+/* Streams and events: these calls succeed at once. */
 
 static int make(void **handle)
 {

@@ -65,7 +65,7 @@ void let_go(void)
 	wanted = 0;
 }
 
-/* What memory_stats and _snapshot do, with the GIL. */
+/* Takes a device's lock, as memory_stats and _snapshot do with the GIL. */
 void enter(int device)
 {
 	pthread_mutex_lock(&devices[device]->lock);

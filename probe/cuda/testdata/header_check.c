@@ -38,8 +38,8 @@ VALUE(803, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
 VALUE(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
 
 /*
- * driver.h's own declaration of the pool's properties, under another name; the
- * other types that it declares are plain ints and pointers.
+ * The types that driver.h declares, under other names, to compare sizes. Of the
+ * pool's properties the members' places are compared, too.
  */
 #undef CUDA_VERSION
 #undef VRAMSCOPE_CUDA_DRIVER_H

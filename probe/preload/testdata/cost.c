@@ -1,6 +1,6 @@
 /*
- * Measures the cost of a call: allocates and frees from THREADS threads, with LIVE
- * other allocations, and prints nanoseconds per call.
+ * Measures the cost of a call: allocates and frees from THREADS threads, each with
+ * LIVE other allocations, and prints nanoseconds of CPU time per call.
  *
  *   cost CALLS THREADS LIVE
  */

@@ -35,7 +35,7 @@ static void find_by_dlsym(void *library, int per_thread)
 #undef FIND
 }
 
-/* As NVIDIA's runtime library: dlsym finds cuGetProcAddress, which finds all others. */
+/* As NVIDIA's runtime library: dlsym finds cuGetProcAddress, which finds the other calls. */
 static void find_by_first(void *library, cuuint64_t flags)
 {
 	CUresult (*find)(const char *, void **, int, cuuint64_t) = need(dlsym(library, "cuGetProcAddress"), "cuGetProcAddress");
@@ -87,7 +87,7 @@ void find_calls(const char *way)
 }
 #endif
 
-/* The number of calls that another preloaded library has seen, if there is one. */
+/* Prints the number of allocations that another preloaded library has counted, if there is one. */
 static void print_interposed(void)
 {
 	const int *calls_seen = dlsym(RTLD_DEFAULT, "interposed_calls");

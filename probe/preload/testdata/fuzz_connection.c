@@ -1,6 +1,6 @@
 /*
- * A monitor's bytes, in any pieces, with pauses and answers that do not fit: every
- * line comes out once, as it was sent. The kernel's calls are replaced.
+ * A monitor's bytes, in any pieces, with pauses and answers that do not fit: no more lines
+ * come out than were sent, and none has a newline. The kernel's calls are replaced.
  *
  * Input: pieces of a kind (one byte), a length (one byte), and that many bytes.
  */
@@ -29,7 +29,7 @@ void *pages_alloc(size_t size)
 
 void pages_free(void *memory, size_t size)
 {
-	memset(memory, 0xa5, size); /* the size is the allocation's */
+	memset(memory, 0xa5, size); /* the sanitizer notices a size that is too large */
 	free(memory);
 }
 
@@ -87,7 +87,7 @@ ssize_t __wrap_recvmsg(int file, struct msghdr *message, int flags)
 ssize_t __wrap_send(int file, const void *bytes, size_t size, int flags)
 {
 	(void)file, (void)flags;
-	CHECK(size == 0 || memchr(bytes, '\n', size)); /* reads all of it */
+	CHECK(size == 0 || memchr(bytes, '\n', size)); /* the newline is the last byte, so the search reads all */
 	size_t sent = size < room_to_send ? size : room_to_send;
 	room_to_send -= sent;
 	if (sent == 0 && size > 0)
@@ -144,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t kind = data[0] % 8, length = data[1] < size - 2 ? data[1] : size - 2;
 		piece = data + 2;
 		piece_left = kind < 5 ? length : 0;
-		/* Long lines are slow, so they take two certain bytes. */
+		/* Long lines are slow, so only two certain bytes make one. */
 		repeated = kind != 5 ? 0 : data[1] == 0xff && data[2] == 'L' ? LONGEST_LINE : (size_t)data[1];
 		if (kind == 6)
 			now += (uint64_t)data[1] << 7;

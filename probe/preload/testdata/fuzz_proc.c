@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	name[length] = 0;
 	content = data + 1 + length;
 	content_size = size - 1 - length;
-	CHECK(!is_stale(4, name)); /* no file of the name is a socket of ours */
+	CHECK(!is_stale(4, name)); /* there is no file of that name */
 	reach(&at, 2147483647, name);
 	CHECK(memchr(at.sun_path, 0, sizeof at.sun_path));
 	(void)start_of("/proc/self/stat");

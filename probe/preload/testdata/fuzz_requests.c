@@ -1,6 +1,6 @@
 /*
- * One line of a monitor: the answer is one line of JSON, whatever the line is.
- * answer.c, json.c and text.c are real, the report is short.
+ * One line of a monitor: an answer to it is one line of JSON, whatever the line is.
+ * answer.c, json.c and text.c are real, and the report is a stub.
  */
 #include "fuzz.h"
 
@@ -41,7 +41,7 @@ static void check_answer(const struct text *answer)
 	CHECK(!json_request(answer->at, answer->used, &request));
 }
 
-/* Spans lie inside of the line, and are read within any buffer. */
+/* Fields lie inside of the line, and their contents are cut to the buffer. */
 static void check_fields(const char *line, size_t length)
 {
 	struct request request;

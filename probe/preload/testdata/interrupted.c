@@ -1,6 +1,6 @@
 /*
- * Allocates while a signal handler frees and allocates too, as a clean-up handler
- * would, and exits from the handler. Safe with a libcuda without locks.
+ * Allocates while a signal handler allocates and frees too, as a clean-up handler
+ * would, and exits from the handler. This is safe if libcuda takes no locks.
  */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -51,7 +51,7 @@ void pooled(void)
 	show("destroy", CU(cuMemPoolDestroy)(gone));
 }
 
-/* Two pools that keep freed memory, most of theirs. */
+/* Makes two pools that keep freed memory, and frees most of it. */
 void idle_pools(void)
 {
 	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
@@ -67,7 +67,7 @@ void idle_pools(void)
 	for (int i = 16; i < 64; i++)
 		show("free", CU(cuMemFreeAsync)(pointers[i], NULL));
 	show("wait", CU(cuCtxSynchronize)());
-	/* These frees count as used until the device is synchronised. */
+	/* What these calls free counts as used until the device is synchronised. */
 	for (int i = 0; i < 8; i++)
 		show("free", CU(cuMemFreeAsync)(pointers[i], NULL));
 }

@@ -3,7 +3,7 @@
 
 typedef int CUresult;
 
-/* Addresses are unique per thread: 4 TiB each. */
+/* Each thread has 4 TiB of addresses of its own. */
 static __thread unsigned long long next;
 static unsigned long long threads;
 

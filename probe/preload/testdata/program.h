@@ -62,7 +62,7 @@ extern struct calls calls;
 
 /* find.c: exits if something is missing. */
 void find_calls(const char *way);
-/* A libcuda function that no preloaded library hooks. */
+/* A libcuda function, past the hooks of preloaded libraries. */
 void *find_unseen(const char *name);
 /* Prints the fake driver's stats of each device. */
 void print_stats(void);

@@ -1,14 +1,14 @@
 /*
- * A program whose allocations may fail. Reads lines and prints for each what came
- * of it: the answers of its calls, errno behind them, how long they took in
- * milliseconds, and how many descriptors are open.
+ * A program whose allocations may fail. It reads lines and prints each call's answer.
+ * For allocations and frees it also prints errno after them, how long they took in
+ * milliseconds, and the number of open descriptors.
  *
  *   alloc|pitch|managed|create|async|pool BYTES [TIMES [THREADS]]
  *   release               free what was allocated last
  *   capture | captured    begin and end a capture
  *   capturing             a thread begins a capture in 100 ms
  *   closing               a thread closes all descriptors above 2 in 100 ms, and opens others
- *   seal                  a filter that kills for a socket comes for the main thread
+ *   seal                  the main thread gets a filter that kills for a rescue's calls
  *   signals               an interval timer interrupts all waits
  */
 #define _GNU_SOURCE
@@ -136,7 +136,7 @@ static void *close_all(void *unused)
 	return unused;
 }
 
-/* Installs a filter that kills for all that a rescue calls beyond reading the main thread's status. */
+/* Installs a filter that kills for a rescue's system calls, except those that read the main thread's status. */
 static int seal(void)
 {
 	static const unsigned int denied[] = { SYS_socket, SYS_connect, SYS_ppoll, SYS_recvfrom, SYS_sendto, SYS_getsockopt };

@@ -1,7 +1,7 @@
 /*
  * A runtime library whose calls go through frames of several kinds, on their way
- * to the driver. With PROGRAM, the program that calls it: one allocation a frame,
- * each one MiB larger than the one before.
+ * to the driver. With PROGRAM, the program that calls it: two allocations by each
+ * way, one MiB larger than by the way before.
  */
 #include <alloca.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ APART static int nested(unsigned long long *pointer, size_t size)
 	return answer;
 }
 
-/* With some compilers the frame's end is given by an expression, which is not understood. */
+/* With some compilers an expression gives the frame's end, and frames.c does not understand it. */
 APART static int aligned(unsigned long long *pointer, size_t size)
 {
 	volatile char space[128] __attribute__((aligned(128)));

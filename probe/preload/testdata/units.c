@@ -1,6 +1,6 @@
 /*
- * Unit tests under sanitizers: random changes compared with a plain model, from
- * one thread and from many, and requests that are almost JSON. Memory comes from
+ * Unit tests under sanitizers: random changes from one thread, compared with a plain
+ * model, and from many threads; and requests that are almost JSON. Memory comes from
  * malloc, so that the sanitizers see every access.
  */
 #define _GNU_SOURCE
@@ -66,7 +66,7 @@ static void add_up(const struct entry *entry, void *argument)
 	*(uint64_t *)argument += entry->size;
 }
 
-/* Sizes by address; 0: none. */
+/* The model is the sizes by address; 0: none. */
 static void against_a_model(void)
 {
 	static struct ledger ledger;

@@ -1,7 +1,7 @@
 /*
  * All of the library but resolve.c and pages.c, compiled into one program for the
  * sanitizers: threads allocate, make pools and destroy contexts through the hooks,
- * while others send requests, and the program exits meanwhile.
+ * while others send requests. The program exits while the library still serves.
  */
 #include "hooks.h"
 #include "serve.h"

@@ -1,7 +1,6 @@
 /*
- * The floor of the benchmark: a program that does nothing but make the driver calls of
- * a sample of vramscope, each second, or once (-once). nvidia-smi is such a program that
- * also prints figures.
+ * The floor of the benchmark: a program that makes the driver calls of a sample of
+ * vramscope each second, or once (-once), and prints the used memory alone.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ static void *call(const char *name)
 	return function;
 }
 
-/* The types of the driver's functions. A function of type get fills one number, or three. */
+/* The types of the driver's functions. A function of type get fills one number, or two of 32 bits. */
 typedef int (*get)(device, unsigned long long *);
 typedef int (*get_of)(device, unsigned, unsigned long long *);
 typedef int (*get_two)(device, unsigned *, unsigned *);
