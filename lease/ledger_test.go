@@ -31,7 +31,7 @@ func newBox(t *testing.T, devices int) *box {
 	return b
 }
 
-// sample gives the ledger a reading a second later. Free memory is the test's, less what leases use.
+// sample gives the ledger a reading a second later. Free memory is that of b.devices, less b.used.
 func (b *box) sample() {
 	b.now = b.now.Add(time.Second)
 	r := Reading{At: b.now, Used: map[Use]quantity.Bytes{}}
@@ -131,8 +131,8 @@ func TestHeadKeepsWhatItGathers(t *testing.T) {
 	b.is(head, Held, "GPU-1")
 }
 
-// TestWantedIsWhatTheHeadLacks: Wanted counts free memory, less the promised, on GPUs that the claim
-// could get.
+// TestWantedIsWhatTheHeadLacks: Wanted returns the GPUs without enough room for the first waiting claim,
+// and how much must be free on each.
 func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	b := newBox(t, 3)
 	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
@@ -170,7 +170,7 @@ func TestWantedIsWhatTheHeadLacks(t *testing.T) {
 	}
 }
 
-// TestImportantClaimPasses: an important claim passes only claims that have waited for less than
+// TestImportantClaimPasses: an important claim passes only claims that have waited for less time than
 // its importance is worth.
 func TestImportantClaimPasses(t *testing.T) {
 	b := newBox(t, 1)

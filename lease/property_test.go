@@ -15,7 +15,7 @@ type course struct {
 	*testing.T
 	*Ledger
 	random *rand.Rand
-	honest bool // no job uses more than it was promised, and others take no memory
+	honest bool // no job takes more than it was promised, and none takes memory without a lease
 
 	now     time.Time
 	devices []Device
@@ -26,7 +26,7 @@ type course struct {
 	journal []Lease // as the daemon has written it
 	reading Reading
 	before  map[Use]quantity.Bytes
-	ended   map[string]time.Time // release times of the leases whose jobs continue
+	ended   map[string]time.Time
 }
 
 func newCourse(t *testing.T, seed uint64) *course {
@@ -154,7 +154,7 @@ func (c *course) free(i int) quantity.Bytes {
 	return free
 }
 
-// uses returns what a lease's processes use, with those of leases that take from it.
+// uses returns how much a lease's processes use, with those of leases that take from it.
 func (c *course) uses(le *Lease, i int) quantity.Bytes {
 	sum := quantity.Bytes(0)
 	if used := c.jobs[le.ID]; used != nil {

@@ -237,7 +237,7 @@ func (l *Ledger) Troubles() (found []Trouble) {
 	return found
 }
 
-// Used returns what a lease's processes use on a device, with those of leases that take from it.
+// Used returns how much a lease's processes use on a device, with those of leases that take from it.
 func (l *Ledger) Used(le *Lease, device string) quantity.Bytes {
 	sum := l.reading.Used[Use{le.ID, device}]
 	for _, child := range l.held {

@@ -26,8 +26,7 @@ func (b *box) calls() int {
 	return int(binary.NativeEndian.Uint64(raw))
 }
 
-// A monitor of eight GPUs with eight processes each makes at most 85 calls per second, and more
-// only if details are wanted.
+// Without details, a monitor of eight GPUs with eight processes each makes at most 85 calls per second.
 func TestCallsOfAMonitor(t *testing.T) {
 	t.Setenv(countVariable, filepath.Join(t.TempDir(), "calls")) // for the test's own process
 	b := alone(t, fakedriver.Current, fakedriver.Box(8, 8))

@@ -66,7 +66,7 @@ func TestReadFillsEverySensor(t *testing.T) {
 	}
 }
 
-// A command that reads once waits for the throughput, but not for a call that hangs.
+// A command that reads once waits for the throughput, but not without limit if a call hangs.
 func TestCompleteReadingEndsUnderAHangingThroughput(t *testing.T) {
 	b := alone(t, fakedriver.Current, fakedriver.Box(1, 1))
 	if b == nil {
@@ -116,7 +116,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	}
 	until(int(b.GPUs[0].PCIeRX))
 
-	// A measurement that hangs does not delay a reading, and its last result expires.
+	// A measurement that hangs does not delay a reading, and the result of the last one expires.
 	b.GPUs[0].Hang("nvmlDeviceGetPcieThroughput", time.Hour)
 	b.write()
 	passed.Add(int64(throughputInterval))

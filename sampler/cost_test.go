@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkThousandSeries measures the cost of forecasting 1,000 series at ten samples per second,
-// as a share of a core: thinned to one sample per second as in the monitor, and with every sample.
+// as a share of a core: thinned as in the monitor, and with every sample.
 func BenchmarkThousandSeries(b *testing.B) {
 	const series, rate = 1000, 10
 	for _, kind := range []struct {

@@ -54,7 +54,8 @@ func TestLimitsOfMPSClients(t *testing.T) {
 	}
 }
 
-// If a box has two GPUs, it is unknown which GPU CUDA numbers 0, even if --gpu leaves one out.
+// On a box with two GPUs, a limit for GPU number 0 is unknown, even if --gpu leaves one GPU out: CUDA may
+// number the GPUs in another order.
 func TestNumberedLimit(t *testing.T) {
 	for _, c := range []struct {
 		gpus int
@@ -131,8 +132,7 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	}
 }
 
-// The row of a program that exits with an out-of-memory error has that error, even if no tick has
-// shown the count in the program's last report.
+// An ended row counts an error that the program's last report lists but does not yet count.
 func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

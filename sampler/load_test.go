@@ -54,8 +54,8 @@ func (i *idler) move(rate quantity.Bytes, seconds int) {
 	}
 }
 
-// A notebook that was idle for minutes loads weights. That does not fill the GPU, however old the
-// process is. The same holds for a second load, after the notebook has freed the first.
+// A notebook that was idle for minutes loads weights, frees them, and loads them again. Neither load
+// raises an alert.
 func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
 	i := newIdler(gib)
 	for n := range 2 {
@@ -140,7 +140,7 @@ func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
 	}
 	i.used = gib
 	i.move(0, 300)
-	i.move(60*mib, 870) // 51 GiB, after 42 and 49
+	i.move(60*mib, 870) // to 52 GiB, after 42 and 49
 	if i.alarmed > 0 {
 		t.Errorf("a rise by what two others differ above both: %d s alarmed", i.alarmed)
 	}
@@ -280,7 +280,6 @@ func TestSmallProcessHidesNoForecast(t *testing.T) {
 	}
 }
 
-// A program that makes training steps has finished loading. If its memory grows then, it fills the GPU.
 func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 	for steps, want := range map[int64]bool{0: false, 3: true} {
 		i := newIdler(gib)

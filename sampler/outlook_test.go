@@ -30,7 +30,8 @@ func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick fu
 	}
 }
 
-// warmed calls Warm, and runs what Warm hands to the ticking goroutine as Run does after a slow tick.
+// warmed calls Warm. Like Run after a slow tick, it then runs the function that Warm hands to the ticking
+// goroutine.
 func warmed(t *testing.T, s *Sampler, before snapshot.History) {
 	t.Helper()
 	done := make(chan struct{})
@@ -89,7 +90,8 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 	}
 }
 
-// recorded is a history whose ended rows have no figures, like a recording's.
+// recorded is a history like that of a recording: ended rows have only used memory and the peak, and
+// live rows have no peak.
 type recorded struct{ snapshot.History }
 
 func (r recorded) At(t time.Time) (*snapshot.Snapshot, bool) {
@@ -227,12 +229,12 @@ func TestProcessThatStartsDoesNotChangeTheForecastOfALeak(t *testing.T) {
 	}
 }
 
-// A load lasts until the first plateau. A later rise is not part of the load.
+// The first load lasts until a plateau, or for five minutes. A later rise is not part of it.
 func TestLoadIsUpToFirstPlateau(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rate func(second int) quantity.Bytes
-		over int // second in which the load is over; 0: never
+		over int // second in which the load is over
 		grew int // windows in which memory grew
 	}{
 		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 150, 6},

@@ -126,7 +126,7 @@ func (b *answeringLater) Answers() []probe.Answer {
 
 func (b *answeringLater) oneMore() { b.answers, b.later = append(b.answers, b.later[0]), b.later[1:] }
 
-// The count is not too low if a probe answers meanwhile.
+// If a probe answers between the two calls, its process still has a row or counts as unasked.
 func TestUnaskedCountsEveryRowWithoutAnAnswer(t *testing.T) {
 	b := newBox(0)
 	for pid := 31; pid < 35; pid++ {
@@ -159,7 +159,7 @@ func TestMismatchCountsReports(t *testing.T) {
 	}
 }
 
-// TensorFlow reports only allocated memory, and may have cached any part of the rest.
+// TensorFlow does not report its reserved memory, and may have cached any part of the rest.
 func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	b := newBox(1)
 	b.use("GPU-0", 10*gib)
@@ -219,7 +219,7 @@ func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
 }
 
 // A report that counts sleeping memory exceeds the driver's figures. No part of an unconfirmed report
-// counts. The next report that agrees with the driver is shown at once, whatever its peaks.
+// counts. The next report that agrees with the driver is shown at once, except for impossible peaks.
 func TestUnconfirmedReportsAreBelievedAgain(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()

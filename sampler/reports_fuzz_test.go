@@ -86,7 +86,7 @@ func checkAgainstDriver(t *testing.T, snap *snapshot.Snapshot, most, used quanti
 		p := &snap.Rows[i]
 		now := p.Used.Or(used)
 		for name, v := range map[string]snapshot.Bytes{"allocated": p.Allocated, "cached": p.Cached, "fragmented": p.Fragmented} {
-			// An older report may stand for three seconds.
+			// An older report may be shown for three seconds.
 			if p.Probe.Age < 2*time.Second && p.Used.Known() && v.Or(0) > limit || v.Or(0) > 82*gib {
 				t.Errorf("PID %d: %s is %v of %v", p.ID.Process.PID, name, v, most)
 			}

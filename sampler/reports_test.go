@@ -14,7 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// says makes pid's probe report a device, as JSON, before the next tick.
+// says adds a report of pid's probe on a device, which is given as JSON. It is read a millisecond before
+// the next tick.
 func (b *box) says(t *testing.T, pid int, device string) *probe.Answer {
 	t.Helper()
 	var d probe.Device
@@ -275,8 +276,7 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// The limits of the caches are the memory that their process uses, and the memory that its allocators
-// have allocated, on all GPUs.
+// The sizes of caches are unknown if they add up to more than their process has allocated.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes

@@ -58,7 +58,7 @@ func firstDifference(a, b string) string {
 	return "one is longer"
 }
 
-// FuzzDocument: impossible figures become unknown in any document.
+// FuzzDocument: in any document, impossible used, allocated and cached memory of rows becomes unknown.
 func FuzzDocument(f *testing.F) {
 	for _, snap := range []*snapshot.Snapshot{snapshottest.DrawnBox(), snapshottest.NoDriver()} {
 		encoded, err := Encode(Of(snap))

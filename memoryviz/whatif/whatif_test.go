@@ -47,9 +47,9 @@ func event(action string, address, size int) entry {
 	return entry{"action": action, "addr": address, "size": size, "stream": 0}
 }
 
-// history returns the trace of a program that allocates two blocks of 10 MiB, empties the cache,
-// then allocates one of 40 MiB. The trace alone does not show whether the program emptied the cache, or
-// the allocator did for lack of memory; noted adds that.
+// history returns the trace of a program that allocates two blocks of 10 MiB, frees one, empties the
+// cache, then allocates a block of 40 MiB. The trace alone does not show whether the program emptied the
+// cache, or the allocator did for lack of memory; noted adds that.
 func history() []entry {
 	return []entry{
 		event("segment_alloc", 1, 10*mib), event("alloc", 1, 10*mib), event("segment_alloc", 2, 10*mib), event("alloc", 2, 10*mib),
@@ -63,7 +63,8 @@ func segment(address, size int) entry {
 		"blocks": []entry{{"state": "active_allocated", "size": size}}}
 }
 
-// python returns an interpreter with the stand-in for PyTorch, which links a runtime.
+// python returns an interpreter with the stand-in for PyTorch in testdata. linked is the content of the
+// file in which Replay looks for the name of the CUDA runtime.
 func python(t *testing.T, linked string) *Python {
 	t.Helper()
 	needs.Tool(t, "python3")
@@ -259,7 +260,7 @@ func TestRightsAreThoseOfTheOwner(t *testing.T) {
 	if err := p.owned(link, other); err == nil {
 		t.Error("the files of two users are run together")
 	}
-	// The .pth files of a virtual environment are not run. Its directory has a blank, its name is relative.
+	// The .pth files of a virtual environment are not run. Here its path is relative, and has a blank.
 	site := venv + "/lib/python" + pythonVersion(t) + "/site-packages"
 	if err := errors.Join(os.MkdirAll(site+"/torch/lib", 0o755), os.WriteFile(site+inTorch, nil, 0o600), os.MkdirAll(venv+"/bin", 0o755),
 		os.WriteFile(site+"/evil.pth", []byte("import os; os.mkdir('"+directory+"/ran')\n"), 0o600)); err != nil {

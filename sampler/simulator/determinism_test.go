@@ -21,7 +21,7 @@ func (m moment) encode(t *testing.T) string {
 	return string(out)
 }
 
-// Calls must not change the story: one box is sampled twice a second, the other only when they are
+// Calls must not change the story: one box is sampled every 470 ms, the other only when the boxes are
 // compared.
 func TestSameSeedGivesTheSameStory(t *testing.T) {
 	if testing.Short() {

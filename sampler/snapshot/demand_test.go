@@ -42,7 +42,7 @@ func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
 func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	const gib = quantity.GiB
 	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
-	// from adds more in the ten seconds that begin before seconds before the end of the ten minutes.
+	// from returns 10 GiB, except in ten seconds: then it adds more. They begin at second 600-before.
 	from := func(before int, more quantity.Bytes) func(int) quantity.Bytes {
 		return func(i int) quantity.Bytes {
 			if i >= 600-before && i < 610-before {

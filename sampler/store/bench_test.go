@@ -48,9 +48,9 @@ func rounded(v int64, digits int) int64 {
 	return (v + 1<<drop>>1) >> drop << drop
 }
 
-// mixed returns one of the eight series of a row on a usual box, as the sampler keeps them. Used,
+// mixed returns series like those that the sampler keeps of rows, eight of each row in turn. Used,
 // allocated, cached, fragmented and returnable memory change in steps, host memory creeps, and in
-// every second process the CPU and the utilisation are noise.
+// every second row the CPU and the utilisation are noise.
 func mixed(random *rand.Rand, i int) source {
 	busy := i/8%2 == 0
 	switch i % 8 {

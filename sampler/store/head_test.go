@@ -35,7 +35,7 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 }
 
 // TestMemoryOfASeries limits how much of the heap a series takes after 20 minutes. A monitor has
-// four to eight series for each process.
+// several series for each process.
 func TestMemoryOfASeries(t *testing.T) {
 	for _, tc := range []struct {
 		name string
