@@ -30,7 +30,7 @@ type Log struct {
 
 // The outcomes that every action can have.
 const (
-	Begun   = "begin"   // of the line before the action
+	Begun   = "begin"   // in the line before the action
 	Refusal = "refused" // nothing was done
 	Failed  = "failed"
 )

@@ -68,7 +68,7 @@ func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*sn
 	return rows
 }
 
-// NewEvent returns the screen's event of an action, about the process's row on a device.
+// NewEvent returns the screen's event of an action, about a row of the process, on the devices if possible.
 func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, id process.Identity, devices ...string) snapshot.Event {
 	event := snapshot.Event{Time: now, Kind: kind, Row: snapshot.RowID{Process: id}}
 	rows := append(Rows(snap, id, devices...), Rows(snap, id)...)

@@ -20,7 +20,7 @@ const (
 	rare                       = 120         // samples to remember if they are far apart
 
 	pendingCap   = 14  // forecasts that a horizon keeps until they are due
-	outlier      = 1.5 // a change counts for at most this many claims
+	outlier      = 1.5 // a change counts as at most this many times the claimed one
 	priorSamples = 3   // the next shorter horizon's result counts as this many forecasts
 
 	neverArrives = 3.0 // an arrival is given up after this many times its expected time: with 2, intervals are too narrow

@@ -10,8 +10,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// TestUnreadIsProtected: a process that an entry may match by an attribute that cannot be read is not
-// flushed, is no more important than the entry says, and is reported once.
+// TestUnreadIsProtected: an entry may match by an attribute that cannot be read. If no earlier entry surely
+// matches, or if the entry protects, the process is not flushed, is no more important than the entry says,
+// and is reported once.
 func TestUnreadIsProtected(t *testing.T) {
 	slurm := func(id string) process.Job { return process.Job{Kind: "slurm", ID: id} }
 	alices := func(p *snapshot.Process) { p.Job = slurm("88123") }

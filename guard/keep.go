@@ -7,7 +7,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kept is the state that an engine passes to the process that replaces this one.
+// Kept is the state that the engine of the next process takes over.
 type Kept struct {
 	Paused  time.Time
 	Rows    []KeptRow

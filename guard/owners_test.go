@@ -113,9 +113,8 @@ func TestLimitIsShared(t *testing.T) {
 	}
 }
 
-// Whatever the users' processes do, however long their flushes take and whatever they report: a user
-// has at most one flush under way on a GPU, and all users together have at most the policy's actions a
-// minute.
+// In generated courses, a user has at most one flush under way on a GPU, and all users together have at
+// most the policy's actions a minute.
 func TestPropertiesOfSeveralUsers(t *testing.T) {
 	acts := 0
 	for seed := range uint64(60) {

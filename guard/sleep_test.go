@@ -43,8 +43,7 @@ func TestServersArePutToSleepLast(t *testing.T) {
 	}
 }
 
-// TestServersSayThatTheyArePutToSleep: a server that no flush frees memory of waits for its sleep; one that
-// caches waits for a flush.
+// TestServersSayThatTheyArePutToSleep: a server is said to be put to sleep only if no flush frees memory of it.
 func TestServersSayThatTheyArePutToSleep(t *testing.T) {
 	for cached, want := range map[quantity.Bytes]string{0: "its server is put to sleep where flushes are not enough", 3 * gib: ""} {
 		server, _ := serving(0)
@@ -174,8 +173,8 @@ func TestServerIsWorthWhatItReleases(t *testing.T) {
 	}
 }
 
-// TestServersSleepForALease: a server sleeps only for the first claim that waits, and only if that
-// is enough for it.
+// TestServersSleepForALease: a server sleeps only for the first claim that waits, and only if the released
+// memory is enough for the claim.
 func TestServersSleepForALease(t *testing.T) {
 	rule := sleeps(Act, "vllm*").Rules[0]
 	rule.When, rule.Goal, rule.Steps = When{Lease: true}, Amount{}, []Level{Sleep}

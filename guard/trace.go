@@ -23,7 +23,7 @@ type trace struct {
 
 	used, reserved snapshot.Bytes // at the newest snapshot
 	cached         snapshot.Bytes
-	low            quantity.Bytes // the least memory used in the last growthTime, at lowAt
+	low            quantity.Bytes // the memory used at lowAt, from which growth is measured
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied by others than this guard
 

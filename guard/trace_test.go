@@ -79,7 +79,7 @@ func TestOwnFlushIsNotOthers(t *testing.T) {
 	}
 }
 
-// A program is taking memory while it uses more than a moment ago, by more than the driver's tolerance.
+// A program is taking memory if it uses more than in the last ten seconds, by more than the driver's tolerance.
 func TestProgramThatTakesMemory(t *testing.T) {
 	off := snapshot.Tolerance(gib)
 	for more, want := range map[quantity.Bytes]string{off: "", off + 1: "it is taking memory"} {

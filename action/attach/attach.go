@@ -48,7 +48,7 @@ type Attacher struct {
 }
 
 // Run puts a probe into a process, and returns once the probe answers. If nothing was done the
-// error is a *process.Refusal with every reason.
+// error is a *process.Refusal.
 func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
 	plan := a.Examine(ctx, r.Process)
 	var snap *snapshot.Snapshot

@@ -50,7 +50,7 @@ func (r *Result) Sentence(subject string) string {
 }
 
 // Sentences returns Sentence and shorter ones for narrow screens, which keep the driver's figure.
-// Shorter ones exist for a server, and for a flush that freed memory and was not stopped.
+// Shorter ones exist for a server, and for a flush that freed memory, was not stopped and has no Reason.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {

@@ -37,7 +37,7 @@ type asked struct {
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// lock lets one request of all programs at a time ask a server, because a second release ends SGLang.
+// lock lets only one program at a time ask a server, because a second release ends SGLang.
 // It locks a file in /proc that only the server's user and root can open, until the file is closed.
 func lock(s *server.Server) (*os.File, error) {
 	only, err := os.Open(fmt.Sprintf("/proc/%d/environ", s.Process.PID))

@@ -32,14 +32,13 @@ func Name(signal syscall.Signal) string { return unix.SignalName(signal) }
 type Sender struct {
 	// Send sends a signal if the identity still holds: to a real process, or to a simulated one.
 	Send   func(context.Context, process.Identity, syscall.Signal) error
-	Latest func() *snapshot.Snapshot // what is known of the process
+	Latest func() *snapshot.Snapshot // returns the newest snapshot
 	Log    *action.Log
 	Note   func(snapshot.Event) // takes the event of a signal, or of its failure; may be nil
 	Clock  func() time.Time
 }
 
-// Run sends a signal. A *process.Refusal says that the signal is not permitted, or that the process
-// has ended.
+// Run sends a signal. A *process.Refusal says why nothing was sent.
 func (s *Sender) Run(ctx context.Context, r Request) (Result, error) {
 	snap := s.Latest()
 	entry := action.NewEntry("signal", r.Process, r.Origin)

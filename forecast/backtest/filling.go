@@ -22,7 +22,7 @@ var bands = [...][2]float64{{60, 300}, {300, 900}}
 type Filling struct {
 	Known  bool // whether the total is known at all
 	Fills  int  // how often the series became full
-	Alarms int  // alarms raised before the series was full
+	Alarms int  // alarms raised while the series was not full
 	Right  int  // alarms that came true
 	Open   int  // alarms that the trace is too short to judge
 	Leads  []float64

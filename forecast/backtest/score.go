@@ -58,7 +58,7 @@ func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }
 
-// relative returns the mean error divided by the naive forecast's. Tiny errors do not count.
+// relative returns the mean error divided by the naive forecast's, each with tolerance added.
 func (a *Accuracy) relative() float64 {
 	n := float64(a.Scored)
 	return (a.Loss/n + tolerance) / (a.Naive/n + tolerance)

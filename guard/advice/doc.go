@@ -9,6 +9,6 @@
 //	                                measures: setting, price, source
 //
 // A rule is a condition on measured figures. An unknown figure meets no condition, and a setting that
-// is already made is not advised. docs/advice.md has the conditions. Tests check the spelling of each
-// setting; scripts/real-libraries also checks it against the framework's parser. Start at Of.
+// is already made is not advised. docs/advice.md has the conditions. Tests compare the frameworks'
+// settings with testdata/spelled.txt. Start at Of.
 package advice

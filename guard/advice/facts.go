@@ -141,7 +141,7 @@ func (f *facts) share(part float64) quantity.Bytes {
 	return quantity.Bytes(part * float64(f.capacity.Or(0)))
 }
 
-// short returns a neighbour that lacks memory or has run out of it, or nil.
+// short returns a neighbour that has lacked memory or run out of it, or nil.
 func (f *facts) short() *snapshot.Process {
 	for _, n := range f.neighbours {
 		if p := n.Probe; p != nil && (p.OutOfMemoryCount.Or(0) > 0 || p.AllocRetries.Or(0) > 0) {

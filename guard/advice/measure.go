@@ -68,7 +68,7 @@ const (
 
 const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF="
 
-// The measures. Those with a figure in their setting are functions.
+// The measures. Those that need a figure are functions.
 var (
 	expandable = Measure{Fragmentation, allocatorVariable + "expandable_segments:True",
 		"its tensors cannot be shared with other processes by CUDA IPC in every release", sourceAllocator}

@@ -21,8 +21,8 @@ func settings() (all []string) {
 	return all
 }
 
-// testdata/spelled.txt has the settings as the frameworks spell them. scripts/real-libraries checks it
-// against their parsers and the text of their wheels.
+// testdata/spelled.txt has the settings as the frameworks spell them. scripts/real-libraries compares it
+// with the frameworks.
 func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
 	content, err := os.ReadFile("testdata/spelled.txt")
 	if err != nil {
