@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runChild runs a probe process in a role. One that serves prints "ready" and the path of its
+// runChild runs a probe process in a role. In the role serve it prints "ready" and the path of its
 // socket, and ends at SIGTERM or at the end of its input.
 func runChild(role, directory string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

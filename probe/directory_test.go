@@ -112,7 +112,7 @@ func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 	}
 }
 
-// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+// TestSquattedDirectoryDeniesNoProbe: /tmp/vramscope-<uid> exists, and the probe refuses it.
 func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
 	user, prefix := probetest.Squatted(t)
 	serve := func() (pid int, path string) {

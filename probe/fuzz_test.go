@@ -85,7 +85,7 @@ func FuzzClientInput(f *testing.F) {
 	})
 }
 
-// FuzzLinesMatchPlainSplit reads the same input in pieces of any size.
+// FuzzLinesMatchPlainSplit: input that comes in pieces has the same lines as after a plain split.
 func FuzzLinesMatchPlainSplit(f *testing.F) {
 	f.Add([]byte("a\nb\n\n  \nccc"), 2)
 	f.Add([]byte(strings.Repeat("x", 5000)+"\ny\n"), 700)

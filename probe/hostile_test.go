@@ -86,7 +86,7 @@ func FuzzHostileProbe(f *testing.F) {
 		for i, line := range bytes.SplitN(input, []byte("\n"), 6) {
 			pid := 100 + i%3
 			if report, err := probe.DecodeReport(line); err == nil {
-				// At most four seconds old, in quarters.
+				// The reading is less than four seconds old, in steps of 250 ms.
 				age := time.Duration(ages>>(2*i)&15) * 250 * time.Millisecond
 				answers[pid] = probe.Answer{Process: hostileID(pid), Report: report, Since: b.now, At: b.now.Add(time.Second - age)}
 			}

@@ -127,8 +127,8 @@ func listed(t *testing.T, l *listings, path string) []string {
 	return slices.Sorted(slices.Values(l.in(dir)))
 }
 
-// A directory is listed once while it is unchanged, and once a second while it changes, because a box
-// may have a thousand processes and a /tmp that is always in use.
+// A directory that changes is listed once a second, and an unchanged one is not listed again then,
+// because a box may have a thousand processes and a /tmp that is always in use.
 func TestListingIsReadOnceASecond(t *testing.T) {
 	path := t.TempDir()
 	var l listings

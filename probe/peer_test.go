@@ -30,8 +30,8 @@ func TestParseOwner(t *testing.T) {
 	}
 }
 
-// TestLateProbeInADirectoryThatAnEnvironmentNames: the process is searched again, since its
-// directory is not among those that are listed.
+// TestLateProbeInADirectoryThatAnEnvironmentNames: the probe is searched for again by the pid,
+// because its directory is not among those that the monitor lists.
 func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	base := t.TempDir()
 	runtime := filepath.Join(base, "runtime")
@@ -61,7 +61,7 @@ func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	eventually(t, "it answers", func() bool { return answers(m, c.pid()) })
 }
 
-// TestLateProbeInAContainer: a process without a probe is searched again.
+// TestLateProbeInAContainer: the probe of a process is searched for again if there was none.
 func TestLateProbeInAContainer(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a new mount namespace is root's")

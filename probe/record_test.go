@@ -33,8 +33,8 @@ func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string)
 	return NewFinder(process.NewTable("/proc")), dir, file
 }
 
-// gone returns a pid that no process has, and its start time: this process's, so that the
-// times of a record can be true.
+// gone returns a pid that no process has. The start time is this process's, so that the times of a
+// record can be true.
 func gone(t *testing.T) (pid int, start uint64) {
 	t.Helper()
 	start, err := ownStart()

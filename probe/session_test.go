@@ -172,7 +172,7 @@ func TestUnaskedCountsProcessesOnce(t *testing.T) {
 	}
 }
 
-// TestAskScans: a monitor whose caller asks needs no timer of its own.
+// TestAskScans: Ask starts a scan, but not soon after another.
 func TestAskScans(t *testing.T) {
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), nil, []string{t.TempDir()})
 	m.scanInterval = time.Hour

@@ -33,7 +33,7 @@ func TestSegmentsAreRead(t *testing.T) {
 
 func TestSnapshotIsWrittenToFile(t *testing.T) {
 	p := newPool()
-	p.snapshot = strings.Repeat("0123456789abcdef", SnapshotSize/16+1) // more than a monitor keeps in memory
+	p.snapshot = strings.Repeat("0123456789abcdef", SnapshotSize/16+1) // more than a map may have
 	client := dial(t, start(t, p))
 	file := scratch(t)
 	result, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)

@@ -54,12 +54,12 @@ class Flush(Case):
         # Sizes are read again after a flush.
         self.assertTrue(monitor.ask("flush", level="selective")["ok"])
         until("the new size", lambda: self.sizes(monitor)["grows"] == 2)
-        # And after a new registration, which does not inherit the old size.
+        # A new registration does not inherit the old size.
         self.assertIsNone(job.do("register('grows', lambda: 3)"))
         self.assertIsNone(self.sizes(monitor)["grows"])
         self.assertIsNone(job.do("v._agent.commands.sizes._due = 0.0"))
         until("the size of the new registration", lambda: self.sizes(monitor)["grows"] == 3)
-        # A size is reported until its next call is due, and not long after.
+        # A size is reported until its next call is due, and for _SIZES_MAX_AGE after that.
         self.assertIsNone(job.do("v._SIZES_MAX_AGE = 0.0"))
         self.assertEqual(self.sizes(monitor)["grows"], 3)
         self.assertIsNone(job.do("v._agent.commands.sizes._asking, v._agent.commands.sizes._due = True, 0.0"))

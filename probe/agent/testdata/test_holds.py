@@ -169,7 +169,7 @@ class Holds(Case):
             self.assertLess(job.do("max(map(len, found.parts))"), 1000, stride)
 
     def test_a_function_keeps_its_variables(self):
-        """The dict of a function's variables stays empty, and the function has them all."""
+        """The search empties the dict of a function's variables, and the function keeps its variables."""
         job, monitor = self.begin("gate, result = [], []",
                                   "def run():\n batch = torch.empty(2 << 20)\n import time\n while not gate: time.sleep(0.01)\n result.append(batch)\n",
                                   "import threading; thread = threading.Thread(target=run); thread.start()")

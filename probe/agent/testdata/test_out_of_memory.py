@@ -52,7 +52,7 @@ class OutOfMemory(Case):
         self.assertRegex(error["stack"][1], r"^job:2 in step$")
         held = [(part["class"], part["name"], part["bytes"] // MIB) for part in error["held"]]
         self.assertEqual(held, [("optimizer_state", "", 40), ("parameters", "", 30), ("variables", "log.losses", 20), ("variables", "shared", 10), ("variables", "batch in step", 5)])
-        # At most one look a second, and none that takes long.
+        # The probe looks for holders at most once a second, and not for long.
         job.do("fail(1 << 40)")
         self.assertNotIn("held", self.errors(monitor)[1])
         job.do("v._ERROR_LOOK = 1e-9; v._ERROR_EVERY = 0")

@@ -36,7 +36,7 @@ class Runtimes(Case):
         self.assertEqual((a["peak_allocated_bytes"], a["peak_reserved_bytes"]), (200 * MIB, a["reserved_bytes"]))
         self.assertEqual(a["config"], "backend:cudaMallocAsync")
         self.assertEqual(monitor.ask("hello")["capabilities"], ["flush"], "its blocks are unknown")
-        # keep_bytes of the cache stay.
+        # The flush leaves keep_bytes of the cache.
         part = monitor.ask("flush", level="gradual", keep_bytes=70 * MIB)["devices"][0]
         self.assertGreaterEqual(part["after_bytes"], 150 * MIB)
         self.assertGreater(part["freed_bytes"], 0)

@@ -1,4 +1,4 @@
-"""Programs with seccomp filters that kill for every system call that the probe makes and the program does not."""
+"""Programs with seccomp filters that kill for system calls that the probe makes and the program does not."""
 
 import os
 import platform
@@ -44,7 +44,7 @@ NUMBERS = sorted(X86.values())
 # rt_sigprocmask, mremap, getpid, sigaltstack, futex, exit_group
 ALONE = [-1, 0, 1, 3, 8, 9, 10, 11, 12, 13, 14, 25, 39, 131, 202, 231]
 
-# Starts a program under a filter that does nothing, as a container has.
+# Starts a program under a filter that allows every call, in place of a container's filter.
 OUTER = FILTER + """
 MMAP, SECCOMP = 9, 317
 kill(True, [])
@@ -86,7 +86,7 @@ gc.collect()
 print("ends", flush=True)
 """
 
-# The fake torch imports collections, whose C part (an executable mapping) 3.8 loads late.
+# The fake torch imports collections, whose C part (an executable mapping) Python 3.8 loads late.
 HEAD = """
 import collections, os, sys
 when, tsync, numbers = sys.argv[1], bool(int(sys.argv[2])), eval(sys.argv[3])
@@ -221,7 +221,7 @@ class Seccomp(Case):
                     self.ends(process)
 
     def waits(self, process):
-        """Whether all threads of the program but the first have gone or wait for a lock."""
+        """Whether no thread but the first has run since the last call: the others wait for a lock, or have ended."""
         others = [tid for tid in self.threads(process) if tid != str(process.pid)]
         states = []
         for tid in others:

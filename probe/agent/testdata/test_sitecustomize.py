@@ -27,7 +27,7 @@ class Chain(Case):
         self.assertTrue(self.monitor(job).ask("hello")["ok"])
 
     def test_ours_twice(self):
-        # From an image's environment, and from another vramscope's run.
+        # One copy is as from an image's environment, the other as from another vramscope's run.
         other = self.site("import sys\nsys.mark = getattr(sys, 'mark', 0) + 1\n")
         second = os.path.join(self.directory, "second")
         os.mkdir(second)
