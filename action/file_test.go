@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/needs"
 )
 
-// limited makes this test binary a program that has no room for a second line in the log.
+// limited is the variable that makes this test binary a program whose log has room for one action.
 const limited = "VRAMSCOPE_TEST_FULL_DISK"
 
 func TestMain(m *testing.M) {

@@ -59,7 +59,7 @@ func TestCourseNeedsAPast(t *testing.T) {
 	}
 }
 
-// Noise makes a straight course seem to slow down at one sample of twenty.
+// Noise makes a straight course seem to slow down at no more than one sample of twenty.
 func TestStraightCourseSeldomFades(t *testing.T) {
 	sure, fades := 0, 0
 	for seed := range uint64(40) {

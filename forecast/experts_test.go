@@ -39,8 +39,8 @@ func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 	}
 }
 
-// A trend is scored by its whole claim, a return by the share that was believed; one step counts
-// for at most 1.5 claims.
+// A trend is scored by its whole claim, a return by the share that was believed. A step counts as at
+// most 1.5 times the claim.
 func TestTrendsAreScoredWholeAndReturnsByShare(t *testing.T) {
 	var r record
 	r.Shares[driftShort], r.Shares[reverting] = 0.5, 0.5

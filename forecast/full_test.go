@@ -192,8 +192,8 @@ func TestTimeToFullHolds(t *testing.T) {
 	}
 }
 
-// growing returns a second job, which began an hour after the first: it has been known for the
-// given time, and rises by a byte a second.
+// growing returns the forecaster of a second job, which began an hour after the first, has run for
+// the given time, and rises by a byte a second.
 func growing(known time.Duration) *Forecaster {
 	f := New()
 	f.state.Count, f.state.Began, f.state.Now, f.state.Step = MinSamples, int64(time.Hour), int64(time.Hour+known), 1

@@ -18,8 +18,7 @@ func sawn(n, period int, perCycle float64) []float64 {
 	return y
 }
 
-// Forecasts follow the phase of the sawtooth, half a minute to two minutes ahead: up to five of the
-// shortest cycles.
+// Forecasts for half a minute to two minutes ahead follow the phase of the sawtooth.
 func TestSawtoothIsForecastInPhase(t *testing.T) {
 	for _, period := range []int{23, 47, 150, 400} {
 		for _, perCycle := range []float64{0, 0.3 * gib} {

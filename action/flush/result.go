@@ -105,8 +105,8 @@ func (d Device) differs() bool {
 	return ok && d.Freed() > 0 && d.Freed()-d.Since.Or(0)-dropped > snapshot.Tolerance(d.Freed())
 }
 
-// lacksFigure reports whether a driver's figure was known before, and is not now: a
-// driver on a busy machine may not answer in time.
+// lacksFigure reports whether a driver's figure was known before, and is not now: a driver on a busy
+// machine may not answer in time.
 func (r *Result) lacksFigure() bool {
 	return slices.ContainsFunc(r.Devices, func(d Device) bool { return d.DriverBefore.Known() && !d.DriverAfter.Known() })
 }

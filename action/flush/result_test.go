@@ -49,8 +49,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestFiguresOfPartsThatAreUnknown: the driver's figure counts only if it is known
-// before and after.
+// TestFiguresOfPartsThatAreUnknown: a figure of the driver counts only if known before and after.
 func TestFiguresOfPartsThatAreUnknown(t *testing.T) {
 	for _, spoil := range []func(*Device){
 		func(d *Device) { d.DriverBefore = snapshot.Bytes{} }, func(d *Device) { d.DriverAfter = snapshot.Bytes{} },

@@ -25,7 +25,8 @@ import (
 	"vramscope/server"
 )
 
-// standIn answers as a server of a kind does by its sources, and has the driver's figure of its memory.
+// standIn answers as a server of its kind does by that server's sources. It also stands in for the
+// driver, whose figure of the memory it has.
 type standIn struct {
 	kind, fault string
 	child       *exec.Cmd // the process that has the memory
@@ -196,7 +197,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, any)) {
 	left := serverKeeps
 	if endsItsProcess[s.kind] {
-		left = 0 // its process ends
+		left = 0
 	}
 	switch s.fault {
 	case "500":
@@ -335,8 +336,8 @@ func TestServersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestServersWake: each server is woken in the way that fits how it was put to sleep, and only if it
-// sleeps, if that is known.
+// TestServersWake: each server is woken in the way that fits how it was put to sleep. If it is known
+// to be awake, it is not asked.
 func TestServersWake(t *testing.T) {
 	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
 	wants := map[string][]string{
@@ -365,7 +366,7 @@ func TestServersWake(t *testing.T) {
 		if len(want) == 1 && (!action.Refused(err) || !strings.Contains(err.Error(), " loads a model again with the next request for it")) {
 			t.Errorf("%s wakes by itself: %v", kind, err)
 		}
-		if kind == "paths" || kind == "comfyui" { // these two were asked twice
+		if kind == "paths" || kind == "comfyui" { // nobody knows whether these sleep, so one request was sent twice
 			s.asked = s.asked[len(s.asked)-len(want):]
 		}
 		if !slices.Equal(s.asked, want) {

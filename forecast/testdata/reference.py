@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Values that the forecaster's equations are tested against.
 
-Made by an implementation that shares nothing with it: the discounted
+Made by an implementation that shares no code with the forecaster: the discounted
 regressions are numpy's least squares over all samples, weighted by exp(-age/tau).
 
     python3 -m venv venv && venv/bin/pip install numpy
