@@ -53,8 +53,8 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	return fresh, err
 }
 
-// listings remembers the names in temporary directories. The probe of every listed process is
-// searched for there, and anybody can fill such a directory with names.
+// listings remembers the names in temporary directories. Each listed process may be searched for a
+// probe there, and anybody can fill such a directory with names.
 type listings struct {
 	mu    sync.Mutex
 	known map[place]listing // only names that begin as this program's directories do

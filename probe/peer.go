@@ -51,7 +51,7 @@ func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	return err
 }
 
-// withRightsOf calls act, with another user's rights if this process is root. So the path, which
+// withRightsOf calls act. Root takes the user's rights for that, if it can: then the path, which
 // that user controls, cannot abuse root's rights, and the probe sees its own user.
 //
 // In Linux each thread has its own user and group IDs; only C libraries set them for all threads.

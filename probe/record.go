@@ -24,7 +24,7 @@ type recordLine struct {
 	Command []string `json:"command"`
 }
 
-// recordTime is how long a record stays. Even the slowest sampler has read it by then.
+// recordTime is the age at which a monitor removes a record. The slowest sampler has read it by then.
 const recordTime = forgetTime
 
 // record reads the record of a process that had this socket. Any program of the directory's owner

@@ -33,8 +33,8 @@ type Recording struct {
 	Steps   int64   `json:"steps,omitempty"`
 }
 
-// MaxSnapshotFile is the largest snapshot that is accepted in a file, in bytes. PyTorch's own grows
-// with the history that the program records.
+// MaxSnapshotFile is the largest snapshot that is accepted from a probe of this user, in bytes.
+// PyTorch's own grows with the history that the program records.
 const MaxSnapshotFile = 8 << 30
 
 // SnapshotSize is the largest map of segments that Segments accepts, in bytes.

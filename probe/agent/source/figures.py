@@ -52,7 +52,7 @@ def _returnable_figures(cached, pending, seen, settings):
 
 
 def _counts(stats, seen, settings):
-    """An allocator's figures other than allocated, cached and fragmented."""
+    """An allocator's reserved bytes, peaks, counts, settings and pools."""
     segments = _segments(stats, seen, settings, "all")
     counts = {
         "reserved_bytes": _figure(stats, "reserved_bytes"),

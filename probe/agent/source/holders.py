@@ -1,7 +1,7 @@
 # The classes of holders. A block with holders of several classes belongs to the first of them.
 _CLASSES = ("parameters", "gradients", "optimizer_state", "buffers", "variables")
 _PARAMETERS, _GRADIENTS, _STATE, _BUFFERS, _VARIABLES = range(5)
-_PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # types of objects that hold no tensors
+_PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # types of objects that are not looked into
 
 
 class _GlobalHook:

@@ -34,7 +34,7 @@ class _Memory:
             _log_failure("observing out-of-memory errors")
 
     def observe_early(self):
-        """Does the same for a program whose first allocation may fail, before the probe's thread notices that it uses a GPU. Also watches for modules."""
+        """Has PyTorch's errors recorded from CUDA's initialisation on, because the first allocation may fail. Also has modules noted."""
         try:
             self._torch.errors.attach_early()
             _holders.watch()

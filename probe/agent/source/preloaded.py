@@ -1,6 +1,6 @@
 class _Preloaded:
     """The library that `vramscope run` preloads into native programs. If this
-    process has it too, it counts every allocation made through libcuda, and
+    process has it too, it counts the allocations made through libcuda, and
     stops serving in favour of this probe.
     Source: probe/preload/shim/owner.c
     """
