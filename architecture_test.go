@@ -38,8 +38,7 @@ func TestArchitectureShowsEveryImport(t *testing.T) {
 	}
 }
 
-// TestNoFolderIsTooLarge: a newcomer cannot find a file among more files than this. Files that
-// belong together get a package of their own.
+// TestNoFolderIsTooLarge: a newcomer does not find a file among more files than this, tests aside.
 func TestNoFolderIsTooLarge(t *testing.T) {
 	const limit = 35
 	files := map[string]int{}

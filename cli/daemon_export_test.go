@@ -49,7 +49,7 @@ func TestDaemonExports(t *testing.T) {
 		t.Errorf("/snapshot.json, which is off: %d", status)
 	}
 
-	// A configuration that is refused changes nothing.
+	// The log says why a configuration is refused.
 	for _, c := range []struct{ content, want string }{
 		{"[exporter]\nprocess_labels = ['uid']\n", "config.toml:2: exporter.process_labels: "},
 		{"[exporter]\nweb_config_file = '" + d.home + "/none'\n", d.home + "/none: no such file"},

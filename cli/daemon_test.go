@@ -93,7 +93,7 @@ func (d *runningDaemon) logged() string {
 	return d.log.String()
 }
 
-// notified reports whether systemd has received at least times messages that begin with what.
+// notified reports whether systemd has received at least times lines that begin with what.
 func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
 // count returns how many lines of the notices begin with what.
@@ -153,7 +153,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 		t.Errorf("a second daemon: %v, %s", err, out)
 	}
 
-	// A mistake in the configuration changes nothing.
+	// A configuration with a mistake is not loaded.
 	d.configure("interval = '1s'\n[daemon]\nshare = 'some'\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("the line of the mistake", func() bool { return strings.Contains(d.logged(), "config.toml:3: daemon.share: ") })

@@ -45,8 +45,8 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := &usersPlace{t, dir, filepath.Join(dir, "lib")}
 	copied := func(from, to string) {
-		// A child that forks meanwhile would keep the program open for writing until the child executes
-		// another: "text file busy".
+		// A child process that is made meanwhile would keep the file open for writing until the child
+		// executes its own program: "text file busy".
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		in, err := os.Open(from)

@@ -42,7 +42,7 @@ func TestDoctorReportsProbes(t *testing.T) {
 		return strings.Contains(report, "1 process has one that answers")
 	})
 	wants(report, "1 process has one that answers")
-	// Without a driver the probe's stats are there, and the monitor would work.
+	// Without a driver doctor reports the probe, and the GPU by the probe's data.
 	alone := ""
 	eventually(func() bool {
 		alone = b.doctorSays("LD_LIBRARY_PATH=")

@@ -103,7 +103,7 @@ var notRun = map[string]string{
 	"vramscope backtest":         "needs a recording of the reader's: testdata/script",
 }
 
-// TestCommandsOfTheREADME parses every vramscope command line of the README, and runs every line that
+// TestCommandsOfTheREADME parses the vramscope command lines of the README, and runs the lines that
 // notRun does not have, on the fake driver and in a folder with the programs that the lines name.
 func TestCommandsOfTheREADME(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "README.md"))

@@ -49,7 +49,7 @@ func TestFleetOverSSH(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, out)
 		}
 	}
-	// Without a terminal the screen is this table.
+	// Without a terminal, fleet writes a table in place of the screen.
 	out, _, code = overSSH(t, "fleet", "--ssh", "box1,dead", "--boxes")
 	if code != command.ExitOK || !strings.Contains(out, "SIMULATED\n2 boxes, 1 down, ") || strings.Count(out, "\nbox1 ") != 1 || !strings.Contains(out, "down   connect to host dead") {
 		t.Errorf("exit code %d:\n%s", code, out)

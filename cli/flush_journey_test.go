@@ -85,7 +85,7 @@ func (b *probeBox) withTerminal() []string {
 	return append(slices.Clone(b.environ), "TERM=xterm-256color")
 }
 
-// question is how long a question must stand before y counts as an answer.
+// question is longer than a question must stand before y counts as an answer.
 const question = 400 * time.Millisecond
 
 // TestFlushKeyFreesMemory: F frees the cached memory that the screen shows, and the driver's figure falls.

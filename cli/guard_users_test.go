@@ -424,7 +424,7 @@ match = { command = "caches*" }
 }
 
 // TestRuleBesideAHostileUser: alice's cache is flushed at most five seconds later than without the
-// hostile user's fifty processes. A process counts as loaded after five seconds.
+// hostile user's fifty processes.
 func TestRuleBesideAHostileUser(t *testing.T) {
 	needs.Full(t)
 	const config = `[daemon]

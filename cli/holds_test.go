@@ -49,8 +49,7 @@ func TestHolds(t *testing.T) {
 		t.Errorf("the document is %+v", doc)
 	}
 
-	// A probe that lies is refused: one that reports more than the driver does, or parts that do
-	// not add up.
+	// An answer is not used if it has more than the driver reports, or parts that do not add up.
 	j.do("honest = v._Memory.holds")
 	j.do(`exec("def lie(self, *a):\n answer = honest(self, *a); d = answer['devices'][0]; d['parts'][0]['bytes'] += more; d['allocated_bytes'] += much; return answer")`)
 	for _, c := range []struct {

@@ -17,7 +17,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// sudden allocates 18 GiB at once and, on request, frees them into its cache or returns them.
+// sudden allocates 18 GiB at once and frees them into its cache when it reads "take", and empties its
+// cache when it reads another line.
 const sudden = `
 import sys, torch
 GIB = 1 << 30

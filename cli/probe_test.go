@@ -100,7 +100,7 @@ func (b *probeBox) start(args ...string) *probing {
 	return p
 }
 
-// end waits for the end after a signal, and checks that nothing is left.
+// end sends a signal, waits for the end, and checks the exit code and that the driver lists nothing.
 func (p *probing) end(signal syscall.Signal, code int) string {
 	p.box.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {

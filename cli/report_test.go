@@ -336,7 +336,8 @@ func TestReportAfterAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
 	w := recording.Start(ended, recording.Options{})
-	// An alloc retry at 12:04:59, which samples do not have; GPU 6 is lost at 12:05:20.
+	// The ticks include an alloc retry at 12:04:59, which samples do not have, and end before GPU 6 is
+	// lost at 12:05:20.
 	ticking(t, time.Date(2026, 11, 20, 12, 4, 50, 0, time.UTC))(w, 29)
 	if err := os.CopyFS(killed, os.DirFS(ended)); err != nil {
 		t.Fatal(err)

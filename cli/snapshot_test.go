@@ -22,8 +22,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// pythonJob is a Python program with a probe on the stand-in for PyTorch,
-// without any driver.
+// pythonJob is a Python program with a probe, on the stand-in for PyTorch.
 type pythonJob struct {
 	*testing.T
 	python  string
@@ -146,7 +145,7 @@ print(sorted(whole)[:3], sum(s["total_size"] for s in whole["segments"]) >> 20)`
 		t.Errorf("the pickle has %s%v, want %s", out, err, want)
 	}
 
-	// A file that exists stays.
+	// An existing file is not replaced without --force.
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +230,6 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 	j.await("-o", filepath.Join(directory, "third"))
 }
 
-// TestSnapshotOfAStoppedProcessIsRefused with the same words as a flush.
 func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	j := startJob(t)

@@ -19,8 +19,8 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// silentBox makes a box without probes, where the driver answers only the names of GPUs and
-// processes. For the second GPU even the call for its memory fails.
+// silentBox makes a box without probes. The driver reports no figure of the first GPU and of its
+// process, and the call for the second GPU's memory fails.
 func silentBox(t *testing.T) []string {
 	t.Helper()
 	box, path := fakedriver.Box(2, 1), filepath.Join(t.TempDir(), "state")

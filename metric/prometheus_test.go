@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExportedNamesAreInBaseUnits: a metric's name ends in its unit, if that has a word, and no name occurs twice.
+// TestExportedNamesAreInBaseUnits: a metric's name ends in the word for its unit, if there is one, and no name occurs twice.
 func TestExportedNamesAreInBaseUnits(t *testing.T) {
 	ends := map[Unit]string{
 		Bytes: "_bytes", BytesPerSecond: "_bytes_per_second", Percent: "_ratio", Celsius: "_celsius", Watts: "_watts", Joules: "_joules", Megahertz: "_hertz",
@@ -20,8 +20,7 @@ func TestExportedNamesAreInBaseUnits(t *testing.T) {
 		}
 		seen[exported] = true
 	}
-	// A scrape of 16 GPUs has 300 kB. To limit that, the exporter leaves out figures that never
-	// change, or that are sets of bits, if no alert needs them.
+	// A scrape of 16 GPUs has 300 kB. To limit that, the exporter leaves these figures out.
 	left := []ID{SMClockMax, MemoryClockMax, ClockReasons, ComputeMode}
 	for id := range Count {
 		m := &Table[id]

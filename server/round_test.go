@@ -66,8 +66,7 @@ func TestServersThatDoNotServeAgainAreNotSaidTo(t *testing.T) {
 	}
 }
 
-// TestFiguresAreNotComparedWithUnknownOnes: the driver reports the memory of only some processes,
-// or of none.
+// TestFiguresAreNotComparedWithUnknownOnes: the driver reports the memory of only one of two processes.
 func TestFiguresAreNotComparedWithUnknownOnes(t *testing.T) {
 	w, sample := watchedBox(t, "ollama", func(out http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(out, map[string]string{"/api/version": `{"version": "0.9.0"}`, "/api/ps": `{"models": [{"name": "l", "size_vram": 42949672960}]}`}[r.URL.Path])

@@ -38,7 +38,7 @@ func colorOf(s Style) color.Color {
 func hex(rgb string) color.Color { return lipgloss.Color(rgb) }
 
 // TestTextIsReadable checks that the colours of text, except those of owners, have a contrast of 4.5:1
-// (WCAG 2.1, 1.4.3), and that bars have the 3:1 of graphics.
+// (WCAG 2.1, 1.4.3), and that bars and lines have the 3:1 of graphics.
 func TestTextIsReadable(t *testing.T) {
 	for i, p := range coloured() {
 		for _, ground := range grounds[p.Dark] {
@@ -80,8 +80,8 @@ func TestPartsDifferInLightness(t *testing.T) {
 	}
 }
 
-// TestCachedIsTheBrightest: on a dark background cached memory is the brightest part; on a light background all parts
-// stand out. A texture shows only its share of the colour.
+// TestCachedIsTheBrightest: on a dark background cached memory is the brightest part. A texture shows only its share of
+// the colour.
 func TestCachedIsTheBrightest(t *testing.T) {
 	for i, p := range coloured() {
 		if !p.Solid && !p.Hatched {
@@ -102,8 +102,9 @@ func TestCachedIsTheBrightest(t *testing.T) {
 
 var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 
-// TestForecastIsNearItsPart: in 24 bits and in 256 colours a faded part has its own hue, no two parts
-// look alike, and dim text has no hue. Rounding to 256 colours makes dim blue and grey text teal.
+// TestForecastIsNearItsPart: in 24 bits and in 256 colours, faded allocated, fragmented and returnable
+// memory keep their hues, no two parts look alike, and dim text has no hue. Rounding to 256 colours makes
+// dim blue and grey text teal.
 func TestForecastIsNearItsPart(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
 		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
@@ -250,7 +251,7 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 	}
 }
 
-// TestNoBackground: no style has a background, in any theme and profile.
+// TestNoBackground: in no theme a style has a background, except the styles of Edge.
 func TestNoBackground(t *testing.T) {
 	background := regexp.MustCompile(`(^|;)(4[0-8]|10[0-7])(;|$)`)
 	// The components of a foreground colour are numbers, too, and are removed first.

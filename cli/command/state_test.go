@@ -7,7 +7,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// TestRootsStateIsInOnePlace: root's other commands read the state where the daemon keeps it.
+// TestRootsStateIsInOnePlace: root's daemon keeps its state in STATE_DIRECTORY, or else in BoxState. A
+// directory of root's in XDG_STATE_HOME takes the audit log. Other commands ignore STATE_DIRECTORY.
 func TestRootsStateIsInOnePlace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "it is about root")

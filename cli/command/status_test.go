@@ -2,7 +2,7 @@ package command
 
 import "testing"
 
-// TestStatusKeepsItsLastPart where a terminal is narrow.
+// TestStatusKeepsItsLastPart: in a narrow terminal a short last part is not cut.
 func TestStatusKeepsItsLastPart(t *testing.T) {
 	s := Status{Ellipsis: "..."}
 	for line, want := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 )
 
-// TestMistakes checks the whole message of each of these mistakes, with file, line and key.
+// TestMistakes compares the whole message of each of these mistakes with the golden file.
 func TestMistakes(t *testing.T) {
 	rule := func(lines ...string) string { return "[guard]\n[[guard.rule]]\n" + strings.Join(lines, "\n") }
 	good := []string{`name = "r"`, `when = { free_below = "10%" }`, `goal = { free = "15%" }`}

@@ -139,7 +139,7 @@ func TestSaveSaysThatItWroteNothing(t *testing.T) {
 	}
 }
 
-// TestSaveRefuses: the file stays as it was, and the error names it.
+// TestSaveRefuses: the error names the file that cannot be written.
 func TestSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	broken, invalid := filepath.Join(dir, "link"), filepath.Join(dir, "invalid.toml")

@@ -53,7 +53,7 @@ func TestATakenDirectoryIsExplained(t *testing.T) {
 	}
 }
 
-// TestSocketsOfExitedProcessesAreNoProblem: only a socket of a running process is a problem.
+// TestSocketsOfExitedProcessesAreNoProblem: a socket that refuses is no problem if its process has exited.
 func TestSocketsOfExitedProcessesAreNoProblem(t *testing.T) {
 	table := process.NewTable("/proc")
 	const absent = 1 << 30 // above any pid_max

@@ -10,8 +10,8 @@ import (
 	"vramscope/schema"
 )
 
-// A process can have any name: in Markdown the name stays in its cell, and no format has the name's
-// control characters.
+// A process can have any name: in Markdown the name stays in its cell, and neither Markdown nor text
+// has the name's control characters.
 func TestHostileNamesInAReport(t *testing.T) {
 	name := "a|b `c` <script>alert(1)</script> [d](http://e) **f**\x1b[31m\u202e\nnext"
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

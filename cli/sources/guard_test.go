@@ -8,7 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The events of a monitor beside a daemon have each decision of the daemon's guard once.
+// A monitor beside a daemon notes a decision of the daemon's guard once, except GuardActs and the
+// decisions from before the monitor.
 func TestDaemonsDecisionsAreNotedOnce(t *testing.T) {
 	began := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	at := func(second int, kind snapshot.GuardDecisionKind, message string) snapshot.GuardDecision {

@@ -28,8 +28,8 @@ func findPrograms(dir string, o options) ([]program, error) {
 	if built := os.Getenv("VRAMSCOPE_BUILT"); built != "" {
 		ours = built
 	} else {
-		// The copy is like an installed program. Linux maps a file that Go's linker has written in
-		// pieces of 2 MiB, so the whole program would count as resident.
+		// The copy is like an installed program. If Go's linker has written a file itself, Linux maps
+		// the file in pieces of 2 MiB, and the whole program would count as resident.
 		linked := filepath.Join(dir, "linked")
 		builds = append(builds, []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", linked, "."}, []string{"cp", linked, ours})
 	}

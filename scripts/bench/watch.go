@@ -21,7 +21,7 @@ import (
 type measured struct {
 	cpu                    float64 // share of one core
 	rss, anonymous         int64   // bytes, at the end
-	switches, syscalls     float64 // per second; NaN if they cannot be counted
+	switches, syscalls     float64 // per second; syscalls is NaN if it cannot be counted
 	bytesPerSecond         float64 // to the terminal
 	firstFrame, wholeFrame time.Duration
 	threads                int

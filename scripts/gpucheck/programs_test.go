@@ -129,7 +129,7 @@ var otherRows = [][2]string{
 	{"native, flush", "freed, by cuMemGetInfo, MiB"},
 }
 
-// programLies are the rows that testdata/liar and testdata/lying falsify.
+// programLies are rows that testdata/liar and testdata/lying falsify.
 var programLies = [][2]string{
 	{"pytorch", "reserved, by memory_stats, MiB"}, {"pytorch", "live blocks"}, {"pytorch", "cached, by the blocks, MiB"},
 	{"pytorch", "allocated, in once, MiB"}, {"pytorch", "used, in once, MiB"},

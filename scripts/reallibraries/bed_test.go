@@ -20,7 +20,7 @@ import (
 // course is what a process allocates: pairs of a second and the GiB from then on, or ended.
 type course [][2]int
 
-// ended in place of a size is the end of the process, which caches nothing either.
+// ended, in place of a size, means that the process has ended and caches nothing.
 const ended = -1
 
 // roles are the processes of the bed. train is the important one.

@@ -37,9 +37,9 @@ type row struct {
 	GPU        int `json:"-"`
 }
 
-// The identities: what must be equal.
+// The identities that must hold.
 const (
-	isDriver   = "driver"   // used equals the driver's figure, and the memory of no allocator equals the context
+	isDriver   = "driver"   // used equals the driver's figure, and other has no memory of an allocator
 	isStats    = "stats"    // the report equals the allocator's statistics
 	isBlocks   = "blocks"   // the report equals the sums over the allocator's blocks
 	isWorkers  = "workers"  // the reports of child processes equal their allocators' statistics

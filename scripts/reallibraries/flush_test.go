@@ -10,8 +10,9 @@ import (
 
 var levels = []string{"gradual", "selective", "urgent"}
 
-// flush flushes at each level, with something to free each time. The predicted and reported amount
-// must be what the program then holds less, and what the driver then has free in addition.
+// flush flushes at each level, with something to free each time. The bytes that are predicted and
+// reported must equal the decrease of the memory that the program reserves, and the increase of the
+// driver's free memory.
 func (p *program) flush(into *cell, devices []int) {
 	p.t.Helper()
 	for i, level := range levels {
@@ -81,7 +82,7 @@ func (p *program) flushAt(level string, devices []int) (wrong []string) {
 	return wrong
 }
 
-// snapshot takes PyTorch's snapshot and a map.
+// snapshot takes PyTorch's snapshot and, unless history is recorded, a map.
 func (p *program) snapshot(into *cell, devices []int, history bool) {
 	p.t.Helper()
 	pid, directory := strconv.Itoa(p.pid), p.t.TempDir()

@@ -115,7 +115,7 @@ func box(t *testing.T, j job, more ...string) *program {
 		p.capacity = append(p.capacity, int64(gpu.Free))
 	}
 	library := fakedriver.Build(t, fakedriver.Current)
-	// There the program finds no other probes and no configuration, and the path is short enough for sockets.
+	// In a directory of its own the program finds no other probes and no configuration, and the path is short enough for sockets.
 	if p.own, err = os.MkdirTemp("", "real-"); err != nil {
 		t.Fatal(err)
 	}

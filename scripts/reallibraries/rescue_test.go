@@ -17,8 +17,8 @@ import (
 
 const gib = int64(1) << 30
 
-// shared is a GPU on which real PyTorch processes run out of memory, with a daemon
-// that guards it.
+// shared is a GPU on which programs with real libraries run out of memory, and the
+// daemon that guards the GPU.
 type shared struct {
 	*testing.T
 	world      *program // has the environment of the box
@@ -51,8 +51,8 @@ func (s *shared) guard(policy string) {
 	}
 	command := []string{s.vramscope, "daemon", "--interval", "200ms"}
 	if os.Geteuid() == 0 {
-		// Root's daemon uses /run/vramscope, which another daemon may be using: it gets a directory
-		// of its own there.
+		// Root's daemon uses /run/vramscope, which another daemon may be using. So a directory of this
+		// daemon's own is mounted there.
 		command = append([]string{"unshare", "--mount", "sh", "-c",
 			`mkdir -p /run/vramscope && mount --bind "$0" /run/vramscope && exec "$@"`, directory}, command...)
 	}
@@ -194,8 +194,7 @@ func rescues(s *shared) {
 	}
 	plain, batch, train := s.start("plain", byRun), s.start("batch", withRescue), s.start("train", withRescue)
 
-	// The least important program gets nothing: a thousand times in a row the error is
-	// PyTorch's own text.
+	// The least important program gets nothing, and the error is PyTorch's own text.
 	s.refused("without a rescue", plain.attempt(30*gib), atOnce)
 	refused, alone := batch.attempt(30*gib), batch.attempt(30*gib) // the second attempt does not ask the daemon
 	s.refused("nothing to give", refused, atOnce)

@@ -16,7 +16,8 @@ import (
 	"vramscope/internal/needs"
 )
 
-// parse makes PyTorch read each setting of its allocator, unchanged and with one letter missing.
+// parse makes PyTorch read each setting of its allocator: unchanged, and with a mistake in the key or in
+// the value, which PyTorch must refuse.
 const parse = `
 import sys, torch
 setter = getattr(torch.cuda.memory, "_set_allocator_settings", None) or torch._C._accelerator_setAllocatorSettings

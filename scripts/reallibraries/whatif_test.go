@@ -82,8 +82,8 @@ func (b *whatIfBox) only(directory string) string {
 }
 
 // TestWhatIf: the replay of a program's allocations under other settings reserves as much, within
-// .1 %, as the program itself when it runs again under them, and runs out of memory at the same
-// place. With VRAMSCOPE_REAL_TABLE the test writes the figures to the page.
+// .1 %, as the program itself when it runs again under these settings, and runs out of memory if the
+// program does. With VRAMSCOPE_REAL_TABLE the test writes the figures to the page.
 func TestWhatIf(t *testing.T) {
 	needs.Tool(t, "python3")
 	programs := whatIfPrograms

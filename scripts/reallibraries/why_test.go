@@ -29,7 +29,7 @@ type whyStory struct {
 	meanwhile []string // third: what the neighbour does
 	fails     string   // last: what the program does, which ends with the error
 	both      bool     // the neighbour runs fails, too, at the same time
-	later     bool     // the neighbour starts only after the program has run before
+	later     bool     // the neighbour starts only when the program is done with the code in before
 	want      string
 
 	// Evidence that is withheld.
