@@ -57,7 +57,7 @@ static number link_field(const struct gpu *gpu, unsigned int field, unsigned int
 	}
 }
 
-/* Answers only the few fields with which monitors fill gaps. Every other field gets an error of its own. */
+/* Answers only a few fields, for which monitors have no other call. Every other field is not supported. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
 {
 	struct call call;

@@ -3,8 +3,8 @@
  * versions of each: the first has no MIG instances in its entries, the second
  * and third are alike. All answer the same way:
  *
- *   buffer too small or NULL → INSUFFICIENT_SIZE and the count needed
- *   else                     → entries written, and their count
+ *   the given count is too small → INSUFFICIENT_SIZE and the count needed
+ *   else                         → entries written, and their count
  */
 #include "call.h"
 

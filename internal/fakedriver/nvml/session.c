@@ -2,7 +2,7 @@
  * Init, shutdown, and the GPUs of a process. A process sees the GPUs that existed when it
  * initialised. A GPU that disappears later is lost, and a GPU that is added later is not seen
  * until the next initialisation. A new driver.generation in the file is a reload of the driver:
- * every call answers UNINITIALIZED until the process has shut down and initialised again.
+ * calls answer UNINITIALIZED until the process has shut down and initialised again.
  */
 #include "call.h"
 

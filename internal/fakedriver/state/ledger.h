@@ -7,7 +7,7 @@
  * The ledger's figures are added to those of the state file. A GPU's free memory in the state
  * file is what the ledger's processes can take.
  *
- * Every process has a slot, which only that process writes. The bytes held are the sum over the
+ * Every process that takes memory has a slot, which only that process writes. The bytes held are the sum over the
  * slots. There is no lock around the ledger, so a process that is killed or stopped cannot block
  * others. A process counts as alive while it has its POSIX lock on its slot's byte of the file.
  * The kernel drops that lock however the process ends, and when it becomes another program. A
@@ -25,7 +25,7 @@
 struct ledger;
 
 struct holder {
-	number pid;  /* in this process's pid namespace; if it has none there, in the holder's own */
+	number pid;  /* in this process's pid namespace; if the holder has none there, in its own */
 	number used; /* bytes */
 };
 

@@ -1,4 +1,4 @@
-/* Parses the state file. An unknown line is an error, so that no test fails silently. */
+/* Parses the state file. An unknown line is an error, so that a test's mistake is noticed. */
 #include "state.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 
 typedef unsigned long long number;
 
-/* A number that the state file does not name: the call answers "not supported". */
+/* A number that the state file does not name: most calls answer "not supported". */
 #define ABSENT (~0ULL - 1)
 /* A size that the driver knows to be unknown: NVML_VALUE_NOT_AVAILABLE. */
 #define UNAVAILABLE (~0ULL)

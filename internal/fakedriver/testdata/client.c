@@ -60,7 +60,7 @@ static void processes(int version, unsigned int index, int room)
 	printf("\n");
 }
 
-/* "pci VERSION INDEX": the answer, the bus ids, and how many bytes of the struct were written at most. */
+/* "pci VERSION INDEX": the answer, the bus ID, the device ID, and how many bytes of the struct were written at most. */
 static void pci_info(int version, unsigned int index)
 {
 	union {

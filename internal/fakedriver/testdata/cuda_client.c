@@ -1,8 +1,8 @@
 /*
  * A CUDA program for the tests. For each line of standard input it makes a call
  * and prints the result code and the call's results. Pointers, streams, pools and
- * memory handles are named by numbers. Commands of more than one call are in
- * cuda_work.c.
+ * memory handles are named by numbers. Other files, such as cuda_work.c, have
+ * more commands.
  */
 #define _GNU_SOURCE
 #include "cuda_client.h"
@@ -174,7 +174,7 @@ static int memory_command(const char *word, int a, unsigned long long b, int c)
 	return 1;
 }
 
-/* Pools, streams, captures. */
+/* Runs a command about pools, streams, captures or graphs. Returns 0 for any other command. */
 static int pool_command(const char *word, int a, unsigned long long b, int c)
 {
 	cuuint64_t bytes = b, nothing = 0;

@@ -4,8 +4,8 @@
 //
 //	regime → scene → watch → watched (alerts, fills) → score → rows
 //
-// An alert is right if the GPU runs out of memory within twice the announced time, or within 1.5
-// times the latest announced time. A slow fill is a leak or a ramp that grew for a minute or more. A
-// slow fill is caught if its first alert comes early enough: two minutes before the fill, or half of
-// the time that memory grew, whichever is less. Start reading at gates (main.go).
+// An alert is right if the GPU runs out of memory within twice the median of the announced time or 1.5
+// times its late end, whichever is longer. A fill is slow if a leak or a ramp grew for a minute or more
+// before it. A slow fill is caught if its first alert comes early enough: two minutes before the fill,
+// or half of the time that memory grew, whichever is less. Start reading at gates (main.go).
 package main

@@ -16,10 +16,10 @@ import (
 // Horizons, in seconds.
 const minute, tenMinutes = 60, 600
 
-// simplest holds, by family, the CRPS 60 s ahead of the best simple method as a share of the naive
-// method's, where that share is below 1. The method mixes seven experts by exponential weights on
-// their discounted losses (Cesa-Bianchi, Lugosi, Prediction, Learning, and Games, 2006), at seeds
-// 30000 and following. The program is in commit d3287315.
+// simplest holds, by family, the best simple method's CRPS at 60 s as a share of the naive method's,
+// where that share is below 1. The simple method mixes seven experts by exponential weights on their
+// discounted losses (Cesa-Bianchi, Lugosi, Prediction, Learning, and Games, 2006), at seeds 30000 and
+// following. The program is in commit d3287315.
 var simplest = map[string]float64{"noise": 0.9518, "slow change": 0.24864, "leak": 0.15364, "stairs": 0.62305}
 
 // fitted is how well a series was forecast, until memory is full.
@@ -39,7 +39,7 @@ func (m mean) value() float64 { return m.sum / m.n }
 
 func (m mean) with(o mean) mean { return mean{m.sum + o.sum, m.n + o.n} }
 
-// fit forecasts a series by all methods.
+// fit scores the forecasts of a series, ours and the naive method's.
 func fit(y []float64, step float64) *fitted {
 	full := len(y)
 	if i := slices.Index(y, regime.Capacity); i >= 0 {

@@ -18,7 +18,7 @@ type options struct {
 	log   bool
 }
 
-// count returns n, or a sixth of it for a quick run.
+// count returns n, or for a quick run a sixth of n, at least two.
 func (o *options) count(n int) int {
 	if o.quick {
 		return max(n/6, 2)
@@ -38,7 +38,7 @@ type row struct {
 	gate              int
 	what, aim, figure string
 	met               bool
-	of                string // how many series or fills
+	of                string // the number of series, fills or answers behind the figure
 }
 
 // gates returns all gates. Gates that use the same series are measured together.
@@ -84,8 +84,8 @@ func main() {
 	fmt.Printf("\nSeeds from %d; %.0f s on %d cores.\n", o.first, time.Since(began).Seconds(), runtime.GOMAXPROCS(0))
 }
 
-// each calls for each index, as many at once as there are processors, and returns the
-// results in order.
+// each calls a function for each index below n, as many at once as there are processors, and returns
+// the results in order.
 func each[T any](n int, call func(i int) T) []T {
 	results, free := make([]T, n), make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// within returns how long after an alert the GPU must be full for the alert to be right: twice the
-// announced time, or 1.5 times the latest announced time.
+// within returns the time in which the GPU must fill up for the alert to be right: twice the median of
+// the announced time or 1.5 times its late end, whichever is longer.
 func (a *alert) within() float64 { return max(2*a.median, 1.5*a.latest) }
 
 // verdict says whether an alert was right.
@@ -47,7 +47,7 @@ func (w *watched) lead(k int) float64 {
 	return 0
 }
 
-// slow reports whether a visible slow leak or ramp led to the fill.
+// slow reports whether a leak or a ramp grew for a minute or more before the fill.
 func (f *fill) slow() bool { return f.Grew >= 60 }
 
 // enough returns the lead that a slow fill must have: two minutes or half of the time that memory

@@ -2,8 +2,7 @@ package regime
 
 import "testing"
 
-// The processes never use more than the GPU has. Processes are refused memory, end and start again,
-// and every kind of job comes.
+// The processes never use more than the GPU has. Some are refused memory, and every kind of job comes.
 func TestSharedGPUIsWithinItsCapacity(t *testing.T) {
 	s, again := NewShared(Seeded(3)), NewShared(Seeded(3))
 	came, slow := map[string]bool{}, 0

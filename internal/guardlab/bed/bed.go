@@ -115,7 +115,7 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 	snap := b.sampler.Tick(b.world.Time())
 	var freed quantity.Bytes
 	var gives []guard.Decision
-	if !b.engine.UnderWay(world.UUID) { // the asker waits for a flush that is under way
+	if !b.engine.UnderWay(world.UUID) { // no rescue flushes while another flush is under way
 		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), UID: world.UID, GPUUUID: world.UUID, Bytes: size})
 	}
 	for _, give := range gives {

@@ -3,9 +3,9 @@
 //
 //	All ─→ Story.Draw(random) ─→ Cast: a GPU and its jobs ─→ world.New
 //
-// In a winnable story, jobs cache memory that other jobs need. The allocated memory always fits,
-// apart from rare coincidences. In an unwinnable story, the allocated memory does not fit, or
-// nothing can be freed.
+// In a winnable story, jobs cache memory that other jobs need, and the allocated memory nearly always
+// fits. In an unwinnable story, the allocated memory does not fit, or nothing can be freed. In a
+// harmless story, nothing fails without a guard.
 //
 // Start reading at All.
 package story

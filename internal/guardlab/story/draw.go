@@ -41,7 +41,7 @@ func until(ok func() bool) {
 	panic("story: no parameters are as they must be")
 }
 
-// drawn is a duration that is drawn anew each time.
+// drawn is the range of a duration that is drawn anew each time.
 type drawn struct{ low, high time.Duration }
 
 func (d drawn) draw(j *world.Job) time.Duration {

@@ -62,8 +62,7 @@ func (s server) answer(j *world.Job, share float64) (time.Duration, error) {
 	return length, nil
 }
 
-// inference is a server that takes all the memory it can get at the start, as vLLM does, and no
-// more later.
+// inference is a server that takes all of its memory at the start, as vLLM does, and no more later.
 type inference struct{ size quantity.Bytes }
 
 func (s inference) run(j *world.Job) error {

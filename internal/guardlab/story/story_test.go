@@ -73,7 +73,7 @@ func TestSameSeedGivesTheSameStory(t *testing.T) {
 	}
 }
 
-// Every seed has parameters.
+// The parameters of a story are found for each of 300 seeds.
 func TestEverySeedHasAStory(t *testing.T) {
 	for _, s := range All() {
 		for seed := uint64(4000); seed < 4300; seed++ {

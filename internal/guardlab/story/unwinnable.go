@@ -34,7 +34,7 @@ func preallocation(d draw) []world.Spec {
 	return []world.Spec{region, late}
 }
 
-// allAllocated is the story of a server that takes all memory and keeps it allocated.
+// allAllocated is the story of a server that takes nearly all memory and keeps it allocated.
 func allAllocated(d draw) []world.Spec {
 	has := d.between(.92, .97)
 	late := mainJob("training", d.trained(d.share(d.between(.1, .4)), d.share(d.between(.02, .1))))

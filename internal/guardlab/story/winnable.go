@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// The sums below are shares of the GPU's memory. What is allocated is at most fits. Where a story
-// needs a failure without a guard, what is reserved is at least fails.
+// The sums below are shares of the GPU's memory. The allocated memory is at most draw.fits. Where a
+// story needs a failure without a guard, the reserved memory is at least fails.
 const fails = 1.03
 
 // trained returns a training. Its other parameters do not matter to the stories.

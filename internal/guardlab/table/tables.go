@@ -49,7 +49,7 @@ func (m *measured) policyTable() string {
 	return grid(titles, rows)
 }
 
-// storyTable counts the out-of-memory errors of important jobs by story and policy.
+// storyTable makes a table of the important jobs' out-of-memory events an hour, by winnable story and policy.
 func (m *measured) storyTable() string {
 	titles := []string{"important jobs' out-of-memory events an hour"}
 	for _, p := range m.policies {
@@ -122,7 +122,7 @@ func (m *measured) details() string {
 	return grid(titles, rows)
 }
 
-// aims says for each aim which policies and stories meet it.
+// aims says for each policy except the first which aims it meets.
 func (m *measured) aims() string {
 	var b strings.Builder
 	for p := 1; p < len(m.policies); p++ {
@@ -146,7 +146,7 @@ func verdict(held bool) string {
 	return "**missed**"
 }
 
-// slower returns the stories in which the jobs that are not important lose more than 2 %.
+// slower returns the winnable stories in which the jobs that are not important lose more than 2 %.
 func (m *measured) slower(policy int) string {
 	var names []string
 	for i, s := range m.stories {

@@ -61,7 +61,7 @@ func (j *Job) Free(b Block) {
 	j.world.account.allocated += j.stats().Allocated - before
 }
 
-// fail counts an out-of-memory event.
+// fail counts an out-of-memory event, and returns err.
 func (j *Job) fail(err error) error {
 	if errors.Is(err, allocator.ErrOutOfMemory) {
 		j.world.account.failed(j)

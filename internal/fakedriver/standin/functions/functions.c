@@ -4,7 +4,7 @@
  * libraries, and fills in nothing.
  *
  * Programs refuse a library that is older than the one that they were compiled
- * against. So the versions here are higher than any, in each library's own notation.
+ * against. So most versions here are higher than any, in each library's own notation.
  */
 #include <stddef.h>
 #include <stdint.h>
