@@ -54,7 +54,7 @@ type Report struct {
 	Answer   Verdict
 }
 
-// Place is where a job can run: a GPU, or a MIG instance.
+// Place is a GPU or MIG instance, with the answer for it.
 type Place struct {
 	GPU      *snapshot.GPU
 	Instance *snapshot.Instance // nil: the whole GPU
@@ -88,7 +88,7 @@ func (p *Place) FullIn() *snapshot.FullIn {
 	return p.GPU.FullIn
 }
 
-// Judge answers a question for every GPU or MIG instance that a job could run on.
+// Judge answers a question for each GPU or, where a GPU is divided, for each of its MIG instances.
 func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report {
 	r := Report{Question: q, Snapshot: snap}
 	for i := range snap.GPUs {

@@ -111,8 +111,8 @@ type Standing struct {
 	Nearest  string
 	Device   string         // the UUID of the nearest device
 	Room     quantity.Bytes // on the nearest device
-	Promised quantity.Bytes // what leases may still take on the nearest device
-	Reason   string         // why there is no figure, or what takes the memory of the nearest device
+	Promised quantity.Bytes // the memory that leases may still take on the nearest device
+	Reason   string         // why there is no figure, or why the nearest device has too little room
 }
 
 // Words returns the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2

@@ -43,8 +43,8 @@ func (l *Ledger) leased(device string) bool {
 	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
 }
 
-// rooms returns the room on each device, negative if more is promised than free. With a parent it
-// returns what that lease has left.
+// rooms returns the room on each device, negative if more is promised than free. With a parent, it is
+// the memory that the parent lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
 	for i := range l.reading.Devices {
@@ -202,7 +202,7 @@ func (s *share) keep(le *Lease, now time.Time, set []int) {
 }
 
 // Trouble is a promise that cannot be kept: a lease uses more than it was promised, or others took
-// what leases were promised.
+// memory that leases were promised.
 type Trouble struct {
 	Device string // UUID
 	Lease  string // the lease with the overrun; "" if processes without a lease took the memory

@@ -25,7 +25,7 @@ type Document struct {
 	} `json:"lines"`
 }
 
-// Line is one line of the program: its live memory, and what it allocated in the history, freed or not.
+// Line is one line of the program: its live memory, and its allocations in the history, freed or not.
 type Line struct {
 	At          Frame          `json:"at"`
 	Bytes       quantity.Bytes `json:"bytes"`
@@ -43,8 +43,8 @@ type GrowthDocument struct {
 	Lines  []Grown        `json:"lines"`
 }
 
-// Grown is what grew between two snapshots: the blocks of a line or, if no line was recorded, those
-// of one size.
+// Grown is memory that grew between two snapshots: the blocks of a line or, without recorded lines,
+// the blocks of one size.
 type Grown struct {
 	At     Frame                             `json:"at"`
 	Each   quantity.Optional[quantity.Bytes] `json:"block_bytes"` // the size of a block without a line
@@ -79,8 +79,8 @@ func (s *Snapshot) Lines() []Line {
 	return lines
 }
 
-// Growth returns what grew between two snapshots: lines first, then memory without a line, in both
-// groups the most growth first. all is the change of all memory, negative if it shrank.
+// Growth returns the memory that grew between two snapshots: lines first, then memory without a line,
+// each with the most growth first. all is the change of all memory, negative if it shrank.
 func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 	found, lines := map[Grown]Grown{}, []Grown{}
 	for sign, s := range map[quantity.Bytes]*Snapshot{-1: before, 1: after} {

@@ -54,8 +54,8 @@ type Block struct {
 
 type place struct{ device, address int64 }
 
-// Snapshot is the memory of a process at one moment, and what it allocated before, as far back as
-// the history goes.
+// Snapshot is the memory of a process at one moment, and its earlier allocations, as far back as the
+// history goes.
 type Snapshot struct {
 	Blocks, Allocated []Block
 	Span              time.Duration // from the history's oldest entry to its newest

@@ -80,7 +80,7 @@ const (
 	loadsWithin = 15 * time.Minute
 	plateau     = 9 // windows; pauses between shards of weights are shorter
 
-	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
+	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and the variables of a notebook
 	firstLoad     = 5 * time.Minute  // in this time a slow disk reads the weights for a whole GPU
 	laterLoad     = time.Minute      // the least limit of a later load's duration
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise

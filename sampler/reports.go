@@ -9,10 +9,10 @@ import (
 )
 
 // Any process may report anything. A report counts only if its process can hold that much: at most
-// what the driver reports for the process, plus snapshot.Tolerance. If the driver reports nothing for
-// the process, the limit is the used memory of the device that is left for all such processes. If the
-// used memory is unknown too, the limit is the size of the device, as reported by the driver or by the
-// probe itself.
+// the memory that the driver reports for the process, plus snapshot.Tolerance. If the driver reports
+// none for the process, the limit is the used memory of the device, less the memory of the other
+// processes. If the device's used memory is unknown too, the limit is the size of the device, as
+// reported by the driver or by the probe itself.
 //
 // The driver and the probe are read at different moments (skew), and nothing bounds a process's memory
 // between two of the driver's readings. So a report is compared with the highest of the recent

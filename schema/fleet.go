@@ -21,7 +21,7 @@ type Fleet struct {
 	Problems  []Text      `json:"problems"`
 }
 
-// FleetTotals are the sums over all GPUs that answer and that the filter lets through.
+// FleetTotals sums the GPUs that answer and that the filter lets through, and counts boxes.
 type FleetTotals struct {
 	Boxes           snapshot.Int   `json:"boxes"`
 	BoxesDown       snapshot.Int   `json:"boxes_down"`

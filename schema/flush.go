@@ -35,7 +35,7 @@ type Flush struct {
 	Devices         []FlushDevice  `json:"devices"`
 }
 
-// FlushDevice is what was freed on one GPU or MIG instance.
+// FlushDevice is a flush on one GPU or MIG instance.
 type FlushDevice struct {
 	GPU               snapshot.Int   `json:"gpu"`
 	UUID              string         `json:"uuid"`

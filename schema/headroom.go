@@ -23,7 +23,7 @@ type Headroom struct {
 	Places         []Place        `json:"places"`
 }
 
-// Place is a GPU or MIG instance on which the job could run.
+// Place is the answer for one GPU or MIG instance.
 type Place struct {
 	GPU             int     `json:"gpu"`
 	GPUInstance     *uint32 `json:"gpu_instance"`

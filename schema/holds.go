@@ -13,7 +13,7 @@ type HoldsDocument struct {
 	Holds  Holds  `json:"holds"`
 }
 
-// Holds is what holds the memory of one process.
+// Holds lists the holders of the memory of one process.
 type Holds struct {
 	PID     int           `json:"pid"`
 	Runtime Text          `json:"runtime"`

@@ -19,7 +19,7 @@ type LeaseDocument struct {
 
 // Lease is a promise of GPU memory, or a claim that waits for one.
 type Lease struct {
-	ID         Text           `json:"id"`    // null for another user's lease
+	ID         Text           `json:"id"`    // null for another user's lease, unless root asks
 	State      string         `json:"state"` // "held" or "waiting"
 	NeedBytes  quantity.Bytes `json:"need_bytes"`
 	Count      int            `json:"count"`

@@ -60,7 +60,7 @@ type Evictable struct {
 	Bytes    snapshot.Bytes `json:"bytes"`
 }
 
-// Allocator is what one allocator of a process reports.
+// Allocator is the report on one allocator of a process.
 type Allocator struct {
 	Kind             string                   `json:"kind"`
 	Basis            Text                     `json:"basis"`
@@ -118,7 +118,7 @@ type Probe struct {
 	Source           string                   `json:"source"`
 }
 
-// Server is what a watched server reports about itself, on the row of one of its processes.
+// Server is the report of a watched server about itself, on the row of one of its processes.
 type Server struct {
 	PID         int                     `json:"pid"`
 	Name        Text                    `json:"name"`

@@ -136,7 +136,7 @@ type ReportGroup struct {
 	Jobs         snapshot.Int   `json:"jobs"` // null if no job is known
 }
 
-// ReportFlushes is what flushes freed, and how much of it stayed free.
+// ReportFlushes is the memory that flushes freed, and how much of it stayed free.
 type ReportFlushes struct {
 	Count       int             `json:"count"`
 	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null if no flush was measured

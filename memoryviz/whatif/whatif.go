@@ -55,7 +55,7 @@ type Device struct {
 	Results  []Result        `json:"settings"`              // the program's own first
 }
 
-// Result is what the allocator does under some settings.
+// Result holds the allocator's figures under some settings.
 type Result struct {
 	Settings   string         `json:"settings"`       // "" stands for PyTorch's own
 	Reserved   quantity.Bytes `json:"reserved_bytes"` // at its highest

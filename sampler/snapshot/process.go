@@ -60,7 +60,7 @@ type Process struct {
 	Allocated      Bytes
 	Cached         Bytes
 	Fragmented     Bytes
-	Returnable     Bytes // what a flush frees: cached memory, and pending memory, for which it waits
+	Returnable     Bytes // the memory that a flush frees, of cached and of pending memory
 	Asleep         Bytes // asleep: its allocators keep the addresses, without memory behind them; part of no other figure
 	Other          Bytes // used − Σ reserved; may be negative, by Tolerance at most
 	Allocators     []Allocator
@@ -227,7 +227,7 @@ type Allocator struct {
 	Blocks           quantity.Optional[int64] `json:"blocks,omitzero"`            // allocated blocks; for "raw", allocations
 	StrandedSegments quantity.Optional[int64] `json:"stranded_segments,omitzero"` // with free memory between allocated blocks
 	Config           string                   `json:"config,omitempty"`           // as the allocator writes it; hostile input
-	Pools            []Pool                   `json:"pools,omitempty"`            // their figures sum to the allocator's
+	Pools            []Pool                   `json:"pools,omitempty"`            // parts of the allocator
 	Largest          []Allocation             `json:"largest,omitempty"`          // largest live allocations, largest first
 }
 

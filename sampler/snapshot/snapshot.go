@@ -273,7 +273,7 @@ const (
 	AlertXID         AlertKind = "xid"
 	AlertFullIn      AlertKind = "full_in"
 	AlertOutOfMemory AlertKind = "out_of_memory"
-	AlertLowMemory   AlertKind = "low_memory" // free memory is below the threshold, and there is growth, a retry or an out-of-memory event
+	AlertLowMemory   AlertKind = "low_memory" // free memory is below the threshold, and there is growth, a retry or an out-of-memory error
 	AlertLeak        AlertKind = "leak"
 	AlertThrottled   AlertKind = "throttled"
 	AlertDriver      AlertKind = "driver"
