@@ -80,6 +80,20 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 
+	// A process whose job's number becomes known late joins the job that other processes run.
+	lines = nil
+	joins, runs := row(52, process.Job{Kind: "slurm", ID: "sEKNKTV3WPV501"}), row(53, process.Job{Kind: "slurm", ID: "88124"})
+	observe(10, runs)
+	observe(10, runs, joins)
+	joins.Job.ID = "88124"
+	observe(10, runs, joins)
+	observe(100)
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "slurm 88124 ended") && strings.Contains(line, fmt.Sprint("watched", "29s"))
+	}) {
+		t.Errorf("%q", lines)
+	}
+
 	// Unknown figures are not 0.
 	lines = nil
 	unknown := row(5, process.Job{Kind: "pod", ID: "nb", Namespace: "team"})
