@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/store"
 )
 
 // If any table of today's database is damaged, recording continues, in a new database if needed.
@@ -82,6 +83,21 @@ func TestRecoveryEndsAtADamagedRow(t *testing.T) {
 	if err := r.Moments(moments[0].Time, after[0].Time, func(*snapshot.Snapshot) { n++ }); err != nil || n != 20 {
 		t.Errorf("%d moments before the damaged one, want 20: %v", n, err)
 	}
+}
+
+// TestDamagedTailHidesNoBlock: where no row of the tail can be read, the moments before it can.
+func TestDamagedTailHidesNoBlock(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	moments := q.record(store.BlockTicks + 3)
+	q.w.day.exec("UPDATE tail SET data = zeroblob(length(data))")
+	if err := q.w.day.commit(); err != nil {
+		t.Fatal(err)
+	}
+	last := moments[store.BlockTicks-1]
+	if then, ok := read(t, q.w.directory).At(q.now); !ok || then.Sequence != uint64(last.Time.UnixNano()) {
+		t.Errorf("%v, want the moment at %v", ok, last.Time)
+	}
+	q.end()
 }
 
 // A day that cannot be closed loses its uncommitted ticks, which State counts.
