@@ -64,7 +64,7 @@ func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	return line.Hello, nil
 }
 
-// Stats asks for the allocators' stats. After ErrLate, the next call waits for
+// Stats asks for the allocators' stats. After ErrLate, the next call of Stats waits for
 // the outstanding answer.
 func (c *Client) Stats(ctx context.Context, fresh bool) (Report, error) {
 	var line statsLine

@@ -119,7 +119,7 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	m.connected(ctx, a, client, err, connectRetryLimit)
 }
 
-// connected starts a session on a new connection, unless the process has one. It records an error.
+// connected starts a session on a new connection, unless its process has a session; or it records err.
 func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err error, longest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -62,7 +62,7 @@ const (
 	maxProbesPerUser = 1024 // so that one user alone cannot reach maxProbes
 	maxSearches      = 48
 	maxNames         = 512 // sockets and records considered in one directory
-	maxRecords       = 64  // per directory and per user; a record can outlive its process
+	maxRecords       = 64  // per directory, and per user
 
 	// A process is forgotten at the latest this long after its connection has ended. A sampler with
 	// the longest interval, a minute, has read the last answer by then.

@@ -64,7 +64,7 @@ func (m *Monitor) search(ctx context.Context) {
 		pid := m.unsearched[len(m.unsearched)-1]
 		m.unsearched = m.unsearched[:len(m.unsearched)-1]
 		if !m.wanted[pid] {
-			continue // it has a connection meanwhile
+			continue // it has got a connection
 		}
 		a := m.attemptOn(target{pid: pid})
 		a.busy = true
@@ -91,7 +91,7 @@ const (
 )
 
 // findOthers finds the directories that are not known by name: this user's spare ones, and for root
-// every user's. A directory must belong to the user after whom it is named, since anybody may
+// every user's. A directory must belong to the user after whom it is named, because anybody may
 // create any name in /tmp.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)

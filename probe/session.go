@@ -152,7 +152,7 @@ func readAt(arrival time.Time, ns int64) time.Time {
 	return arrival
 }
 
-// wait waits until the next question is due. Meanwhile it flushes on demand.
+// wait waits until the next question is due. A flush, or a call of Renew, ends the wait.
 func (s *session) wait(ctx context.Context) error {
 	idle := time.NewTimer(2 * s.interval)
 	defer idle.Stop()
@@ -183,7 +183,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// flush runs a job, and sends the result even if it panics, because the caller waits for it.
+// flush runs a job, and sends a result even after a panic, because the caller waits for it.
 func (s *session) flush(j job) error {
 	f := flushed{err: errClosed}
 	defer func() { j.done <- f }()

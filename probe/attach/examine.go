@@ -234,7 +234,7 @@ func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.I
 	switch {
 	case found.version.known() && !found.version.atLeast(3, 8):
 		plan.fail("Python " + plan.Version + ": the probe needs 3.8 or newer")
-		plan.Instead = "" // run would not help either
+		plan.Instead = "" // vramscope run would not help either
 	case !found.version.known():
 		plan.fail("its Python version is unknown")
 	case found.version.atLeast(3, 14):

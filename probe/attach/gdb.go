@@ -78,7 +78,7 @@ func complaint(output string) string {
 	return firstLines(last)
 }
 
-// Each is compiled on first use, because every command of vramscope loads this package.
+// These patterns are compiled on first use, because every command of vramscope loads this package.
 var (
 	foundThread   = pattern(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
 	mappedPage    = pattern(`page (0x[0-9a-f]+)\b`)

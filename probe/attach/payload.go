@@ -35,7 +35,7 @@ const (
 type payload struct {
 	directory string
 	text      string // the code, in Python
-	keep      bool   // gdb may still use it
+	keep      bool   // gdb may still use the directory
 	late      bool   // the process may run the script later
 	withdrawn bool   // the process will not start the probe
 }
@@ -139,9 +139,9 @@ func (p *payload) failure() string {
 func (p *payload) remove() {
 	withdrawn := p.withdraw()
 	switch {
-	case p.keep: // gdb's files
+	case p.keep: // gdb's files stay
 		_ = os.Remove(filepath.Join(p.directory, scriptName)) // only the other method has a script
-	case p.late && withdrawn: // everything but an empty script
+	case p.late && withdrawn: // an empty script stays
 		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0)
 	default:
 		_ = os.RemoveAll(p.directory) // private to this user

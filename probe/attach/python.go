@@ -119,7 +119,7 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 			return nil, err
 		}
 	}
-	if len(found.library) > 0 { // another C library is a separate refusal
+	if len(found.library) > 0 { // checkLibrary refuses another C library
 		found.missing = append(found.missing, wanted...)
 	}
 	return found, nil

@@ -16,7 +16,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// library is the loaded driver. It is never unloaded, since it has threads of its own.
+// library is the loaded driver. It is never unloaded, because it has threads of its own.
 type library struct{ driver *C.struct_driver }
 
 // open loads and initialises the driver's library; "" is the one that the loader finds.

@@ -12,8 +12,8 @@ import (
 )
 
 // Obstacle returns why the library cannot or should not be preloaded into a
-// program, or "". It reads the program's file and runs nothing. A file that is no
-// ELF program has no obstacle: it may be a script.
+// program, or "". It reads the program's file and runs nothing. It is no obstacle
+// that a file is no ELF program: the file may be a script.
 func Obstacle(path string) string {
 	if why := secure(path); why != "" {
 		return why
