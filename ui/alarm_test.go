@@ -27,7 +27,7 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 		{time.Second, []snapshot.Alert{full, memory}, false},    // full stays
 		{time.Second, nil, false},                               // cleared
 		{time.Second, []snapshot.Alert{full}, false},            // again, within a minute
-		{time.Second, nil, false},                               //
+		{time.Second, nil, false},                               // cleared again
 		{2 * time.Minute, []snapshot.Alert{full, memory}, true}, // two at once: one bell
 		{2 * time.Minute, []snapshot.Alert{full, slice}, true},  // the alert of a MIG instance is a new one
 	} {

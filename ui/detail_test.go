@@ -34,7 +34,7 @@ func TestDetailAsDrawn(t *testing.T) {
 	st.history, st.detail, st.window = peaked{st.history}, true, 5*time.Minute
 	got := frame(st, drawnLook(t))
 	for i := range want {
-		// The curves have their own drawings, in graph_test.
+		// Goldens compare the curves.
 		if i > 14 && i < 22 {
 			continue
 		}

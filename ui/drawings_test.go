@@ -45,7 +45,7 @@ func TestDrawings(t *testing.T) {
 			}
 			lay := arrange(drawing.state.width, drawing.state.height, drawing.state.box())
 			for i := range want {
-				// The curves have their own drawings, in graph_test and detail_test.
+				// Goldens compare the curves.
 				if y := drawing.rows[0] + i; y > lay.graph.top && y < lay.graph.top+lay.graph.rows {
 					continue
 				}

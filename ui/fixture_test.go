@@ -37,7 +37,7 @@ func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile,
 	return &cell.Appearance{Styles: styles, Glyphs: g, Keys: keys.New(keys.AllAbilities, false), Version: "1.0.0"}
 }
 
-// drawnLook returns plain text with the drawings' glyphs.
+// drawnLook returns an appearance without colours, with the glyphs of the drawings.
 func drawnLook(t testing.TB) *cell.Appearance {
 	return lookOf(t, "mono", true, colorprofile.NoTTY, cell.UnicodeGlyphs())
 }
@@ -153,7 +153,7 @@ func (h fakeHistory) Events(int) []snapshot.Event { return nil }
 // noon returns the time of smallBox at second 0.
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-// smallBox returns a snapshot of a box with so many GPUs and processes on each; memory changes a little each second.
+// smallBox returns a snapshot of a box with numbers of GPUs and of processes on each. Memory changes a little each second.
 func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(second) + 1,

@@ -35,7 +35,7 @@ func (f *flushes) flush(ctx context.Context, r flush.Request) (flush.Result, err
 	return f.answer(ctx, r)
 }
 
-// drawnResult returns the flush of the drawings.
+// drawnResult returns the result of the flush in the drawings.
 func drawnResult(r flush.Request) flush.Result {
 	return flush.Result{
 		DryRun: r.DryRun, Returnable: gib(11.8), Took: 84 * time.Millisecond, Step: 1, Steps: 1,
@@ -107,7 +107,7 @@ func (m *flushModel) run(cmd tea.Cmd) {
 	}()
 }
 
-// until takes answers until the last lines of the screen have the text.
+// until takes answers until the screen shows the text.
 func (m *flushModel) until(text string) {
 	m.t.Helper()
 	deadline := time.After(time.Minute)

@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// hostileTexts returns what a process may call itself.
+// hostileTexts returns hostile names of processes.
 func hostileTexts() []string {
 	return []string{
 		"\x1b[2J\x1b[1;1Hgone", "\x1b]0;title\a", "\x1b]52;c;cm0gLXJm\x1b\\", "\x9b31mred\x9c", "\u009b2J",
@@ -81,7 +81,7 @@ func messageOf(event uv.Event) tea.Msg {
 		return tea.MouseWheelMsg(e)
 	case uv.PasteEvent:
 		return tea.PasteMsg(e)
-	case uv.WindowSizeEvent: // run.measured asks the kernel for the size
+	case uv.WindowSizeEvent: // terminal.Program asks the kernel for the size
 		return tea.WindowSizeMsg{Width: min(e.Width, 200), Height: min(e.Height, 60)}
 	case uv.BackgroundColorEvent:
 		return tea.BackgroundColorMsg(e)

@@ -22,8 +22,8 @@ import (
 
 func c[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
 
-// pagedBox returns the drawn box with everything known of GPU 3: links down and with errors, a
-// row to be replaced, Xids, a holder.
+// pagedBox returns the drawn box with many figures of GPU 3: a link that is down, one with errors, a
+// row to be remapped, Xids, a holder.
 func pagedBox() *snapshot.Snapshot {
 	s := snapshottest.DrawnBox()
 	g := &s.GPUs[3]
@@ -67,8 +67,7 @@ func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
 	return st
 }
 
-// TestGPUPages draws the page over size × theme × GPU: a GPU with all figures known, one with MIG,
-// an instance, and a lost one.
+// TestGPUPages draws the page of a GPU with all figures known, of one with MIG, of an instance, and of a lost GPU.
 func TestGPUPages(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {40, 8}, {60, 14}, {80, 24}, {120, 40}, {200, 50}} {
 		for _, c := range []struct {
@@ -100,7 +99,7 @@ func TestGPUPages(t *testing.T) {
 	})
 }
 
-// TestGPUPageShowsAllThatIsKnown: scrolled to its end, the page has every known figure, at every size.
+// TestGPUPageShowsAllThatIsKnown: from a width of 80 on, the page has every known figure, if it is scrolled to its end.
 func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}} {
 		st := pageOf(pagedBox(), 3, 0, size[0], size[1])

@@ -158,7 +158,7 @@ func TestThresholdsColourTheDigits(t *testing.T) {
 	}
 }
 
-// TestBigCards: used/total has 12 cells on a box with a card of 100 GiB.
+// TestBigCards: used/total has 12 cells on a box with a card of more than 100 GiB.
 func TestBigCards(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[0].Memory.Total, s.GPUs[0].Memory.Used = amountIn(143.8), amountIn(140.1)

@@ -89,7 +89,7 @@ func TestGuardInTheDetail(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheGuardIsInWords: of a guard that acts, too.
+// TestOrderOfTheGuardIsInWords: the detail says when a guard that acts will flush the process.
 func TestOrderOfTheGuardIsInWords(t *testing.T) {
 	for order, want := range map[int]string{1: "first", 3: "third", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 102: "102nd", 113: "113th"} {
 		s := guarded(snapshot.GuardAct)

@@ -8,7 +8,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// errorOn returns an out-of-memory error of the first process of GPU 3 of the small box.
+// errorOn returns an out-of-memory error of a box's fourth row, which is on GPU 3 of smallBox(4, 1, …).
 func errorOn(box *snapshot.Snapshot, at time.Time) snapshot.Event {
 	p := box.Row(box.Rows[3].ID)
 	return snapshot.Event{Time: at, Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID, User: "carol",

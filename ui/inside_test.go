@@ -211,7 +211,7 @@ func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release 
 				p.Probe.Capabilities, p.Probe.ByDaemon = []string{"holds"}, true
 			}
 		}
-		o.Actions.Segments = (&segmentAnswers{}).segments // the two are bound together
+		o.Actions.Segments = (&segmentAnswers{}).segments // the key r needs it
 		o.Actions.Holders = func(_ context.Context, _ process.Identity, device string) (snapshot.Held, error) {
 			asked.Add(1)
 			err := <-release

@@ -328,12 +328,12 @@ func TestNoColorKeepsTextures(t *testing.T) {
 	}
 }
 
-// The budget of an idle screen is 4 kB a second. A screen on which only the clock changes needs a hundredth of that.
+// The budget of an idle screen is 4 kB a second. A screen on which only the clock changes needs a twentieth of that.
 func TestIdleScreenWritesTheClockOnly(t *testing.T) {
 	t.Parallel()
 	m := launch(t, "quiet", 200, 50)
 	m.untilText("train.py")
-	// The renderer may be drawing the whole screen yet.
+	// The renderer may still be drawing the whole screen.
 	if rate := 0; !eventually(func() bool {
 		before := m.written()
 		time.Sleep(3 * time.Second)

@@ -90,7 +90,7 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 	}
 }
 
-// TestOverlaysLeaveGPULinesInSight: an overlay longer than the room below the GPU lines scrolls.
+// TestOverlaysLeaveGPULinesInSight: no overlay covers the GPU lines.
 func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
 	lk := drawnLook(t)
 	var columns []dialog.Column

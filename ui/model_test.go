@@ -42,7 +42,7 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 	return m
 }
 
-// send passes the model a message, and then those that its commands return, but none of a timer.
+// send passes the model a message, and then the messages of its commands that runCommand knows.
 func (m *testModel) send(msg tea.Msg) {
 	m.t.Helper()
 	_, cmd := m.Update(msg)
@@ -117,7 +117,7 @@ func (m *testModel) press(names ...string) {
 	}
 }
 
-// tick sets the time of a snapshot, and sends the snapshot.
+// tick sets the clock to the time of a snapshot, and sends the snapshot.
 func (m *testModel) tick(s *snapshot.Snapshot) {
 	m.t.Helper()
 	m.now = s.Time

@@ -61,7 +61,7 @@ func TestWheelScrollsWhatIsUnderIt(t *testing.T) {
 	}
 }
 
-// TestMatchesAreMarked: in every theme, in the cursor's row, and if the matching text is not visible.
+// TestMatchesAreMarked: in six themes, in the cursor's row and in others, in commands and PIDs.
 func TestMatchesAreMarked(t *testing.T) {
 	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind", "terminal", "mono"} {
 		for _, glyphs := range []cell.Glyphs{cell.UnicodeGlyphs(), cell.ASCIIGlyphs()} {

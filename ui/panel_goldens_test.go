@@ -161,7 +161,7 @@ func TestPromptGoldens(t *testing.T) {
 	}
 }
 
-// TestPanelsFillEverySize: at every size each panel has exactly as many cells as asked.
+// TestPanelsFillEverySize: each panel has exactly as many cells as asked, even if it is tiny or empty.
 func TestPanelsFillEverySize(t *testing.T) {
 	lk := uitest.Appearance(t, "dark", false)
 	st := drawnState()

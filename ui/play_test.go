@@ -54,7 +54,7 @@ func perform(play string) int {
 	}
 	var calls atomic.Int64
 	began := time.Now()
-	options.Now = func() time.Time { // called by every Update
+	options.Now = func() time.Time { // called by the first frame and by Update
 		switch n := calls.Add(1); {
 		case play == "panic in update" && n == 10, play == "panic in the first frame" && n == 2:
 			panic("made to panic")
@@ -96,7 +96,7 @@ func perform(play string) int {
 	return 0
 }
 
-// bindProbes binds the actions that need probes. Every third call of them fails.
+// bindProbes binds actions that work with probes. Every third call of them fails.
 func bindProbes(actions *Actions) {
 	var calls atomic.Int64
 	refused := func() error {
@@ -122,7 +122,7 @@ func bindProbes(actions *Actions) {
 	}
 }
 
-// playSource is the source of a play; some plays break it.
+// playSource is the source of a play. One play makes it panic.
 type playSource struct {
 	*fakeSource
 	play  string

@@ -300,7 +300,7 @@ func eventually(done func() bool) bool {
 	return done()
 }
 
-// soon is how long an end may take that should take a second, on a loaded machine.
+// soon is how long an end may take on a loaded machine. On another it should take a second.
 const soon = 30 * time.Second
 
 // ends waits for the end and checks its status and how long it took.

@@ -87,7 +87,7 @@ func TestEventsAreStoppedAt(t *testing.T) {
 	m.shows("no later event")
 }
 
-// TestNothingDoneIsNoStop: [ and ] step over moments in which the guard did nothing.
+// TestNothingDoneIsNoStop: [ steps over moments in which the guard did nothing.
 func TestNothingDoneIsNoStop(t *testing.T) {
 	at := func(second int) time.Time { return noon().Add(time.Duration(second) * time.Second) }
 	idle := func(second int) snapshot.Event {

@@ -56,7 +56,7 @@ func boxes() map[string]func(width, height int) *state {
 	}
 }
 
-// TestEverySize: at every size each frame is exactly as large as the screen.
+// TestEverySize: each frame is exactly as large as the screen, at many sizes.
 func TestEverySize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
@@ -119,7 +119,7 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
-// TestAlarmIsVisibleAtEverySize: a GPU that fills up is marked on the smallest screen.
+// TestAlarmIsVisibleAtEverySize: a GPU that fills up is marked, even on the smallest screen.
 func TestAlarmIsVisibleAtEverySize(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {30, 5}, {40, 4}, {40, 8}, {60, 3}, {80, 3}, {80, 10}, {200, 4}} {
 		for name, box := range map[string]func() *snapshot.Snapshot{"8": snapshottest.DrawnBox, "16": snapshottest.SixteenGPUs} {
@@ -135,7 +135,7 @@ func TestAlarmIsVisibleAtEverySize(t *testing.T) {
 	}
 }
 
-// TestBadgesAreInEverySize: SIMULATED, READ-ONLY and PAST are shown at every size.
+// TestBadgesAreInEverySize: all badges are shown, whatever else the screen shows.
 func TestBadgesAreInEverySize(t *testing.T) {
 	lk := drawnLook(t)
 	for width := minWidth; width <= 120; width += 3 {

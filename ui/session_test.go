@@ -185,7 +185,7 @@ func (s *session) take(msg tea.Msg) {
 	s.run(cmd)
 }
 
-// run runs a command, unless it only waits for a time.
+// run runs a command, and takes its answer if it comes within 20 ms.
 func (s *session) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return

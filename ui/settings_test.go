@@ -100,7 +100,7 @@ func TestChosenColumnsAtEveryWidth(t *testing.T) {
 // helpMost is the cells of an explanation in the help, in two columns on a screen of 120 cells.
 const helpMost = 117/2 - 2 - 12 - 1
 
-// TestEveryColumnIsExplained: each column has an explanation that fits a line of the menus.
+// TestEveryColumnIsExplained: each column has an explanation that fits a line of the help.
 func TestEveryColumnIsExplained(t *testing.T) {
 	for _, c := range table.Columns() {
 		if c.Name == "" || c.Help == "" || len(c.Help) > helpMost {

@@ -29,7 +29,7 @@ type demo struct {
 	advance func(time.Duration)
 }
 
-// newDemo starts a demo with twelve minutes of the past, as the monitor does.
+// newDemo starts a demo with twelve minutes of the past.
 func newDemo(t *testing.T, seed uint64) *demo {
 	t.Helper()
 	const past = 12 * time.Minute
@@ -159,7 +159,7 @@ func (r *reader) read(screen string, st *state) {
 		r.afterError(&s.GPUs[i], s, screen)
 	}
 	subject, title := "", ""
-	const rounding = .056 // the difference of a figure with one decimal and the same with two
+	const rounding = .056 // the greatest difference between a figure with one decimal and the same with two
 	for i, line := range lines {
 		if m := alertFull.FindStringSubmatch(line); m != nil {
 			r.full++
@@ -201,7 +201,7 @@ func (r *reader) read(screen string, st *state) {
 	}
 }
 
-// graphSubject returns the GPU that a graph is about, nil if it is about a process or instance.
+// graphSubject returns the GPU that a graph is about, nil if it is about a process, an instance or a GPU with MIG.
 func graphSubject(s *snapshot.Snapshot, st *state, index string) *snapshot.GPU {
 	if st.Focus != nil && st.Focus.Instance.MIG {
 		return nil
@@ -243,7 +243,7 @@ func (r *reader) stays(name []string, st *state, lines []string) {
 	r.labels[title] = axes.String()
 }
 
-// tick compares the graph's tick with the note.
+// tick compares the tick of a GPU's graph with the time at which the snapshot expects the GPU to be full.
 func (r *reader) tick(s *snapshot.Snapshot, index, clock string) {
 	r.ticks++
 	for i := range s.GPUs {
@@ -259,7 +259,7 @@ func (r *reader) tick(s *snapshot.Snapshot, index, clock string) {
 	}
 }
 
-// minute compares the detail's forecast with the table's column.
+// minute compares the detail's forecast with the snapshot's, which the table shows.
 func (r *reader) minute(s *snapshot.Snapshot, st *state, panel string) {
 	p := s.Row(st.Cursor.ID)
 	if p == nil {
@@ -295,7 +295,7 @@ func (r *reader) afterError(g *snapshot.GPU, s *snapshot.Snapshot, screen string
 	}
 }
 
-// figures checks that used, free and reserved add up to the total, and the parts to used memory.
+// figures checks that used, free and reserved add up to the total, and that the parts do not exceed used memory.
 func (r *reader) figures(s *snapshot.Snapshot) {
 	for i := range s.GPUs {
 		g := &s.GPUs[i]
@@ -316,7 +316,7 @@ func (r *reader) figures(s *snapshot.Snapshot) {
 	}
 }
 
-// addUp checks that the sums of the box add up, to the digits that are shown.
+// addUp checks that the sums of the box add up, apart from rounding.
 func (r *reader) addUp(figures []string) {
 	r.sums++
 	var v [4]quantity.Bytes

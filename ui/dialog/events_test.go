@@ -32,7 +32,7 @@ func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	}
 }
 
-// TestEventsSayWhatWasTakenAgain: the process of a flush took the memory again within a minute.
+// TestEventsSayWhatWasTakenAgain: the event of a flush says so if the process took the memory again within a minute.
 func TestEventsSayWhatWasTakenAgain(t *testing.T) {
 	flushed := snapshot.Event{Time: uitest.DrawnAt.Add(-30 * time.Second), Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 		Bytes: uitest.Known(11.7), Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms"}
@@ -174,7 +174,7 @@ func TestEventsEndAtTheShownMoment(t *testing.T) {
 	}
 }
 
-// TestEventsOmitWhereTheGuardDidNothing: so many events would hide the others.
+// TestEventsOmitWhereTheGuardDidNothing: such events are many, and would hide the others.
 func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 	var log []snapshot.Event
 	for _, kind := range []snapshot.GuardDecisionKind{snapshot.GuardNothing, snapshot.GuardWould, snapshot.GuardReached} {
@@ -238,7 +238,7 @@ func TestEventsOfAMonth(t *testing.T) {
 	}
 }
 
-// TestGuardsFiguresAreInView: at 80 columns an event of the guard shows what it frees.
+// TestGuardsFiguresAreInView: at 80 columns an event of the guard shows what it frees, or that it could not flush.
 func TestGuardsFiguresAreInView(t *testing.T) {
 	gb := func(n int) snapshot.Bytes { return quantity.From(quantity.Bytes(n)*quantity.GiB, quantity.Driver) }
 	row := snapshot.RowID{Process: process.Identity{PID: 2963112, StartTime: 1}}

@@ -94,7 +94,7 @@ func TestHelpBeginsWithTenKeys(t *testing.T) {
 	}
 }
 
-// TestHelpExplainsInLinesThatFit: each item's meaning takes one line of 58 cells.
+// TestHelpExplainsInLinesThatFit: the meaning of each mark takes one line of 58 cells.
 func TestHelpExplainsInLinesThatFit(t *testing.T) {
 	h := NewHelp(uitest.Appearance(t, "", false))
 	for _, section := range h.marks() {

@@ -87,7 +87,7 @@ func TestSetupEnds(t *testing.T) {
 	}
 }
 
-// TestMenusFollowTheCursor: at every size the line under the cursor is in view.
+// TestMenusFollowTheCursor: at every height the line under the cursor is in view.
 func TestMenusFollowTheCursor(t *testing.T) {
 	lk := uitest.Appearance(t, "mono", false)
 	for name, menu := range map[string]Menu{

@@ -37,7 +37,7 @@ func TestEndedTextIsNeverCut(t *testing.T) {
 	}
 }
 
-// TestAnEmptyTableHasAWayOut: at every width an empty table names the key that ends the filter or the focus.
+// TestAnEmptyTableHasAWayOut: an empty table names the key that ends the filter, the focus or mine.
 func TestAnEmptyTableHasAWayOut(t *testing.T) {
 	long := strings.Repeat("a long filter ", 9)
 	for _, l := range []Listing{{Filter: "zzz"}, {Filter: long}, {Filter: long, Mine: true}, {Mine: true}, {Focus: &snapshot.Place{}}} {
