@@ -126,8 +126,8 @@ func (l *Log) Path() string { return filepath.Join(l.Directory, LogName) }
 // not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }
 
-// Prove returns nil if a line can be written, or else why not: it makes the log, and makes the file
-// system keep room for the next lines.
+// Prove returns nil if a line can be written, or else why not. It makes the log, and reserves room for
+// the next lines.
 func (l *Log) Prove() error {
 	if l == nil {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"vramscope/schema"
 )
 
-// Alerts runs a command of the user for each new alert that concerns the user (root: any alert), one
+// Alerts runs a command of the user for new alerts that concern the user (root: any alert), one
 // command at a time. The command gets the alert as JSON on standard input.
 //
 //	observe (each snapshot) ─ raised, and the user's ─→ waiting ─→ run ─→ command

@@ -41,7 +41,7 @@ type Totals struct {
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
 	Host string // the box's own name, "" if unknown
-	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
+	// GPU is the GPU or, with the index -1, the sum of a box's GPUs or of the processes.
 	GPU  snapshot.GPU
 	GPUs int // how many the box has, or how many these processes use
 	// Idle counts the GPUs that hold memory and run nothing. In the line of a user or a job, Boxes and

@@ -27,7 +27,7 @@ type Poller struct {
 	wake    chan struct{} // holds one token: ask at once
 }
 
-// looksASum is the number of looks for each query for totals, which cost an engine more.
+// looksASum is the number of looks per query for totals, which cost an engine more than a look.
 const looksASum = 3
 
 // View is the newest answer with its problems.

@@ -52,8 +52,8 @@ const (
 	scales    = 8           // rows of lows: the slots of the last have two hours
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
 	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
-	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance, as it does of six equal steps
-	evenly    = 0.99        // the same while a first epoch may still last: the share of ten equal steps
+	onLine    = 0.97        // a leak's line explains more than this share of the lows' variance; of six equal steps, a line explains 0.97
+	evenly    = 0.99        // the same while a first epoch may still last; of ten equal steps, a line explains 0.99
 	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
 	halfDay   = 13 * hour   // half a day and an hour: no daily curve rises for longer
 	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours

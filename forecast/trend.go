@@ -15,7 +15,7 @@ const (
 	Growing                // goes up, but not (or not yet) as a leak does
 	Shrinking              // goes down
 	Sawtooth               // goes up and down again and again
-	Leak                   // memory that the series never frees grows, and does not slow down
+	Leak                   // memory that the series never frees grows without slowing down
 )
 
 // Trend returns the present behaviour of the series.

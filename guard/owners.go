@@ -50,7 +50,7 @@ func (e *Engine) stateOf(s slot) *slotState {
 func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[owner]) }
 
 // waiting returns the users who have a flush under way on a device, or whose figures settle after one.
-// all is true while every user waits, because the flush may free enough.
+// all is true if one of them is not failing: every user waits then, because the flush may free enough.
 func (e *Engine) waiting(where snapshot.Place) (owners map[uint32]bool, all bool) {
 	owners = make(map[uint32]bool)
 	for id, t := range e.traces {

@@ -67,7 +67,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 		}
 	}
 	if j.turn > 0 {
-		err = nil // the daemon ended while it wrote the other file
+		err = nil // the daemon may have ended while it wrote the other file
 	}
 	return leases, err
 }

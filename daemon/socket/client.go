@@ -214,8 +214,8 @@ func (c *Client) Guard(ctx context.Context) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdGuard})
 }
 
-// PauseGuard pauses the daemon's guard; 0 ends a pause. The daemon allows it only to root and its
-// own user.
+// PauseGuard pauses the daemon's guard; 0 ends a pause. The daemon obeys only root and the daemon's
+// user.
 func (c *Client) PauseGuard(ctx context.Context, d time.Duration) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdPause, ForNS: int64(d)})
 }

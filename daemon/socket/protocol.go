@@ -40,7 +40,7 @@ const (
 	cmdEvents   = "events"
 	cmdGuard    = "guard"       // the guard's state
 	cmdPause    = "guard_pause" // makes the guard do nothing for a while
-	cmdRescue   = "rescue"      // have memory freed for an allocation that has failed
+	cmdRescue   = "rescue"      // frees memory for an allocation that has failed
 	cmdRescued  = "rescued"     // the outcome of a rescue
 	cmdClaim    = "lease_claim"
 	cmdRenew    = "lease_renew"

@@ -186,7 +186,7 @@ func (r *Replay) settle(snap *snapshot.Snapshot) {
 	})
 }
 
-// count counts how often and how long free memory is low: which is 0 without the policy, 1 with it.
+// count counts how often and how long free memory is low. which is 0 without the policy, 1 with it.
 func (r *Replay) count(snap *snapshot.Snapshot, step time.Duration, which int) {
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
