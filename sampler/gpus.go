@@ -197,7 +197,7 @@ func (s *Sampler) indexOf(uuid string) int {
 	return past
 }
 
-// addProbeOnlyGPUs adds the GPUs that rows name and the driver does not. Their used memory is unknown.
+// addProbeOnlyGPUs adds the rows' GPUs that the driver does not list. Their used memory is unknown.
 func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
 	listed := len(gpus)
 	for i := range rows {

@@ -82,7 +82,7 @@ const (
 
 	nearlyNothing = 3 * quantity.GiB // a context, its libraries, and the variables of a notebook
 	firstLoad     = 5 * time.Minute  // in this time a slow disk reads the weights for a whole GPU
-	laterLoad     = time.Minute      // the least limit of a later load's duration
+	laterLoad     = time.Minute      // a later load may take at least this long
 	longer        = 1.25             // a load may take this many times as long as the longest similar rise
 	fading        = 0.8              // with each rise, the remembered level and duration shrink by this factor, because programs change
 	urgent        = time.Minute      // time to full below which a forecast is believed during a later load
@@ -95,8 +95,8 @@ func (l *load) loads() bool {
 	return !l.over && (l.used >= nearlyNothing || !l.rose.IsZero() || l.rebuilds)
 }
 
-// known reports whether a later rise leads back to a level that the process has had before, and
-// that the free memory still allows.
+// known reports whether the first load is over, and the free memory suffices to get back to a level at
+// which a rise ended.
 func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
 
 // fresh reports whether the process loads, or ended its first load so recently that the GPU's own

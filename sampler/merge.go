@@ -218,7 +218,7 @@ func (s *Sampler) arrived(p *snapshot.Process) bool {
 	return p.Started.After(s.began)
 }
 
-// noteOutOfMemory logs each rise of a probe's count.
+// noteOutOfMemory takes a probe's count of errors.
 func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	if p.Probe == nil {
 		return

@@ -20,13 +20,13 @@ type Options struct {
 	// Deadline is how long a tick waits for a GPU's answer. 0 is four fifths of the interval, but at
 	// least 100 ms and at most 1 s.
 	Deadline time.Duration
-	// OpenDeadline is how long the first tick waits for the driver, but never less than Deadline (0
-	// is 800 ms here). Without persistence mode, the driver takes seconds to open.
+	// OpenDeadline is how long the first tick waits for the driver, which takes seconds to open
+	// without persistence mode. The least is Deadline or, if that is 0, 800 ms.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
 	// Single asks for one snapshot without a history.
 	Single bool
-	// Since is when the vramscope process ended that this process replaces. Nothing earlier is logged
+	// Since is the end of the vramscope process that this process replaces. Nothing earlier is logged
 	// as an event. Zero means the first tick.
 	Since time.Time
 

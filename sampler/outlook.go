@@ -132,7 +132,7 @@ func (o *outlook) move() {
 	}
 }
 
-// fullIn returns when this memory will be full.
+// fullIn returns when the series will fill m, or nil.
 func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	if o.forecaster == nil {
 		return nil

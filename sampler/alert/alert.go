@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// FullWithin is the median time to full below which the alert is raised.
+// FullWithin is the median time to full below which the full-in alert is raised.
 const FullWithin = 15 * time.Minute
 
 const (

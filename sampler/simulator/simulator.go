@@ -35,7 +35,7 @@ type Options struct {
 	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)
 }
 
-// Box is a simulated GPU box. All methods may be called from any goroutine.
+// Box is a simulated GPU box. Its exported methods may be called from any goroutine.
 type Box struct {
 	clock  func() time.Time
 	seed   uint64

@@ -34,7 +34,7 @@ type GuardRule struct {
 	Reached time.Time // since when the condition has held on a device, the earliest; zero if it holds on none
 }
 
-// GuardStanding tells when the guard would flush a row, or why it does not flush the row now.
+// GuardStanding is a row's place in the order of flushes, or why the guard does not flush the row now.
 type GuardStanding struct {
 	Row        RowID
 	Importance int

@@ -74,7 +74,7 @@ type Event struct {
 	GPUUUID  string
 	Row      RowID
 	User     string
-	Name     string // the process's short name, cleaned
+	Name     string // the program's name: hostile input
 	Severity Severity
 	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]

@@ -19,8 +19,8 @@ func (in *Instance) Sum(gpuUUID string, rows []Process) {
 	in.ProcessCount = quantity.From(n, quantity.Computed)
 }
 
-// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains. A
-// report that exceeds the driver's used memory does not count, because any process may report anything.
+// PartsOf sums the parts of the rows for which belongs is true. Unknown is used memory that no probe
+// explains. A report that exceeds the driver's used memory does not count.
 func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
 	var parts Parts
 	var explained quantity.Bytes
