@@ -38,7 +38,7 @@ var sources embed.FS
 
 // Build compiles the driver, once for all tests of this user, and returns the path
 // of its libnvidia-ml.so.1; libcuda.so.1 is in the same directory.
-// Without a compiler the test is skipped.
+// Without a compiler the test is skipped, or fails in .ci/run (needs.Missing).
 func Build(tb needs.TB, variant Variant) string {
 	tb.Helper()
 	library, err := Compile(variant)

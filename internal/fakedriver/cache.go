@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// cacheDirectory returns where built libraries are kept: in the user's cache, or, without
-// a home, in a directory of the user's own under /tmp.
+// cacheDirectory returns where built libraries are kept: in the user's cache or, if that cannot
+// be made, in a directory of the user's own under os.TempDir.
 func cacheDirectory() (string, error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		directory := filepath.Join(cache, "vramscope", "fakedriver")

@@ -59,7 +59,7 @@ func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 	return c
 }
 
-// end closes the program's input, which ends it.
+// end closes the program's input, which ends the program.
 func (c *client) end(cmd *exec.Cmd) {
 	_ = c.input.Close() // fails if the program has ended already
 	if err := cmd.Wait(); err != nil {

@@ -256,7 +256,7 @@ func TestFiftyProcessesAtOnce(t *testing.T) {
 	}
 	wantHeld(view, box.GPUs[0], 0, want[0])
 	wantHeld(view, box.GPUs[1], 1, want[1])
-	// A new process takes the slot of an ended process in the ledger.
+	// Killed processes leave room in the ledger for a new process.
 	program := startCUDA(t, view.state).device(0)
 	program.want("alloc 0 2097152", success)
 	want[0][program.pid()] = contextBytes + 2*mib

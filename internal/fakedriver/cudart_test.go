@@ -131,7 +131,7 @@ func TestRuntimeProperties(t *testing.T) {
 	})
 }
 
-// A runtime needs a driver of its major version or later. With an older driver its calls fail.
+// A runtime needs a driver of its major version or later. With an older driver, calls that need the driver fail.
 func TestRuntimeAndDriverVersions(t *testing.T) {
 	t.Parallel()
 	box := fakedriver.Box(1, 0) // CUDA 12.4

@@ -58,9 +58,9 @@
 //	size nvmlDeviceGetCompute* 0        # INSUFFICIENT_SIZE comes with this count
 //	count nvmlDeviceGetCompute* 4000000 # SUCCESS comes with this count
 //	wobble 3                            # three times, INSUFFICIENT_SIZE comes with a count that is one too low
-//	lost 1                              # GPU_IS_LOST from every call
+//	lost 1                              # GPU_IS_LOST from every call about this GPU
 //
-// A missing number makes its call answer NOT_SUPPORTED, so a state written by hand
+// A missing number mostly makes its call answer NOT_SUPPORTED, so a state written by hand
 // needs only what is tested. fault, hang, size and count above the first gpu line
 // apply to every GPU and to calls that name no GPU; a name that ends in * stands
 // for every call with that prefix.
@@ -90,8 +90,8 @@
 // With VRAMSCOPE_FAKE_COUNT=FILE in a program's environment libnvidia-ml.so.1 counts the
 // program's calls in that file: 8 bytes, in the machine's byte order.
 //
-// With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment the program's Nth call of
-// libcuda.so.1 does nothing and returns CODE.
+// With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment the program's Nth call that
+// goes through cuda/call.c does nothing and returns CODE.
 //
 // The library has devices (CUDA_VISIBLE_DEVICES in all its forms, MIG instances
 // too), contexts, linear, pitched, managed and host memory, virtual memory
@@ -101,8 +101,8 @@
 // is launched, in a graph or alone. Of the private functions behind
 // cuGetExportTable there is only the one that returns a primary context. NVIDIA's
 // runtime library needs more of them, and does not run. Copies check their
-// addresses and move nothing. Calls that programs make often notice a rewritten
-// state file after one tick of the kernel's clock, all others at once.
+// addresses and move nothing. Frequent calls notice a rewritten state file
+// after one tick of the kernel's clock, and the others at once.
 //
 // A process in another pid namespace is listed by its pid in the namespace of the
 // process that asks, or, if it has none there, by its pid in its own namespace.

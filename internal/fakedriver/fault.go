@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Return is a return code of NVML, nvmlReturn_t.
+// Return is a return code of NVML (nvmlReturn_t) or CUDA.
 type Return uint64
 
 // The return codes that tests use; any other number works as well.

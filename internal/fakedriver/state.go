@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Absent leaves a number out of the state file: its call answers NOT_SUPPORTED.
+// Absent leaves a number out of the state file: most calls then answer NOT_SUPPORTED.
 const Absent = math.MaxUint64 - 1
 
 // Unavailable is NVML_VALUE_NOT_AVAILABLE, as for the unknown memory of a process.

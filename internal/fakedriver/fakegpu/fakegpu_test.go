@@ -86,7 +86,6 @@ func TestStatusIsTheCommands(t *testing.T) {
 	}
 }
 
-// The processes exist exactly as long as the command.
 func TestProcessesLiveAsLongAsTheCommand(t *testing.T) {
 	t.Parallel()
 	cmd := fakeGPU(t, "--gpus", "2", "--processes", "3", "--", "sh", "-c", `echo "$VRAMSCOPE_FAKE_STATE"; cat`)

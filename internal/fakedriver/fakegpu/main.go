@@ -68,7 +68,7 @@ func main() {
 	os.Exit(status)
 }
 
-// box is what the flags ask for.
+// box holds the flags that describe the box.
 type box struct {
 	GPUs, Processes  int
 	MIG, Mixed, Live bool
