@@ -134,7 +134,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	}
 }
 
-// TestDashboardDrawsFewLines: each query of a graph is an aggregate, or selects twenty series.
+// TestDashboardDrawsFewLines: each query of a graph is an aggregate, or selects at most twenty series.
 func TestDashboardDrawsFewLines(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
 	if err != nil {

@@ -8,7 +8,7 @@ const (
 	driftShort        // continues as in the last minute
 	lineShort         // continues the line of the last minute
 	lineLong          // continues the line of the last five minutes
-	reverting         // approaches a level as fast as the series has done so
+	reverting         // approaches a level, as fast as the series has approached it
 	seasonal          // repeats the last cycle of a sawtooth
 	experts
 )

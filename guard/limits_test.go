@@ -134,8 +134,8 @@ func TestCircuitBreaker(t *testing.T) {
 	}
 }
 
-// The flusher samples while it flushes, so the newest snapshot at its end already shows what was
-// freed, and nothing has come back.
+// The flusher samples while it flushes. At the end of a flush, the newest snapshot already shows the
+// freed memory, and nothing has come back.
 func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act), alice)

@@ -23,7 +23,7 @@ type Ask struct {
 // Room is the result of a rescue.
 type Room struct {
 	Freed quantity.Bytes `json:"freed_bytes"` // by the processes that were flushed
-	Free  quantity.Bytes `json:"free_bytes"`  // on the GPU or instance then
+	Free  quantity.Bytes `json:"free_bytes"`  // on the GPU or instance afterwards
 }
 
 // RescueOutcome is the result of the retried allocation.

@@ -153,8 +153,8 @@ func untilFull(n int) *Series {
 }
 
 func TestAlarmsAndTimesToFull(t *testing.T) {
-	// The method predicts the end correctly, but 10 s too late, and not before 400 s. It also gives
-	// a false alarm of four samples at 100, and a flicker of two at 200.
+	// From 400 s on, the method predicts the end 10 s too late. It also gives a false alarm of four
+	// samples at 100 s, and one of two samples at 200 s, which are too few to raise an alarm.
 	m := &stub{full: func(n int) (time.Duration, bool) {
 		switch {
 		case n >= 100 && n < 104, n >= 200 && n < 202:

@@ -66,7 +66,7 @@ func TestFiguresOfTwoMomentsHaveTheirTimes(t *testing.T) {
 		if strings.Contains(page.String(), "The other processes' figures are of 03:11:59, before the error") != sampled {
 			t.Errorf("sampled before: %v\n%s", sampled, page.String())
 		}
-		if strings.Contains(page.String(), "unchanged since") != sampled { // the change up to the figure in the line above
+		if strings.Contains(page.String(), "unchanged since") != sampled {
 			t.Errorf("sampled before: %v\n%s", sampled, page.String())
 		}
 	}
