@@ -65,7 +65,7 @@ type Place struct {
 	Staying    snapshot.Bytes // the part of Returnable that stays free for the question's Length
 	Exact      bool           // Returnable is exact, not a bound or an estimate
 	Flushable  []Flushable    // the largest Stays first
-	Low        *LowPoint      // nil if nothing is predicted, or only now counts
+	Low        *LowPoint      // nil if nothing is predicted, or the question's Length is 0
 
 	Verdict Verdict
 	Short   quantity.Bytes // the memory that is missing without a flush

@@ -130,7 +130,7 @@ func TestMergeProcesses(t *testing.T) {
 func TestNextCapacity(t *testing.T) {
 	tests := []struct{ capacity, asked, want int }{
 		{64, 65, 128},                   // twice the capacity is more than was asked for
-		{64, 400, 508},                  // some slack on top of what was asked for
+		{64, 400, 508},                  // more than the driver asked for
 		{64, 0, 128},                    // the driver asks for no size
 		{64, -1, 128},                   // a count above 2³¹ as a signed number
 		{64, 1 << 31, maxProcesses},     // nonsense is limited

@@ -148,7 +148,7 @@ func (s *Sampler) noteXIDs(was, is *snapshot.GPU) {
 const alertInterval = 900 * time.Millisecond
 
 // applyRules applies the alert rules and logs the alerts that they raise and clear. Until the rules are
-// applied again, the last alerts stand. Changes of the driver and of GPUs are logged at every tick.
+// applied again, applyRules returns the last alerts. It logs changes of the driver and of GPUs each time.
 func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
 	s.noteChanges(now, snap)
 	if since := now.Sub(s.rulesApplied); since >= 0 && since < alertInterval {

@@ -170,7 +170,7 @@ func TestCommandsRisesAreRemembered(t *testing.T) {
 }
 
 // A sampler that starts again knows from the recording how long a program's last load took, even if
-// the process has ended, and does not raise an alarm in the next one.
+// the process has ended, and does not raise an alarm in the next load.
 func TestNewSamplerKnowsEarlierLoads(t *testing.T) {
 	for _, tc := range []struct{ knows, ended bool }{{true, true}, {true, false}, {false, true}} {
 		directory := t.TempDir()

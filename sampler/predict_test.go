@@ -229,7 +229,7 @@ func TestStaleProbesAreNotForecast(t *testing.T) {
 }
 
 // A series that has not moved has no forecaster and is expected to stay. When it moves, its new
-// forecaster knows how long it stood still.
+// forecaster forecasts nearly as a forecaster with every sample does.
 func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
 	for _, seconds := range []int{5, 25, 400, 7200} {
 		var lazy outlook

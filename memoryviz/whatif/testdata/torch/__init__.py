@@ -1,4 +1,4 @@
-"""A stand-in for PyTorch, whose allocator asks the runtime for every block and keeps what is freed."""
+"""A stand-in for PyTorch. Its allocator keeps freed blocks for requests of the same size."""
 
 import ctypes
 import os
@@ -6,7 +6,7 @@ import sys
 import types
 
 __version__ = "2.99"
-runtime = ctypes.CDLL(None)  # what is loaded with RTLD_GLOBAL
+runtime = ctypes.CDLL(None)  # the libraries that are loaded with RTLD_GLOBAL
 cuda, _C = types.SimpleNamespace(memory=types.SimpleNamespace()), types.SimpleNamespace()
 cached, live, most = [], {}, {"reserved": 0, "allocated": 0}
 
