@@ -14,7 +14,7 @@ ANSWER_SECONDS = 12      # a flush may take ten
 
 
 class Stats:
-    """The sums over a process's allocators, in bytes. A sum is None if it is unknown for one allocator."""
+    """The sums over a process's allocators on one device, in bytes. A sum other than pools is None if one allocator's part is unknown."""
 
     def __init__(self, answer, uuid):
         self.time_ns = answer["time_ns"]

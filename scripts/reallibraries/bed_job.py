@@ -1,9 +1,9 @@
 """A real PyTorch process of the bed in docs/guard.md: it plays a course of allocations.
 
 A course is a list of [seconds, GiB]: at that second the allocated memory changes to that size. A
-size of -1 stands for the end of the process, which caches nothing either. A process that runs out
-of memory has failed. It frees all its memory, as if it had ended, and starts its course again
-after RESTART seconds.
+size of -1 stands for the end of the process: the process frees all its memory and empties its
+cache. If the process runs out of memory, it does the same, and starts its course again after
+RESTART seconds.
 """
 
 import functools

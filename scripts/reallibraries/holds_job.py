@@ -200,7 +200,7 @@ def foreach(t):
 
 
 def attributes(t):
-    """An optimizer that keeps its state in attributes instead of state, as optimizers with master weights do."""
+    """An optimizer that keeps its state in other attributes than .state, as optimizers with master weights do."""
 
     class Own(torch.optim.Optimizer):
         def __init__(self, parameters):
@@ -324,7 +324,7 @@ def check(case):
     t.start()
     t.parked.wait()
     if not t.error:
-        ask()  # the probe meets the optimizers as they step
+        ask()  # so that the probe gets to know the optimizers as they step
     t.parked.wait()
     if isinstance(t.error, Skip):
         print(case.__name__, "is left out:", t.error)
@@ -354,7 +354,7 @@ def check(case):
 
 
 def beside(seconds=20):
-    """Looks at a program that never stands still. Reading .grad in another thread would end such a program."""
+    """Looks at a program that never stands still. Reading .grad in another thread could crash such a program."""
     model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(100)]).to(GPU)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     over, steps, looks = [], 0, 0

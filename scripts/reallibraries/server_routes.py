@@ -2,10 +2,9 @@
 
     server_routes.py vllm|sglang SITE PORT [--key KEY]    followed by the real server's command line
 
-SITE has the unpacked wheel, fastapi, uvicorn, msgspec and prometheus_client. The routes, their
-arguments and the check of who may ask are the wheel's own code. The engine behind the routes is a
-stand-in, and so are the metrics of vLLM and /server_info of SGLang, which come from the engine. The
-server allocates 8 GiB by libcuda.so.1.
+SITE has the unpacked wheel, fastapi, uvicorn, and prometheus_client (vLLM) or msgspec (SGLang). The routes,
+their arguments and SGLang's check of the API key are the wheel's own code. The engine behind the routes is a stand-in,
+and so are the metrics of vLLM and /server_info of SGLang. The server allocates 8 GiB by libcuda.so.1.
 """
 
 import ast

@@ -7,7 +7,7 @@ MIB = 1 << 20
 held = []  # what is live
 beside = {}  # device → bytes that the program has from the driver, not from PyTorch's allocator
 workers = []  # child processes that use GPU 0: pid, allocated and reserved bytes
-errors = {}  # device → torch.cuda.OutOfMemoryError that the program survived
+errors = {}  # device → how many torch.cuda.OutOfMemoryError the program survived
 
 
 def tensors(torch, sizes, device=0):

@@ -14,9 +14,9 @@ from zoocheck.vramscope import SERVE_SECONDS, Failed, Vramscope
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 STAND_IN = os.path.join(os.path.dirname(os.path.dirname(HERE)), "probe", "agent", "testdata", "fake")
-NO_PROBE_SECONDS = 1.5   # a probe that was refused has not come by then
-SETTLE_SECONDS = 10      # until a process looks as it did before
-LOOKS = 5                # how often to look at a process without vramscope, which may change all the time
+NO_PROBE_SECONDS = 1.5   # how long to check that no probe comes
+SETTLE_SECONDS = 10      # how long to wait until a process looks as it did without vramscope
+LOOKS = 5                # how many more times to look at a process without vramscope: it may change all the time
 # From the program's end to the end of the processes that it started. A test in which a process never
 # ends sets ZOO_SECONDS to less.
 ENDING_SECONDS = float(os.environ.get("ZOO_SECONDS", 20))
@@ -135,7 +135,7 @@ class Run:
             self.outcome.problems.append(self._same(str(problem)))
 
     def _act(self, pid):
-        """Waits for the probe of a waiting process, or attaches to it, as this way does, and flushes."""
+        """Waits for the probe of a process (RUN) or attaches to the process (ATTACH), then flushes. Does nothing in a PLAIN run."""
         expected = self.case.refusal(self.way, self.version)
         if self.way == PLAIN:
             return
@@ -161,7 +161,7 @@ class Run:
             raise Failed("flush: %s; the case expects: %s" % (reason or "done", expected))
 
     def _view(self, pid):
-        """The process as seen from outside. Waits until it looks as in the run without vramscope, or a while."""
+        """The process as seen from outside. Waits up to SETTLE_SECONDS until it looks as in the run without vramscope."""
         end = time.monotonic() + SETTLE_SECONDS
         while True:
             lines, sockets = view.of(pid, self._same)

@@ -73,5 +73,5 @@ def files(directory):
 
 
 def sockets(pids):
-    """The sockets that these processes have left in the directory of all users."""
+    """The sockets that the probes of these processes have left in /tmp."""
     return {path for pid in pids for path in glob.glob("/tmp/vramscope-*/%d-*.sock" % pid)}

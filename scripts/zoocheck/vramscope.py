@@ -9,8 +9,8 @@ import time
 from zoocheck.programs.zoo import CACHED
 
 CALL_SECONDS = 180   # a loaded machine may stand still for a minute
-# How long to wait until a probe serves. It looks for a GPU in use every half second. A test in which no
-# probe ever comes sets ZOO_SECONDS to less.
+# How long to wait until a probe serves. A new probe looks for a GPU in use every half second. A test in which
+# no probe ever comes sets ZOO_SECONDS to less.
 SERVE_SECONDS = float(os.environ.get("ZOO_SECONDS", 30))
 ATTACH_TIMEOUT = 1   # the exit code of an attach whose probe does not answer in time
 

@@ -1,5 +1,4 @@
-"""C code computes for a long time without the GIL, on a second thread (beside) or on the main thread
-(alone)."""
+"""C code computes without the GIL, on a second thread (beside) or for a long time on the main thread (alone)."""
 
 import hashlib
 import sys

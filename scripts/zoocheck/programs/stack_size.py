@@ -1,4 +1,4 @@
-"""Makes threads with the smallest stacks that Python allows."""
+"""Makes a thread with the smallest stack that Python allows."""
 
 import sys
 import threading

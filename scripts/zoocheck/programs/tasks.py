@@ -1,4 +1,4 @@
-"""The tasks of work.py. Their broker is a directory, and so are their results."""
+"""The tasks of work.py. Their broker is a directory, and their results are directories."""
 
 import os
 
