@@ -51,8 +51,8 @@ func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	return err
 }
 
-// withRightsOf calls act. Root takes the user's rights for that, if it can: then the path, which
-// that user controls, cannot abuse root's rights, and the probe sees its own user.
+// withRightsOf calls act. Root takes the user's rights for the call, if it can. The user controls
+// the path, which then cannot abuse root's rights. The probe sees its own user.
 //
 // In Linux each thread has its own user and group IDs; only C libraries set them for all threads.
 // The real and saved IDs stay root's, so that the user can neither signal nor trace the thread.

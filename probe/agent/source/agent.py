@@ -16,7 +16,7 @@ class _Agent:
         self.start_time = None
         self.status = None  # the thread's _Status; None until a descriptor is free for it
         self._once = _allocate_lock()
-        self._bell = _allocate_lock()  # released to interrupt the thread's wait before it serves
+        self._bell = _allocate_lock()  # released to interrupt a pause of the thread
         self._bell.acquire()
         self._server = None
         self._socket = None

@@ -211,7 +211,7 @@ def _of_optimizer(optimizer, _, pace):
             for tensor in _tensors(optimizer.state.get(parameters[n])) if n < len(parameters) else ():
                 yield _STATE, tensor
             n += 1
-    # Then its own attributes, and what is in plain containers among them. An iterator keeps nothing alive that its container has dropped.
+    # Then the optimizer's other attributes and the contents of plain containers among them. An iterator keeps no item alive that its container has dropped.
     inside = [map(vars(optimizer).get, [name for name in list(vars(optimizer)) if name not in ("state", "param_groups")])]
     left = 4 * _LOOKED
     while inside and left:

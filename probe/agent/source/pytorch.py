@@ -17,7 +17,7 @@ class _PyTorch(_Runtime):
         self._next_map = 0.0
         self._watched = []  # addresses of the largest segments that may sleep
         self._asleep = None  # what _sleepers returned last
-        self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
+        self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshots, of the fastest one
         self._history = False
         self.settings = _Settings()
         self.history = _History(self, _steps)

@@ -1,4 +1,4 @@
-# The most important first.
+# The GPU libraries, the most important first.
 _RUNTIMES = (_PyTorch, _JAX, _TensorFlow, _CuPy, _RMM)
 _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
