@@ -45,8 +45,8 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return detail.New(in)
 }
 
-// detailed returns the row under the cursor, or else the row of the shown alert if it is listed, or
-// else the first row.
+// detailed returns the row under the cursor, or else the row of the alert that alarmed returns, if it
+// is listed, or else the first row.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID

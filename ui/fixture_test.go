@@ -153,7 +153,7 @@ func (h fakeHistory) Events(int) []snapshot.Event { return nil }
 // noon returns the time of smallBox at second 0.
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-// smallBox returns a snapshot of a box with numbers of GPUs and of processes on each. Memory changes a little each second.
+// smallBox returns a snapshot of a box with some GPUs, and processes on each. Memory changes a little each second.
 func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(second) + 1,

@@ -24,9 +24,9 @@ import (
 //	History.Events ─ note ─→ found ─┬─ unread ─→ badge, alert line, box sums
 //	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
 type incidents struct {
-	found  map[string]snapshot.Incident // by key, the newest incident of each
-	seen   map[string]time.Time         // by key, the time up to which the user has seen it
-	causes map[string]string            // by key, in words; "" while the cause is sought
+	found  map[string]snapshot.Incident // by key: the newest incident with this key
+	seen   map[string]time.Time         // by key: the time up to which the user has seen its incidents
+	causes map[string]string            // by key: the cause in words, if one was found
 	newest snapshot.Event               // the newest event when the history was last read
 	read   time.Time                    // when all events were read last
 	unread []snapshot.Incident          // newest first
@@ -172,7 +172,7 @@ func (st *state) leading() *snapshot.Incident {
 	return nil
 }
 
-// headlines returns what the alert line can show, the worst first: urgent alerts, the newest
+// headlines returns the alerts for the alert line, the worst first: urgent alerts, the newest
 // unread incident, other alerts. An alert about that incident is shown instead of it.
 func (st *state) headlines() []snapshot.Alert {
 	alerts, incident := st.shown.Alerts, st.leading()

@@ -14,7 +14,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// dayOne reports whether the hint about probes can be shown: no probe was seen, no incident is unread, Esc did not hide it.
+// dayOne reports whether to show the hint about probes: no probe was seen, no incident is unread, Esc has not hidden it.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }

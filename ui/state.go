@@ -30,7 +30,7 @@ type state struct {
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts stay
 
-	table.Listing // the rows of the table
+	table.Listing // what the user has chosen for the table
 	sparks        table.Sparks
 	holders       gpus.Holders
 	find          string    // what n and N look for

@@ -34,8 +34,8 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
-// TestColourBlindHasTextures: in the theme colorblind, and with 16 colours, no two parts have the same glyph. Otherwise all
-// parts but free have one glyph.
+// TestColourBlindHasTextures: in the theme colorblind, and with 16 colours, no two parts have the same glyph. Otherwise
+// all parts but free have one glyph.
 func TestColourBlindHasTextures(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
 		for _, name := range []string{"colorblind", "dark", "light", "high-contrast"} {

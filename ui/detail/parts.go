@@ -65,7 +65,7 @@ func (d Panel) parts(width int) []string {
 	for i := range p.Allocators {
 		managed = quantity.Sum(managed, p.Allocators[i].Managed)
 	}
-	for _, part := range []struct { // these are not parts of used memory
+	for _, part := range []struct { // written without a share of used memory
 		name, note string
 		bytes      snapshot.Bytes
 	}{

@@ -188,8 +188,8 @@ func (d Flush) DryRunDone() Flush {
 	return d
 }
 
-// Requests returns the requests of y or d: one for the server, or one for each row that can be flushed. An urgent flush is
-// of whole processes, so each process has one.
+// Requests returns the requests of y or d: one for the server, or one for each row that can be flushed. An urgent flush
+// is of whole processes, so each process has one.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	if flush.OfServer(d.Level()) {

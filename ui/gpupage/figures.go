@@ -146,7 +146,7 @@ func (w words) rates(received, sent snapshot.Int) string {
 	return w.pair(w.bytes(received), "/s, ", w.bytes(sent), "/s")
 }
 
-// link returns "gen 5 ×16", followed by the maximum if that is more.
+// link returns "gen 5 ×16", followed by the maximum if that differs.
 func (w words) link(gpu *snapshot.GPU) string {
 	now := w.pair(w.unit(gpu.PCIeGeneration, ""), " "+w.times, w.unit(gpu.PCIeWidth, ""), "")
 	if now == w.dash {

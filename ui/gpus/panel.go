@@ -20,7 +20,7 @@ type Panel struct {
 	Focus      snapshot.Place // zero: no GPU is in focus
 	Instances  bool           // all MIG instances have lines, not only those of the GPU in focus
 	Parts      bool           // a probe has been seen; else bars are divided by owner
-	IdleAfter  time.Duration  // a GPU that has done nothing for longer is idle
+	IdleAfter  time.Duration  // a GPU that holds memory and has done nothing for longer is idle
 	Halves     int            // 1, or 2 for two lines side by side
 	Header     bool
 	Top        int    // the first line in view, among those that scroll

@@ -14,7 +14,7 @@ import (
 // area draws the memory under the curves. Left of now it has the parts of the history, stacked. Right of now it has
 // the same parts, faded, up to the forecast's median, and over the 80 % range a veil, which fades towards the bounds.
 // Memory that was used for only a part of a column's time is faded, too. Edges have a resolution of an eighth of a row.
-// Where colours cannot fade (see Appearance.Smooth), only the history has parts: they have textures, and curves over them.
+// Where colours cannot fade (Appearance.Smooth), only the history has parts: in textures, and under the curves.
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer

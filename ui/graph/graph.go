@@ -39,7 +39,7 @@ const (
 	around     = 3
 )
 
-// The minimum height, and a good one.
+// MinHeight is the least height of a graph in a layout, GoodHeight one with enough rows to read.
 const (
 	MinHeight  = around + 4
 	GoodHeight = around + 7

@@ -87,7 +87,7 @@ const (
 	PreviousGPU
 )
 
-// Ability is a set of actions that cli has bound. A key whose ability is missing is left out.
+// Ability is a set of things that this run can do. A key whose ability is missing is left out.
 type Ability uint16
 
 const (
@@ -115,7 +115,7 @@ type Scope uint8
 const (
 	InMain Scope = 1 << iota
 	InDetail
-	InOverlay  // overlays that scroll
+	InOverlay  // panels and menus over the screen
 	InNoDriver // the screen without a driver
 	InPage     // the page about one GPU
 

@@ -37,11 +37,11 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	return found
 }
 
-// timeHint lists the keys that move in the past. It takes the place of the keys that act.
+// timeHint lists the keys that move through time. In the past it takes the place of the keys that act.
 var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 
-// FitHints keeps the hints of the lowest ranks, up to the first that does not fit into room cells, so that a wider screen
-// never shows fewer hints.
+// FitHints keeps the hints of the lowest ranks, as many as fit into room cells, so that a wider screen never shows fewer
+// hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
 	slices.SortStableFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })

@@ -2,7 +2,7 @@
 //
 //	snapshot.SegmentMap ── New ──→ Map: segments sorted by fate and size (map.go)
 //	Map, View ── Panel.Render ──→ the answer in words (answer.go)
-//	                          ──→ strips of cells, one per fate (strips.go, cells.go)
+//	                          ──→ strips of cells, by fate and size (strips.go, cells.go)
 //
 // Start reading at Panel.
 package segments

@@ -85,7 +85,7 @@ func columnNamed(title string) columnID {
 // The cells that the COMMAND column keeps.
 const (
 	minCommand  = 12 // beside the first group of columnsAt
-	goodCommand = 24 // beside the second group: at least, see columnsAt
+	goodCommand = 24 // beside the second group, at least
 	longCommand = 80 // before other columns grow
 )
 

@@ -18,7 +18,7 @@ type Row struct {
 	Process *snapshot.Process
 	Ended   *snapshot.EndedProcess // nil while it runs
 	depth   int                    // generations under a parent, in the tree
-	old     bool                   // ended long ago: shown only if lines are free
+	old     bool                   // ended long ago: at the end of the table
 }
 
 // endedFresh is how long the row of an ended process keeps its place before it goes to the end.

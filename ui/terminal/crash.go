@@ -26,8 +26,8 @@ type crashes struct {
 	once sync.Once
 }
 
-// caught is deferred around the code of the model, of the feed and of commands: an uncaught panic would leave the terminal
-// in raw mode.
+// caught is deferred around the code of the model, of the feed and of commands: an uncaught panic would leave the
+// terminal in raw mode.
 func (c *crashes) caught() {
 	if value := recover(); value != nil {
 		crash := &Crash{Value: value, Stack: debug.Stack()}

@@ -47,7 +47,7 @@ type Program struct {
 	cancel   context.CancelCauseFunc
 	signals  *Signals
 	drained  chan struct{} // the output no longer stalls
-	lost     atomic.Bool   // output was dropped while the terminal stalled
+	lost     atomic.Bool   // output was dropped since the last DrainedMsg
 }
 
 // errQuit ends a run for Hold.End, a signal or a closed terminal.

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CarolsSegments returns a map of carol's process. As with PyTorch's native allocator, segments of small blocks have 2 MiB,
-// those of medium blocks 20 MiB, and those of large blocks more.
+// CarolsSegments returns a map of carol's process. As with PyTorch's native allocator, segments of small blocks have
+// 2 MiB, those of medium blocks 20 MiB, and those of large blocks more.
 func CarolsSegments() snapshot.SegmentMap {
 	random := rand.New(rand.NewPCG(1, 2))
 	m := snapshot.SegmentMap{Time: DrawnAt}
