@@ -12,8 +12,8 @@ class _GlobalHook:
         self._handle = None
 
     def add(self, make):
-        """Registers the hook that make() returns, and returns whether it is there. If the program has such hooks
-        it adds none: a thread that iterates over them would fail. If there are none, no thread iterates."""
+        """Registers the hook that make() returns, and returns whether it is there. If the program has such hooks,
+        none is added: a thread that iterates over them would fail. If there are none, no thread iterates."""
         module, register, hooks = self._names
         module = _module(module)
         register = getattr(module, register, None)

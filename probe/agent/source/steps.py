@@ -44,7 +44,7 @@ class _Steps:
     # -- The hook
 
     def register(self):
-        """Registers the hook, and returns whether steps are counted."""
+        """Registers the hook unless VRAMSCOPE_STEPS is 0, and returns whether it is there."""
         return os.environ.get("VRAMSCOPE_STEPS") != "0" and self._hook.add(self._counter)
 
     def remove(self):
