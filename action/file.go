@@ -57,8 +57,8 @@ func openLog(directory string) (*os.File, error) {
 // nextLines is the room, in bytes, that is kept for the next lines.
 const nextLines = 16 << 10
 
-// reserve makes the file system keep room after the end, which a disk that fills up later cannot
-// take. If the file system cannot do that, reserve checks the free space instead.
+// reserve makes the file system keep room after the end, so that a disk that fills up later still has
+// room for lines. If the file system cannot do that, reserve checks the free space instead.
 func reserve(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -75,7 +75,7 @@ func reserve(file *os.File) error {
 }
 
 // lock keeps other vramscopes from writing until the file is closed: a line that they have half
-// written would look like one that a full disk cut off. It waits a tenth of a second at most.
+// written would look like one that a full disk cut off. After a tenth of a second it gives up.
 func lock(fd int) {
 	for range 100 {
 		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {

@@ -77,8 +77,8 @@ func Milliseconds(d time.Duration) snapshot.Float {
 }
 
 // Do logs a line, acts, and logs a second line with the outcome that act leaves in the entry. It does
-// not act if the first line cannot be written. The outcome of a *process.Refusal is "refused", that of
-// another error or of a panic, which continues, "failed". If the second line cannot be written, Do
+// not act if the first line cannot be written. The outcome is "refused" after a *process.Refusal, and
+// "failed" after another error or a panic, which continues. If the second line cannot be written, Do
 // returns an error although the action was done.
 func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	if l == nil {

@@ -238,8 +238,8 @@ func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
 	}
 }
 
-// A leak in bursts, which seems to approach a level, and a leak under a sawtooth have a time to full
-// at most samples.
+// A leak in bursts, which seems to approach a level, has a time to full at two thirds of the samples,
+// and a leak under a sawtooth at nearly all.
 func TestUnevenLeakFills(t *testing.T) {
 	most := map[string]float64{"bursts": 0.33, "leak under a sawtooth": 0.05}
 	for _, g := range regime.All() {

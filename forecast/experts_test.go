@@ -7,8 +7,8 @@ import (
 
 const gib32 = 1 << 30
 
-// The best expert so far is not followed while it claims nothing: cycles that have
-// become too uneven for a phase are not forecast as no change.
+// The best expert so far is not followed while it claims nothing, as the seasonal one does once cycles
+// are too uneven.
 func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	var v verdict
 	v.Gain[seasonal], v.Share[seasonal] = 0.9, 1

@@ -17,7 +17,7 @@ func forAll(importance ...Importance) Policy {
 	return p
 }
 
-// A user's flushes that free nothing turn the rule off only for that user, even if that is root, whose guard it is.
+// A user's flushes that free nothing turn the rule off only for that user, even if the user is root.
 func TestCircuitBreakerOfAUser(t *testing.T) {
 	for liar, uid := range map[string]uint32{"bob": 1001, "root": root.UID} {
 		honest := &row{user: "carol", uid: 1002, command: "honest", allocated: 20 * gib, cached: 8 * gib}

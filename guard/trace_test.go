@@ -49,8 +49,8 @@ func TestUnknownCacheWasNotEmptied(t *testing.T) {
 	}
 }
 
-// Memory that a probe shows as freed within three seconds was freed by this guard; later, by
-// others.
+// If a probe shows an empty cache within three seconds after a flush, this guard emptied the cache;
+// later, others did.
 func TestOwnFlushIsNotOthers(t *testing.T) {
 	for late, want := range map[time.Duration]string{settleTime: "", settleTime + time.Second: "its cache was emptied"} {
 		r := &row{allocated: 60 * gib, cached: 15 * gib}

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// stretch is a history of some seconds, with an event in each second. All values are number.
+// stretch is a history of some seconds, with an event in each second. The field number is every value.
 type stretch struct {
 	number         int
 	oldest, newest int64 // s; 0 for an empty history

@@ -105,7 +105,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 }
 
 // Refusal returns why the process cannot be flushed. It is nil if one of the process's rows on the
-// devices can be, and for a process on no GPU, whose probe decides.
+// devices can be flushed, or if the process has no row there: then its probe decides.
 func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	reason := ""
 	for _, row := range action.Rows(snap, r.Process, r.Devices...) {

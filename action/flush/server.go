@@ -34,7 +34,7 @@ type asked struct {
 	only     *os.File // while only is open, no other program asks
 }
 
-// OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
+// OfServer reports whether a level is for the process's server.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
 // lock lets only one program at a time ask a server, because a second release ends SGLang.

@@ -19,8 +19,8 @@ func TestBudgetBoundsAClient(t *testing.T) {
 	for range times {
 		cost += b.use(t.Context(), func() time.Duration { return each })
 	}
-	// Time must be earned before it is used, except what was saved at the start, and that of the last
-	// request, which may be earned afterwards.
+	// All time must be earned before it is used, except the time saved at the start and that of the
+	// last request.
 	if took, earned := time.Since(began), time.Duration(float64(cost-saved-each)/share); cost != times*each || took < earned {
 		t.Errorf("used %s in %s, which earn it in %s", cost, took, earned)
 	}

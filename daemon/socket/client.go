@@ -41,8 +41,8 @@ const answerTime = 2 * time.Second
 // ErrBroken reports that a daemon broke the protocol. The connection is closed.
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
-// Dial connects to the first daemon in directories that answers. If there is no daemon, Absent
-// reports true for the error.
+// Dial connects to the first daemon that answers, in the order of directories. If there is no daemon,
+// Absent reports true for the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
@@ -140,7 +140,7 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 		clean(into.Waiting)
 		c.waits(*into.Waiting)
 	}
-	// The connection is closed, because a late answer would be taken for that to the next request.
+	// The connection is closed: a late answer would be taken for the answer to the next request.
 	return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
 }
 

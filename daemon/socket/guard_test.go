@@ -108,7 +108,7 @@ func TestReaderAsksForTheGuard(t *testing.T) {
 	}
 }
 
-// TestReaderPausesTheGuard: the paused state is known at once. A refusal is returned, and leaves the state.
+// TestReaderPausesTheGuard: the guard's state after the request is known at once. A refusal is returned.
 func TestReaderPausesTheGuard(t *testing.T) {
 	for answer, c := range map[string]struct {
 		known bool
