@@ -10,7 +10,6 @@ import (
 // The cursor stays on its process, and on its line of the screen, while rows move. There is no cursor
 // until the user moves it or a key needs a process: the table shows its first rows.
 
-// move moves the cursor by a number of rows.
 func (m *model) move(by int) bool {
 	ids := m.rowIDs()
 	if len(ids) == 0 {

@@ -53,7 +53,6 @@ func (d driverScreen) answering() string {
 	return text.Plural(n, "probe answers: its", "probes answer: their") + " allocators below; used and other unknown."
 }
 
-// happened returns what is wrong with the driver.
 func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
@@ -74,7 +73,6 @@ func (d driverScreen) happened() string {
 	}
 }
 
-// next returns when the driver will be tried again.
 func (d driverScreen) next() string {
 	driver := &d.shown.Driver
 	text := ""

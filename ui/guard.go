@@ -37,7 +37,6 @@ func hindered(g *snapshot.Guard, now time.Time) bool {
 	return g != nil && (g.Cannot != "" || g.Paused.After(now))
 }
 
-// guardStyle returns the style of guardWords.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
 	case hindered(s.Guard, now):

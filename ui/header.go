@@ -62,7 +62,6 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 // shortestWarning is the smallest number of cells that a warning is cut to: "recording paused".
 const shortestWarning = 16
 
-// clock returns the time, or the moment of the past that is shown.
 func (st *state) clock() string {
 	switch {
 	case st.now.IsZero():

@@ -125,7 +125,6 @@ func (m *model) fitOverlay() {
 	}
 }
 
-// openHelp opens the help, whose third page explains the columns.
 func (m *model) openHelp() bool {
 	gpuColumns := dialog.Section{Title: "COLUMNS OF A GPU"}
 	for _, c := range gpus.Columns() {

@@ -10,7 +10,6 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
 // Run shows the monitor until the user quits; see terminal.Program.Run for other ends.

@@ -47,7 +47,6 @@ func (m *model) stepSort(by int) bool {
 	return m.sortAs(titles[(at+by+len(titles))%len(titles)], false)
 }
 
-// sortAs sorts by a column and says in which direction.
 func (m *model) sortAs(title string, reversed bool) bool {
 	m.st.Sort = table.Order{Column: title, Reversed: reversed}
 	m.toTop()
@@ -58,7 +57,6 @@ func (m *model) reverse() bool {
 	return m.sortAs(m.table().Order().Column, !m.st.Sort.Reversed)
 }
 
-// items returns columns as menus show them.
 func items(columns []table.Column) []dialog.Item {
 	list := make([]dialog.Item, len(columns))
 	for i, c := range columns {

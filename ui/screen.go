@@ -75,7 +75,6 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 	return out
 }
 
-// tiles draws the small graphs of the GPUs, line by line.
 func tiles(st *state, lk *cell.Appearance, lay *layout) []string {
 	across, height := lay.tilesOf(len(st.shown.GPUs))
 	width := lay.width + 1
@@ -225,7 +224,6 @@ func drawn(width int, write func(l *cell.Line)) []string {
 	return []string{l.String()}
 }
 
-// tooSmall replaces a screen below the minimum size.
 func tooSmall(width, height int, lk *cell.Appearance) []string {
 	if width <= 0 || height <= 0 {
 		return nil

@@ -90,7 +90,6 @@ func (m *model) graphStyle() bool {
 	return m.say("graph style " + map[bool]string{true: "lines", false: "area"}[m.st.lines])
 }
 
-// settings returns the settings in force.
 func (m *model) settings() Settings {
 	s := Settings{
 		Theme: m.theme, Sort: m.st.Sort.Column, Reversed: m.st.Sort.Reversed, Lines: m.st.lines, Window: m.st.window,

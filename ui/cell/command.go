@@ -23,8 +23,8 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
-// commandCache keeps short commands by the address of the first argument. Snapshots share the argument lists, and an
-// address that is a key is not reused.
+// commandCache keeps short commands by the address of the first argument, which snapshots share until the command line is
+// read again. An address that is a key is not reused.
 type commandCache map[*string]string
 
 const commandsKept = 4096

@@ -88,10 +88,8 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 	return l.String()
 }
 
-// noteLines is the maximum number of lines of a note.
 const noteLines = 3
 
-// wrapped returns words, wrapped to the width of the panel.
 func (d Panel) wrapped(width, maxLines int, style themes.Style, words string) []string {
 	var lines []string
 	for _, line := range cell.Wrap(words, max(width-2, 1), maxLines, d.Appearance.Glyphs.Ellipsis) {

@@ -91,7 +91,6 @@ func (d Panel) Render(width, height int) []string {
 	}
 }
 
-// whole returns the full screen: the facts, then the graph or map.
 func (d Panel) whole(width, height int) []string {
 	p := d.process
 	if p == nil {

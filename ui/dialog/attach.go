@@ -56,7 +56,6 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	}
 }
 
-// refusals returns the reasons why no probe can be attached.
 func (d Attach) refusals() []string {
 	var reasons []string
 	switch {

@@ -38,7 +38,6 @@ func (b box) Render(width, height int) []string {
 	return strings.Split(placed, "\n")
 }
 
-// inside returns the lines in the frame.
 func (b box) inside(width, rows int) []string {
 	skip := min(max(b.skip, 0), max(len(b.lines)-rows, 0))
 	lines := make([]string, rows)

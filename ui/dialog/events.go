@@ -100,7 +100,6 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	return e, Handled
 }
 
-// why explains the event under the cursor.
 func (e Events) why() Why {
 	w := NewWhy(e.look, e.log[e.at])
 	w.list = &e

@@ -54,7 +54,6 @@ func (e Events) sentence(event *snapshot.Event) string {
 	return words + strings.TrimLeft(e.message(event), " ")
 }
 
-// clock returns the time of day of an event.
 func (e Events) clock(event *snapshot.Event) string {
 	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 }

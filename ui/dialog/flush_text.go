@@ -249,7 +249,6 @@ func (d Flush) list() [][]cell.Span {
 	return append(lines, nil)
 }
 
-// flushLine lays out the cells of a line of the list.
 func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays string) string {
 	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
 	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +

@@ -76,7 +76,6 @@ func (f *form) refuse(title string, inner int, reasons ...string) {
 // dialogWidth is the maximum width of a box that is snug.
 const dialogWidth = 80
 
-// height returns the height of the whole form.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
 	if f.aside == nil {

@@ -15,7 +15,6 @@ func (h Help) head(words string) cell.Span {
 
 func (h Help) words(words string) cell.Span { return cell.Span{h.look.Styles.Text, words} }
 
-// parts explain the bars.
 func (h Help) parts() [][]cell.Span {
 	head, words := h.head, h.words
 	cached := ": F frees it"
@@ -31,7 +30,6 @@ func (h Help) parts() [][]cell.Span {
 	}
 }
 
-// signs explain rows and figures.
 func (h Help) signs() [][]cell.Span {
 	s, g, head, words := &h.look.Styles, &h.look.Glyphs, h.head, h.words
 	return [][]cell.Span{

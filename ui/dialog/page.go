@@ -26,7 +26,6 @@ func (p page) press(name string, total, rows int) (page, Outcome) {
 	return p, Ignored
 }
 
-// box returns the frame around the page's lines.
 func (p page) box(title string, lines [][]cell.Span, height int) box {
 	b := box{look: p.look, title: title, right: "Esc closes", lines: lines, skip: int(p.top)}
 	if len(lines) > height-2 {

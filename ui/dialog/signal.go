@@ -70,7 +70,6 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
-// refusals returns the reasons why no signal can be sent.
 func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {

@@ -105,7 +105,6 @@ func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
 
-// write writes a run of cells with one mark.
 func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	column := l.Used() - leftCells
 	style, glyph, cells := themes.Style{}, "", 0

@@ -22,7 +22,6 @@ type curves struct {
 	when                 string        // the time of day at which memory will be full
 }
 
-// curves reads the history and, if there is one, the forecast.
 func (g Graph) curves(columns int) curves {
 	c := curves{capacity: math.NaN(), ahead: g.ahead, zero: g.Tile}
 	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {

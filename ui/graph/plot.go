@@ -91,7 +91,6 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	return lines
 }
 
-// lined returns the drawing of asciigraph.
 func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	g := &lk.Glyphs
 	const maxSeries = 5 // capacity, bounds, median, history

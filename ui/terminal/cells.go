@@ -15,7 +15,6 @@ type cell struct {
 	style styleID
 }
 
-// continuation is the right half of a wide glyph.
 const continuation rune = 0
 
 // blank is a cell that was erased.
@@ -52,7 +51,6 @@ func (s *styles) id(sequences string) styleID {
 	return id
 }
 
-// turn returns the sequence that turns a style into another.
 func (s *styles) turn(from, to styleID) string {
 	sequence, ok := s.turns[[2]styleID{from, to}]
 	if !ok {

@@ -68,7 +68,6 @@ func (i *input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readAhead reads until a read fails.
 func (i *input) readAhead() {
 	buffer := make([]byte, 4096)
 	for {

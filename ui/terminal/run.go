@@ -152,7 +152,6 @@ func (p *Program) noteDrained(lost bool) {
 	}
 }
 
-// obey handles the signals, and an output that was drained.
 func (p *Program) obey(ctx context.Context) {
 	for {
 		select {
@@ -278,7 +277,6 @@ func (p painted) take(msg tea.Msg) tea.Cmd {
 	return p.crashes.guarded(cmd)
 }
 
-// View implements tea.Model. Bubble Tea calls it after Update.
 func (p painted) View() tea.View {
 	defer p.crashes.caught()
 	view := p.model.View()

@@ -71,7 +71,6 @@ func (s *screen) differences(view tea.View, frame Frame) []byte {
 	return s.out
 }
 
-// setModes sets the title and the mouse mode, if they have changed.
 func (s *screen) setModes(view tea.View) {
 	if view.WindowTitle != s.view.WindowTitle {
 		s.out = append(s.out, ansi.SetWindowTitle(view.WindowTitle)...)
@@ -136,7 +135,6 @@ func (s *screen) moveTo(x, y int) {
 	s.x, s.y = x, y
 }
 
-// put writes a cell at the cursor.
 func (s *screen) put(c cell) {
 	if c.glyph != ' ' || s.styles.onBlanks(c.style) || s.styles.onBlanks(s.current) {
 		s.turn(c.style)
