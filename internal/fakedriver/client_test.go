@@ -63,7 +63,7 @@ func begin(t *testing.T, cmd *exec.Cmd, state string) *client {
 func (c *client) end(cmd *exec.Cmd) {
 	_ = c.input.Close() // fails if the program has ended already
 	if err := cmd.Wait(); err != nil {
-		said, _ := os.ReadFile(c.stderr) // only to explain
+		said, _ := os.ReadFile(c.stderr) // only for the message
 		c.t.Errorf("%s: %v\n%s", filepath.Base(cmd.Path), err, said)
 	}
 }

@@ -37,7 +37,7 @@
 // space are skipped. A line with an error is printed on standard error, and the
 // box then has no driver. Numbers are unsigned, decimal or 0x…; "unavailable" is
 // NVML_VALUE_NOT_AVAILABLE. In texts \xNN stands for a byte. The file is replaced
-// by rename, and each program reads it again at its next call.
+// by rename, and programs then read it again.
 //
 //	driver.version 550.163.01
 //	driver.nvml_version 12.550.163.01

@@ -23,7 +23,7 @@ func (t *Table) hold(e *entry, pid int) {
 	}
 	e.pidfd = os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(pid)) // closed when the entry is forgotten
 	if _, err := exitOf(e.pidfd); err != nil {
-		t.exitsUnknown = true // Linux before 6.13
+		t.exitsUnknown = true // Linux before 6.13 lacks this ioctl
 	}
 }
 

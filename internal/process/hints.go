@@ -12,8 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Hints are what a process's environment says about its importance, a distributed job and limits. If
-// the environment may not be read, they are unknown or ""; if it is incomplete, Distributed may be.
+// Hints are what an environment says about a process's importance, distributed job and limits. If the
+// environment may not be read, they are unknown or "". If it is incomplete, Distributed may be unknown.
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also if it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not

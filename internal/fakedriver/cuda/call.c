@@ -22,7 +22,7 @@ static _Atomic int initialised;
 /* A page that the kernel clears in every forked child (MADV_WIPEONFORK). */
 static _Atomic int *here;
 
-/* Finds a fault of the state, or of the call's GPU. */
+/* Finds a fault of the call's GPU, or else of the state. */
 static const struct fault *find_fault(const struct call *call, struct device *device, enum fault_kind kind)
 {
 	const struct gpu *gpu = device ? device_gpu(call->state, device) : NULL;

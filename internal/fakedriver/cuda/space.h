@@ -34,7 +34,7 @@ struct block *space_take(struct space *space, number size, number alignment);
 struct block *space_take_at(struct space *space, number address, number size);
 /* Frees a block and returns the free block that it became part of. */
 struct block *space_give(struct space *space, struct block *block);
-/* Removes the chunk that is this one free block. */
+/* Removes a chunk that consists of this one free block. */
 void space_remove(struct space *space, struct block *whole);
 
 static inline int block_is_chunk(const struct block *block)

@@ -137,7 +137,7 @@ func watch(pid, encoded string) error {
 		for _, pid := range gone {
 			state.End(pid)
 		}
-		// An error is ignored: with --live the state is written again a second later.
+		// An error is ignored. With --live the state is written again a second later.
 		switch {
 		case wanted.Live:
 			_ = state.At(second).Write(path)

@@ -24,7 +24,7 @@ func runtimeDirectories(command []string) ([]string, error) {
 		return nil, err
 	}
 	for _, folder := range folders {
-		// Libraries of a wheel look there first, and NVIDIA's runtime does not run on this driver.
+		// Libraries of a wheel first look in nvidia/*/lib, and NVIDIA's runtime does not run on this driver.
 		found, err := filepath.Glob(filepath.Join(folder, "nvidia", "*", "lib", "libcudart.so*"))
 		if err == nil && len(found) > 0 {
 			return nil, fmt.Errorf("--cudart: NVIDIA's own runtime is installed and would be loaded instead: %s: "+

@@ -11,7 +11,7 @@ import (
 )
 
 // Oracle is asked at each allocation that would fail, contexts included, and acts without delay. No
-// guard knows better when memory is needed, so no guard can do better at a lower cost to other jobs.
+// guard knows better when memory is needed.
 type Oracle struct {
 	Name string
 	// Nowhere gives the important jobs memory beyond the GPU's. Then other jobs lose only because these

@@ -143,7 +143,7 @@ func (t training) evaluate(j *world.Job) error {
 	return nil
 }
 
-// ladder divides a total among the layers' activations: each layer takes half as much again as the
+// ladder divides a total among the layers' activations: each layer takes 1.5 times as much as the
 // previous one.
 func ladder(total quantity.Bytes) []quantity.Bytes {
 	const ratio = 1.5

@@ -18,7 +18,7 @@ static const char capturing[] = "a graph capture is running: a flush would distu
 
 uint64_t flush_rate(void)
 {
-	/* A token bucket in milliseconds; only the serving thread calls this. */
+	/* A token bucket in milliseconds; only the serving thread calls flush_rate. */
 	static uint64_t spent, at;
 	uint64_t now = milliseconds(), elapsed = at ? now - at : 0;
 	spent = elapsed < spent ? spent - elapsed : 0;

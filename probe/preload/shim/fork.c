@@ -8,7 +8,7 @@
 
 void reset_after_fork(void)
 {
-	/* A signal handler has forked in the middle of a locked section, which the child goes on with. */
+	/* A signal handler has forked in the middle of a locked section, and the child continues that section. */
 	if (own_locks)
 		return;
 	serve_reset();

@@ -1,7 +1,7 @@
 /*
  * Interposition. There are three ways to a function of libcuda, each hooked:
  *
- *   linked with libcuda       the symbol that we export comes first, since this library is preloaded;
+ *   linked with libcuda       the symbol that we export comes first, because this library is preloaded;
  *                             it calls the next one in the program's search order
  *   dlopen, dlsym             our dlsym returns the hook instead of libcuda's function
  *   cuGetProcAddress          likewise (NVIDIA's runtime library uses this)

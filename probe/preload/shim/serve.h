@@ -32,7 +32,7 @@ const struct driver *own_driver_calls(void);
 /* Whether the program has a context on the device, seen or unseen. */
 int device_is_used(int device);
 
-/* A device that the program uses, and the stats of one of its pools. */
+/* A device that the program uses. */
 struct gpu {
 	char uuid[UUID_SIZE];
 	uint64_t total;

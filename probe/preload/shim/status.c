@@ -139,8 +139,8 @@ void end_program(const struct main_thread *thread)
 	int code = exit_code(thread), number = code & 0x7f;
 	sigset_t all;
 	if (number) {
-		/* A filter, or strict mode, has killed only the main thread, since that was not the last
-		 * thread. */
+		/* A filter, or strict mode, has killed the main thread. The process has gone on, because it
+		 * had other threads. */
 		sigfillset(&all);
 		(void)signal(number, SIG_DFL);
 		(void)sigprocmask(SIG_UNBLOCK, &all, NULL);

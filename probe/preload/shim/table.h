@@ -1,9 +1,9 @@
 /*
  * A hash table from a nonzero number to a record that begins with it: open
  * addressing, linear probing, deletion by backward shift. Memory comes from the
- * kernel, since the program's malloc may itself allocate with CUDA. The record
- * width is a constant at every call, so that the compiler specialises each
- * table. The table has no lock.
+ * kernel, because the program's malloc may itself allocate with CUDA. The
+ * record width is a constant at every call, so that the compiler specialises
+ * each table. The table has no lock.
  */
 #ifndef VRAMSCOPE_PRELOAD_TABLE_H
 #define VRAMSCOPE_PRELOAD_TABLE_H

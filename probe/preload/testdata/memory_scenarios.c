@@ -102,7 +102,7 @@ void virtual_memory(void)
 	show("map", CU(cuMemMap)(place, 2 * MIB, 0, handles[0], 0));
 	show("map", CU(cuMemMap)(place + 2 * MIB, 4 * MIB, 0, handles[1], 0));
 	show("map", CU(cuMemMap)(place + 6 * MIB, 6 * MIB, 0, handles[2], 0));
-	show("release", CU(cuMemRelease)(handles[0])); /* remains, since it is mapped */
+	show("release", CU(cuMemRelease)(handles[0])); /* remains, because it is mapped */
 	show("release", CU(cuMemRelease)(handles[1])); /* freed with its mapping */
 	show("retain", CU(cuMemRetainAllocationHandle)(&again, (void *)(uintptr_t)(place + 6 * MIB)));
 	show("release", CU(cuMemRelease)(again));
