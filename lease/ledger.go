@@ -39,7 +39,7 @@ type ending struct {
 	at time.Time
 }
 
-// Restore puts back the leases from a daemon's journal.
+// Restore puts back the leases and claims from a daemon's journal.
 func (l *Ledger) Restore(now time.Time, leases []*Lease) {
 	for _, le := range leases {
 		if le.State == Held {

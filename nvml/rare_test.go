@@ -135,7 +135,7 @@ func TestNVLinks(t *testing.T) {
 	if !first.Active || last.Active || last.Sent.Known() || last.Replays.Known() {
 		t.Errorf("the first is up and the last is down: %+v, %+v", first, last)
 	}
-	// With MIG, without the call, and without links, the reading has no links.
+	// If the driver refuses the call, with MIG, and without links, the reading has no links.
 	for _, fail := range []func(){
 		func() { gpu.Fail("nvmlDeviceGetNvLinkState", fakedriver.NotSupported) },
 		func() { gpu.MIGMode = 1 },

@@ -18,7 +18,7 @@ type failures struct {
 	call     *probe.FailedAllocation // newest call that the driver refused; logged only if the count of errors rises too
 }
 
-// noteFailures logs the new errors. p is the newest state of the row, ended or not; nil if unknown.
+// noteFailures logs the new errors. Of the refused calls, it only keeps the newest. p is as from lastOf.
 func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Process, d *probe.Device) {
 	if len(d.OutOfMemory) == 0 || p == nil {
 		return

@@ -30,7 +30,7 @@ func filled() probe.Allocator {
 	}
 }
 
-// TestAllocatorKeepsAllStats also fails for a field that the protocol does not carry.
+// TestAllocatorKeepsAllStats also fails for a field that filled does not set.
 func TestAllocatorKeepsAllStats(t *testing.T) {
 	reported := filled()
 	whole(t, "the report", reflect.ValueOf(reported))

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// says adds a report of pid's probe on a device, which is given as JSON. It is read a millisecond before
-// the next tick.
+// says adds a report of pid's probe on a device, which is given as JSON. The probe has read it a
+// millisecond before the next tick.
 func (b *box) says(t *testing.T, pid int, device string) *probe.Answer {
 	t.Helper()
 	var d probe.Device

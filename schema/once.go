@@ -122,7 +122,7 @@ type AlertDocument struct {
 	Alert   Alert    `json:"alert"`
 	GPU     *GPU     `json:"gpu"`
 	Process *Process `json:"process"`
-	// Dropped counts the alerts since the previous run for which, as too many, the command was not run.
+	// Dropped counts the alerts since the previous run that were discarded, because there were too many.
 	Dropped int `json:"dropped"`
 }
 

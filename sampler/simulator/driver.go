@@ -27,7 +27,7 @@ func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 
 func (b *Box) Close() error { return nil }
 
-// Read takes one reading of a GPU, or fails with ErrGPULost.
+// Read takes one reading of a GPU. A lost GPU is an nvml.ErrGPULost.
 func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -164,8 +164,8 @@ func checkAnswer(t *testing.T, m moment, a probe.Answer) {
 	checkOther(t, m, a)
 }
 
-// checkOther finds the process's row as the sampler does. If the figures of the driver and the
-// probe are of the same moment, it compares them.
+// checkOther checks a process's device and other memory by the readings that are of the same moment
+// as the probe's report.
 func checkOther(t *testing.T, m moment, a probe.Answer) {
 	t.Helper()
 	device := a.Report.Devices[0]

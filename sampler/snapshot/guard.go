@@ -79,7 +79,7 @@ type GuardDecision struct {
 	Message  string // the whole decision as a sentence
 }
 
-// Sentence returns the decision in one line: the action, the process, the figures, and the reason.
+// Sentence returns the decision in one line.
 func (d *GuardDecision) Sentence() string {
 	s := ""
 	pid := "PID " + strconv.Itoa(d.Row.Process.PID)

@@ -50,7 +50,7 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal failed: nothing was done, as far as is known
-	// The driver refused an allocation, other processes freed memory, and a second try succeeded or failed.
+	// An allocation that the driver refused waited for other processes to free memory. Then it succeeded, or not.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventIdleServer EventKind = "idle_server" // a server that holds memory has served nothing for a while, by its own report, or serves again

@@ -18,7 +18,7 @@ const remembered = 24 * time.Hour
 
 func (h past) Span() (oldest, newest time.Time) { return h.s.Time.Add(-remembered), h.s.Time }
 
-// At implements snapshot.History: the same box, at another time.
+// At implements snapshot.History: the same box at another time, without alerts.
 func (h past) At(t time.Time) (*snapshot.Snapshot, bool) {
 	if t.Before(h.s.Time.Add(-remembered)) {
 		return nil, false
