@@ -310,7 +310,7 @@ func TestGPULostAtTheStartIsListedOnceWhenItIsBack(t *testing.T) {
 	}
 }
 
-// If a slow tick delays Suspend, the driver is closed as soon as the tick ends.
+// If a slow tick delays Suspend, the driver is closed right after the tick.
 func TestSuspendDuringASlowTick(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(func(o *Options) { o.Interval, o.Deadline = MinInterval, time.Second })

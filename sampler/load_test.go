@@ -105,7 +105,7 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 // an earlier level.
 func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	i := newIdler(40 * gib)
-	i.move(500*mib, 40) // 20 of 39 GiB are left, enough for 40 s
+	i.move(500*mib, 40) // then 20 of 39 GiB are left, enough for 40 s
 	if i.alarmed == 0 {
 		t.Error("40 s before it is full there is no alert")
 	}
