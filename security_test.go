@@ -66,12 +66,12 @@ func hasTest(t *testing.T, folder, name string) bool {
 	})
 }
 
-// networks are the packages that may open a connection or listen: at an address that the user has
-// given, or to the servers that the user has asked to release memory or wants to watch. The list also
-// has the package that reads TLS settings, and the package that asks the kubelet's Unix socket.
+// networks are the packages that may use HTTP, TLS or the Internet's sockets. They connect to or listen
+// at addresses that the user has given, ask the inference servers of this box, read TLS settings, or ask
+// the kubelet's Unix socket.
 var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/kubelet", "vramscope/internal/promconfig", "vramscope/server"}
 
-// TestNoNetwork: no other package of vramscope has code for HTTP, TLS or the Internet's sockets.
+// TestNoNetwork: no other package of the program, and no probe, uses HTTP, TLS or the Internet's sockets.
 func TestNoNetwork(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{.Imports}}", "-deps", ".").Output()
 	if err != nil {

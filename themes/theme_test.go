@@ -135,7 +135,7 @@ func TestForecastIsNearItsPart(t *testing.T) {
 	}
 }
 
-// TestOwnersDiffer: the hues of owners are visible on every background, and no two look alike.
+// TestOwnersDiffer: the hues of owners are visible on each of the grounds, and no two look alike.
 func TestOwnersDiffer(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
 		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
@@ -227,8 +227,8 @@ func TestSixteenColours(t *testing.T) {
 	}
 }
 
-// TestSixteenColoursAreLegible: no text and no line of a graph has a colour that the common
-// palettes of terminals make unreadable on its background.
+// TestSixteenColoursAreLegible: on a dark background no text and no line of a graph is red or blue, and
+// on a light one none is yellow or bright red: common palettes of terminals make these hard to read.
 func TestSixteenColoursAreLegible(t *testing.T) {
 	for dark, badly := range map[bool][]string{true: {"31", "34"}, false: {"33", "91"}} { // xterm: black on its red has 3.6:1
 		styles, err := New("terminal", dark, colorprofile.TrueColor)

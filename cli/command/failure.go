@@ -103,7 +103,7 @@ func Refused(err error, format string, args ...any) *Failure {
 	return &Failure{Code: ExitRefused, Err: err, Message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
 }
 
-// WithoutPath returns an error without the operation and the file's name.
+// WithoutPath returns an error without the operation and the file's name, if it has them.
 func WithoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

@@ -95,8 +95,8 @@ func NoRules(p *command.Program, words string) *command.Failure {
 	return command.Usage("%s%s%s", words, text.Clean(path), why).Then("  write rules into it, or name another file with --config; docs/guard.md has examples")
 }
 
-// cannotAct returns why the daemon's guard cannot act, "" if no reason is known. If no daemon answers,
-// it checks whether the audit log can be written.
+// cannotAct returns why the daemon's guard cannot act, "" if no reason is known. If no daemon of a real
+// box answers, it checks whether the audit log can be written.
 func cannotAct(p *command.Program) string {
 	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
 	defer cancel()

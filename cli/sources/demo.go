@@ -76,8 +76,8 @@ const (
 	simulatedGiBTime   = 6 * time.Millisecond // for each GiB
 )
 
-// simulatedProbes flush the processes of a simulated box. Their PyTorch frees its whole cache, and
-// they have registered nothing to evict.
+// simulatedProbes flush the processes of a simulated box. A flush frees the whole cache of a process,
+// and evicts nothing.
 type simulatedProbes struct{ *simulator.Box }
 
 func (b *simulatedProbes) Flush(ctx context.Context, id process.Identity, request probe.FlushRequest) (probe.FlushResult, error) {

@@ -96,7 +96,7 @@ func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 	return devices[index].UUID, nil
 }
 
-// describe names a device as the rest of vramscope does: by NVML's index.
+// describe names a device by the index of its GPU in NVML or, without NVML, by its UUID.
 func (b *box) describe(d cuda.Device) string {
 	for _, known := range b.devices {
 		if known.UUID == d.GPU {

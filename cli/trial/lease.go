@@ -52,8 +52,8 @@ func (s *sharing) answer(path string) ([]byte, error) {
 	return []byte("vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n"), nil // of /metrics
 }
 
-// uses returns the memory that the server and the training use. The server's changes turnTime after
-// the request.
+// uses returns the memory that the server and the training use. The memory of the server changes
+// turnTime after the request.
 func (s *sharing) uses() (server, trains quantity.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

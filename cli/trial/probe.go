@@ -132,7 +132,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	return nil
 }
 
-// becomePreloaded starts this program again with the native probe in it, unless it has it.
+// becomePreloaded starts this program again with the native probe, unless the probe is preloaded already.
 func becomePreloaded(p *command.Program) error {
 	const again = "VRAMSCOPE_PROBE_AGAIN"
 	environ, err := launch.WithNativeProbe(p, os.Environ())
