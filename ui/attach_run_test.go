@@ -95,7 +95,7 @@ func TestAttachKeyAsksAndYAttaches(t *testing.T) {
 	}
 }
 
-// TestEarlyYDoesNotAnswer: keys typed before the question do not answer it.
+// TestEarlyYDoesNotAnswer: a y just after the plan has come does not answer the question.
 func TestEarlyYDoesNotAnswer(t *testing.T) {
 	m, a := newAttachModel(t, nil)
 	m.onto(snapshottest.Probeme)

@@ -24,7 +24,6 @@ func lineOf(t *testing.T, lines []string, prefix string) string {
 	return ""
 }
 
-// TestNoteIsTheWorst: the note of a GPU is its worst condition.
 func TestNoteIsTheWorst(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	gpu := &s.GPUs[3]

@@ -15,8 +15,8 @@ func errorOn(box *snapshot.Snapshot, at time.Time) snapshot.Event {
 		Name: "finetune.py", Message: "out of memory: asked for 2.00G", Bytes: p.Used}
 }
 
-// TestIncidentStaysUntilSeen: an error is on the alert line, twenty minutes later in the sums, and visible on every
-// screen until W or M is pressed. KeepSeen gets the incidents that were seen.
+// TestIncidentStaysUntilSeen: an error is on the alert line, twenty minutes later in the sums. A badge counts the error
+// until W or M is pressed. KeepSeen gets the incidents that were seen.
 func TestIncidentStaysUntilSeen(t *testing.T) {
 	history := &uitest.CurveHistory{Now: noon().Add(2 * time.Hour), Since: 3 * time.Hour, Every: time.Minute, Curve: func(time.Duration) float64 { return 5 }}
 	kept := make(map[string]time.Time)

@@ -46,8 +46,8 @@ func newDemo(t *testing.T, seed uint64) *demo {
 	return d
 }
 
-// TestScreenNeverDisagrees runs the demo, and a story of jobs that share a GPU, for ten minutes with random keys. No two
-// places of a frame say different things. With VRAMSCOPE_FULL there are 200 seeds.
+// TestScreenNeverDisagrees runs the demo, and a story of jobs that share a GPU, for ten minutes with random keys. The
+// places of a frame that reader compares agree. With VRAMSCOPE_FULL there are 200 seeds.
 func TestScreenNeverDisagrees(t *testing.T) {
 	const length = 10 * time.Minute
 	seeds := uint64(1)

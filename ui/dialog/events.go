@@ -40,7 +40,7 @@ const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
-// following returns the list with the newest log. A cursor below the newest event stays on its event.
+// following returns the list with the newest log. If that has grown, a cursor below the newest event moves as far down.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)

@@ -61,7 +61,7 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	}
 }
 
-// TestWiderPaneKeepsTheNames: a pane in which a note has room for a name has it also with a cell more.
+// TestWiderPaneKeepsTheNames: if a note has room for a name, it has room in each wider pane, too.
 func TestWiderPaneKeepsTheNames(t *testing.T) {
 	p, named := Panel{Snapshot: &snapshot.Snapshot{}}, 0
 	for width := 30; width < 200; width++ {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestColumnsGrowWithTheWidth: a wider screen never loses a column, the command keeps its part, and the cells add up.
+// TestColumnsGrowWithTheWidth: a wider screen never loses a column, some columns are always there, and the cells add up.
 func TestColumnsGrowWithTheWidth(t *testing.T) {
 	for _, b := range []box{
 		{}, {parts: true}, {ahead: true}, {parts: true, ahead: true}, {parts: true, ahead: true, ascii: true, wideGPU: true},

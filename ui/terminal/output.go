@@ -30,7 +30,7 @@ type output struct {
 
 	mu      sync.Mutex
 	pending []byte
-	taken   chan struct{} // closed when everything pending has been written
+	taken   chan struct{} // closed when nothing is pending any more
 	stalled bool
 	lost    bool // bytes were dropped, which drained will report
 	err     error

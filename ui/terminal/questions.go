@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The terminal is asked these questions once, before the first frame. Nothing waits for the answers, which come through
-// the ordinary input.
+// The terminal is asked these questions once, before the first frame; the Linux console is not asked. No frame waits for
+// the answers, which come through the ordinary input.
 //
 //	question                        answer                        what for
 //	OSC 11 ?                        background colour             dark or light theme
