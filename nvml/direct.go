@@ -138,8 +138,7 @@ func (d *direct) release() string {
 	return version
 }
 
-// list calls one of the process lists. The buffer has room for capacity entries of the largest
-// size.
+// list calls one of the process lists. The buffer has room for capacity entries of the largest size.
 func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) (count int, ret gonvml.Return) {
 	n := C.uint(capacity)
 	ret = gonvml.Return(C.vramscope_list(call, device, &n, unsafe.Pointer(unsafe.SliceData(buffer))))

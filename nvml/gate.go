@@ -16,8 +16,7 @@ type gate struct {
 // callTime is how long begin waits for calls to end. A measurement of throughput takes 40 ms.
 const callTime = 100 * time.Millisecond
 
-// enter starts a call, which leave ends. It fails if the library is not open, or is being opened or
-// closed.
+// enter starts a call, which leave ends. It fails if the library is not open, or is being opened or closed.
 func (g *gate) enter() error {
 	if !g.calls.TryRLock() {
 		return ErrBusy
@@ -31,9 +30,8 @@ func (g *gate) enter() error {
 
 func (g *gate) leave() { g.calls.RUnlock() }
 
-// begin starts an open or a close and reports whether the library was open. It fails with ErrBusy
-// if a call or another change takes longer than callTime. Every begin that succeeds is followed by
-// one end.
+// begin starts an open or a close and reports whether the library was open. It fails with ErrBusy if a call
+// or another change takes longer than callTime. Every begin that succeeds is followed by one end.
 func (g *gate) begin() (wasOpen bool, err error) {
 	for end := time.Now().Add(callTime); !g.calls.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -14,9 +14,8 @@ const (
 	maxSlices    = 64
 )
 
-// readInstances reads the MIG devices in each reading, because administrators create and destroy
-// them while the GPU runs. It leaves out an instance whose numbers cannot be read: no process can
-// be assigned to it.
+// readInstances reads the MIG devices in each reading, because administrators create and destroy them while
+// the GPU runs. It leaves out an instance whose numbers cannot be read: no process can be assigned to such an instance.
 func (r *reading) readInstances() {
 	r.instances = r.instances[:0]
 	if !r.result.MIGEnabled || !r.can(symMIGHandle) || !r.can(symMIGCount) || !r.can(symGPUInstance) || !r.can(symComputeInstance) {

@@ -58,8 +58,7 @@ func endsReading(c gonvml.Return) bool {
 	}
 }
 
-// refusesField reports whether a code means that the driver refuses a figure, not that reading it
-// failed.
+// refusesField reports whether a code means that the driver refuses a figure, not that reading it failed.
 func refusesField(c gonvml.Return) bool {
 	return errors.Is(kinds[c], ErrNotSupported) || errors.Is(kinds[c], ErrNoPermission)
 }

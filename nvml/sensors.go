@@ -55,8 +55,7 @@ func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.
 	return metric.Int{}
 }
 
-// readThrottle reads the reasons for lowered clocks. Release 535 renamed the call;
-// the bits are the same.
+// readThrottle reads the reasons for lowered clocks. Release 535 renamed the call; the bits are the same.
 func (r *reading) readThrottle() {
 	call, get := symEventReasons, r.handle.GetCurrentClocksEventReasons
 	if !r.can(call) {

@@ -13,8 +13,7 @@ type allocationReader interface {
 	Allocations(now time.Time, wait time.Duration) []process.Allocation
 }
 
-// allocationWait is how long a single snapshot waits for the scheduler, because no later one
-// follows.
+// allocationWait is how long a single snapshot waits for the scheduler, because no later one follows.
 const allocationWait = time.Second
 
 // nameAllocations names the jobs to which a scheduler has given a GPU that has no process. A scheduler

@@ -40,8 +40,7 @@ type box struct {
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// newBox makes a box of 80 GiB GPUs with one process of 10 GiB on each: pid 100 on GPU 0, 101 on
-// GPU 1.
+// newBox makes a box of 80 GiB GPUs with one process of 10 GiB on each: pid 100 on GPU 0, 101 on GPU 1.
 func newBox(gpus int) *box {
 	b := &box{
 		readings: map[string]nvml.Reading{}, readErr: map[string]error{},

@@ -73,8 +73,7 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 	return expected
 }
 
-// conclude sets the GPU's state at the end of a tick. The driver's last Open was
-// started at openedAt.
+// conclude sets the GPU's state at the end of a tick. The driver's last Open was started at openedAt.
 func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 	switch {
 	case g.fresh != nil:

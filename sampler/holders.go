@@ -14,9 +14,8 @@ import (
 // holderReader is a ProcessReader that finds the processes that have the driver's device files open.
 type holderReader interface{ Holders() []process.Holder }
 
-// holders looks for the processes behind memory that no listed process accounts for. A search reads
-// a link for each open file of each process. So it runs in the background, and only while there is
-// such memory.
+// holders looks for the processes behind memory that no listed process accounts for. A search reads a link
+// for each open file of each process. So it runs in the background, and only while there is such memory.
 type holders struct {
 	found   []process.Holder
 	due     time.Time

@@ -33,7 +33,7 @@ type pace struct {
 	moving, still time.Duration
 }
 
-// quickPace is the pace of rows on a box with few rows, and of GPUs.
+// quickPace is the pace of rows on a box with few rows, and of GPUs and MIG instances.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
 func paceOf(series int) pace {

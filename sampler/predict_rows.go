@@ -16,8 +16,7 @@ import (
 // The errors of the processes count as independent. The error of the sum is at least that of the
 // GPU's own forecaster, which knows how large steps usually are.
 
-// stepRemembered is how long a step counts as fresh: two half-lives of the
-// farthest horizon's weights.
+// stepRemembered is how long a step counts as fresh: two half-lives of the farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
 // predict forecasts a GPU and when it will be full, with the GPU's own forecaster or, after a step,

@@ -290,8 +290,7 @@ func TestGapsMakeNoForecaster(t *testing.T) {
 	}
 }
 
-// Still memory is sampled less often. When it moves, the forecaster gets the last
-// still sample first.
+// Still memory is sampled less often. When it moves, the forecaster gets the last still sample first.
 func TestThinnedSamplesForecastAsWell(t *testing.T) {
 	for still := 100; still < 112; still++ {
 		var thinned outlook

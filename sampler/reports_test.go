@@ -292,8 +292,7 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 	}
 }
 
-// The sizes of caches are bounded even if another probe has just added a row that the driver does not
-// list.
+// The sizes of caches are bounded even if another probe has just added a row that the driver does not list.
 func TestCachesAreBoundInTheFirstTick(t *testing.T) {
 	b := newBox(1)
 	b.processes[99] = info(99, 900)

@@ -92,9 +92,8 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 // wakes up once for both. The other clock ticks every second and ticked at the given time.
 func (s *Sampler) Align(at time.Time) { s.beside.Store(&at) }
 
-// Run ticks until the context ends, then closes the driver. It returns nil if the context was
-// cancelled. A panic while sampling is an error with its stack, so that the caller can restore
-// the terminal.
+// Run ticks until the context ends, then closes the driver. It returns nil if the context was cancelled. A
+// panic while sampling is an error with its stack, so that the caller can restore the terminal.
 func (s *Sampler) Run(ctx context.Context) (err error) {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {

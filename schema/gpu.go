@@ -82,8 +82,7 @@ type Prediction struct {
 	Upper95Bytes   quantity.Bytes `json:"upper95_bytes"`
 }
 
-// Holder is a process that has the driver's device files open and is not in the driver's list of
-// processes.
+// Holder is a process that has the driver's device files open and is not in the driver's list of processes.
 type Holder struct {
 	PID     int  `json:"pid"`
 	User    Text `json:"user"`

@@ -24,8 +24,7 @@ type Holds struct {
 	Devices []HoldsDevice `json:"devices"`
 }
 
-// HoldsDevice is the part of Holds on one GPU or MIG instance. The classes sum to the allocated
-// memory.
+// HoldsDevice is the part of Holds on one GPU or MIG instance. The classes sum to the allocated memory.
 type HoldsDevice struct {
 	GPU            snapshot.Int   `json:"gpu"`
 	UUID           string         `json:"uuid"`

@@ -71,8 +71,7 @@ type ReportTotal struct {
 	Failures           ReportFailures `json:"failures"`
 }
 
-// ReportAmount is memory over time, in GiB·h and in per cent of the capacity while the GPU was
-// recorded.
+// ReportAmount is memory over time, in GiB·h and in per cent of the capacity while the GPU was recorded.
 type ReportAmount struct {
 	GiBHours float64        `json:"gib_hours"`
 	Percent  snapshot.Float `json:"percent"`

@@ -30,8 +30,7 @@ type latch struct {
 	tick     uint64 // the last snapshot with the candidate
 }
 
-// latch passes the candidates of a snapshot through their latches and returns
-// those whose alerts stand.
+// latch passes the candidates of a snapshot through their latches and returns those whose alerts stand.
 func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidate {
 	for i := range found {
 		c := &found[i]
@@ -83,8 +82,7 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 	}
 }
 
-// miss notes a snapshot without the candidate. A latch that does not stand starts again with the
-// next hit.
+// miss notes a snapshot without the candidate. A latch that does not stand starts again with the next hit.
 func (l *latch) miss(now time.Time) {
 	l.misses++
 	h := l.newest.hysteresis

@@ -117,8 +117,7 @@ func (b *Box) end(s *slot, now time.Duration) {
 	}
 }
 
-// MaxPrelude is the longest prelude. If it were longer, too few programs would run when the prelude
-// begins.
+// MaxPrelude is the longest prelude. If it were longer, too few programs would run when the prelude begins.
 const MaxPrelude = 45 * time.Minute
 
 // prepare sets up the slot's first task at the beginning of the prelude. The task is running, starts

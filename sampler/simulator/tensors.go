@@ -41,9 +41,8 @@ func (b *batch) free(c *allocator.Caching) {
 	*b = (*b)[:0]
 }
 
-// weights is the memory that a program allocates once and keeps: parameters, optimizer state, its
-// own caches. Each tensor takes the place of a larger scratch buffer. The hole behind the tensor is
-// fragmented.
+// weights is the memory that a program allocates once and keeps: parameters, optimizer state, its own
+// caches. Each tensor takes the place of a larger scratch buffer. The hole behind the tensor is fragmented.
 type weights struct {
 	size  quantity.Bytes // of one tensor
 	hole  quantity.Bytes // behind each tensor; smaller than a tensor, so that no tensor fits into a hole

@@ -7,8 +7,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// GPU finds a GPU by its UUID, or returns nil. This and the other lookups by an ID accept a nil
-// snapshot.
+// GPU finds a GPU by its UUID, or returns nil. This and the other lookups by an ID accept a nil snapshot.
 func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil

@@ -70,8 +70,7 @@ type Process struct {
 
 	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
-	// Optimizer is the class of the optimizer that makes the steps, "AdamW"; "" if unknown. Hostile
-	// input.
+	// Optimizer is the class of the optimizer that makes the steps, "AdamW"; "" if unknown. Hostile input.
 	Optimizer string
 
 	Peak            Bytes // highest Used since vramscope first saw the row

@@ -13,8 +13,7 @@ import (
 // source makes the values of one series, tick by tick.
 type source func() int64
 
-// stepping returns the memory of a process: it changes by multiples of 2 MiB every few
-// minutes.
+// stepping returns the memory of a process: it changes by multiples of 2 MiB every few minutes.
 func stepping(random *rand.Rand) source {
 	v := random.Int64N(80 << 30)
 	return func() int64 {

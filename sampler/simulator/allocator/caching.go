@@ -23,8 +23,7 @@ const (
 	addressGap   = uint64(roundLarge) // between segments
 )
 
-// Caching is PyTorch's caching allocator: one stream, no size limit on splitting, no expandable
-// segments.
+// Caching is PyTorch's caching allocator: one stream, no size limit on splitting, no expandable segments.
 //
 // A request is rounded up to minBlock and served with the smallest free block of its pool that is
 // large enough. The rest is split off if it is at least 512 bytes in the small pool, or more than
