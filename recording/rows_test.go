@@ -207,12 +207,14 @@ func TestEventOfAGoneGPU(t *testing.T) {
 	}
 }
 
-// TestAlertKeepsTheFirstProcess that it names.
+// TestAlertKeepsTheFirstProcess: an alert is of the first process that it names and that is recorded.
 func TestAlertKeepsTheFirstProcess(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
 	first := q.record(1)[0]
 	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: first.GPUs[0].UUID}
-	for _, named := range []snapshot.RowID{{}, {}, first.Rows[1].ID, first.Rows[0].ID} {
+	unrecorded := first.Rows[1].ID
+	unrecorded.Process.PID += 1000
+	for _, named := range []snapshot.RowID{{}, {}, unrecorded, first.Rows[1].ID, first.Rows[0].ID} {
 		alert.Row = named
 		q.snap.Alerts = []snapshot.Alert{alert}
 		q.record(1)
