@@ -37,8 +37,8 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 	return strconv.Itoa(top+1) + "-" + strconv.Itoa(top+rows) + "/" + strconv.Itoa(total)
 }
 
-// togglePage opens the page of a GPU: of the process in the detail, or else of the graph without its pin. If a page
-// is open, it closes that page.
+// togglePage closes the open page, or else opens one: of the GPU of the process in the detail or, without a detail,
+// of the GPU that the graph would show without a pin.
 func (m *model) togglePage() bool {
 	switch {
 	case m.st.shown == nil:

@@ -73,8 +73,7 @@ func (st *state) hints(lk *cell.Appearance, lay *layout) []keys.Hint {
 			}
 		}
 	}
-	// Esc comes early, and is left out late. If Esc only clears the cursor, which is nearly always there, it is left
-	// out early.
+	// Esc comes early, and is left out late. If Esc only clears the cursor, it is left out early.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || lay.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}

@@ -16,7 +16,7 @@ import (
 type (
 	// snapshotMsg is the newest snapshot.
 	snapshotMsg struct{ snapshot *snapshot.Snapshot }
-	// clockMsg comes in each second without a snapshot.
+	// clockMsg comes each second while no snapshot comes.
 	clockMsg struct{}
 	// digitMsg comes when the time for a second digit is over.
 	digitMsg struct{ wait int }

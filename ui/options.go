@@ -49,7 +49,7 @@ type Actions struct {
 	// Signal sends a signal, if the identity is still the same.
 	Signal func(context.Context, signal.Request) (signal.Result, error)
 	// Attachable examines whether a probe can be attached to a running process. The examination changes nothing
-	// and may take a second.
+	// and may take seconds.
 	Attachable func(context.Context, process.Identity) attach.Plan
 	// Attach attaches a probe to a running process, if its identity is still the same, and returns
 	// when the probe answers.
@@ -93,7 +93,7 @@ type Options struct {
 	// Doctor returns the report of vramscope doctor, for a box without a driver. Nil: no such key.
 	Doctor func() []string
 
-	// Escaped is called when Esc, with nothing left to close or clear, ends the screen. Nil: Esc does not.
+	// Escaped is called when Esc, with nothing left to close or clear, ends the screen. Nil: Esc does not end it.
 	Escaped func()
 
 	Settings                // in force at the start; Interval is 0 if Sampling is nil

@@ -47,7 +47,7 @@ func (m *model) Frame() terminal.Frame {
 	return terminal.Frame{Lines: m.lines, Width: m.st.width, Height: m.st.height}
 }
 
-// feed sends the newest snapshots, and a clockMsg in each second without one.
+// feed sends the newest snapshots, and a clockMsg each second while none comes.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
@@ -69,8 +69,8 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// clockAfter returns how long after a snapshot a clockMsg is sent if no other snapshot comes. Whole seconds save
-// wake-ups: Go still wakes the process when the timer was due before Reset, and a snapshot comes then anyway.
+// clockAfter returns how long after a snapshot a clockMsg is sent if no other snapshot comes. Whole seconds save wake-ups:
+// Go wakes the process even when a timer was due before Reset, and at whole seconds a snapshot wakes it anyway.
 func clockAfter(interval time.Duration) time.Duration {
 	if interval > time.Second {
 		return time.Second

@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is the line being typed. A time takes effect at Enter, others with each key; Esc restores the former value.
+// typing is the line being typed. A filter, search or need takes effect with each key, and Esc restores the former one.
 type typing struct {
 	kind   typingKind
 	prompt dialog.Prompt

@@ -78,7 +78,7 @@ func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span 
 	return out
 }
 
-// draw calls run for each run of one glyph.
+// draw calls run for each stretch of one glyph.
 func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []Piece, run func(ink Span, label string, n int)) {
 	inks := lk.Inks()
 	drawn, sum := 0, 0.0

@@ -5,8 +5,8 @@ import "time"
 // Moment is the time from which a panel measures ages.
 type Moment time.Time
 
-// Since returns how long ago t was, never negative, in whole seconds of the wall clock: all ages on the screen
-// change together, once a second.
+// Since returns how long ago t was, never negative, in whole seconds of the wall clock, so that ages change
+// together, once a second.
 func (m Moment) Since(t time.Time) time.Duration {
 	return time.Duration(max(time.Time(m).Unix()-t.Unix(), 0)) * time.Second
 }

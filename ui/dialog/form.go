@@ -216,13 +216,13 @@ func (f form) hints() []keys.Hint {
 	return hints
 }
 
-// Question is an overlay that asks before an action. It gets every key.
+// Question is an overlay that asks before an action. It gets every key except Ctrl-C.
 type Question interface {
 	Overlay
 	Hints() []keys.Hint
 }
 
-// choose returns the index of the choice after a key: the key of a choice, or ↑ and ↓.
+// choose returns the index of the choice once a key was pressed: the key of a choice, ↑ or ↓.
 func (f form) choose(name string) int {
 	if i := slices.IndexFunc(f.choices, func(c choice) bool { return c.key == name }); i >= 0 {
 		return i

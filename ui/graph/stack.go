@@ -24,7 +24,7 @@ const (
 	partCached
 )
 
-// Stacks keeps a drawn graph for all frames of one snapshot, and its forecast for the time of a forecastKey.
+// Stacks keeps a drawn graph for all frames of one snapshot, and its forecast for at most longestForecast.
 type Stacks struct {
 	frame frameKey
 	lines []string

@@ -4,5 +4,5 @@
 //	                          ├─ Hints(scope, past) ──────→ bottom line
 //	                          └─ All ─────────────────────→ help
 //
-// Start reading at table.go, which has every key.
+// Start reading at table.go, which has the keys.
 package keys

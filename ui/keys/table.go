@@ -2,7 +2,7 @@ package keys
 
 import "charm.land/bubbles/v2/key"
 
-// bindingTable returns every key in the order of the help. A key without a text has no line of its own there.
+// bindingTable returns the keys, those of a group in the order of the help. A key without a text has no line there.
 func bindingTable() []binding {
 	return []binding{
 		// MOVE

@@ -212,7 +212,7 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	return "no probe"
 }
 
-// writeEnded writes how a process ended over the columns of endedRun, and of the others only those of names.
+// writeEnded writes how a process ended over the columns of endedRun, and of the other columns only those of names.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	first, end := t.endedRun()
 	for i := 0; i < len(t.columns); i++ {

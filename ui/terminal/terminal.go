@@ -153,8 +153,8 @@ const (
 )
 
 // leave switches all modes off and goes back to the main screen and its title. The keyboard protocol ends before the
-// switch, because that of the main screen belongs to the shell. If the terminal is not entered, leave does so only if
-// sure is set, because the output of an earlier leave may have been dropped.
+// switch, because that of the main screen belongs to the shell. If the terminal is not entered, leave does nothing unless
+// sure is set. Then it repeats a leave whose output may have been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return
