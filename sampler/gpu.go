@@ -134,7 +134,7 @@ func (g *gpu) noteIdle(now time.Time) {
 	}
 }
 
-// noteXIDs keeps the critical errors of the last hour, newest first.
+// noteXIDs keeps the newest critical errors of the last hour, newest first.
 func (g *gpu) noteXIDs(now time.Time, fresh []nvml.XID) {
 	const keep, limit = time.Hour, 32
 	if len(fresh) == 0 && (len(g.xids) == 0 || now.Sub(g.xids[len(g.xids)-1].Time) < keep) {

@@ -29,8 +29,8 @@ type Options struct {
 	// Prelude is how long after New the story begins, at most MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a training that starts lacks the memory that an idle
-	// notebook caches. Rescue, unless nil, gets each failed request of PyTorch, and the program waits
-	// for Retry. Rescue must not wait, and may call the box only from another goroutine.
+	// notebook caches. Rescue, unless nil, gets each request of PyTorch that fails outside Retry, and the
+	// program waits for Retry. Rescue must not wait, and may call the box only from another goroutine.
 	Shortage bool
 	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)
 }

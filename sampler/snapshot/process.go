@@ -45,7 +45,7 @@ type Process struct {
 	CPU     Float // per cent of one core
 	Host    Bytes // resident host memory
 
-	// From the driver.
+	// From the driver, except for the MPS limits.
 	Type          string // "C", "G", "C+G", "M+C"
 	MPSLimit      Bytes  // memory limit of an MPS client, from its environment; the server's limit may be lower
 	MPSThreads    Float  // per cent of the threads that an MPS client may use, from its environment
