@@ -32,7 +32,6 @@ func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// hindered reports whether the guard cannot act or is paused.
 func hindered(g *snapshot.Guard, now time.Time) bool {
 	return g != nil && (g.Cannot != "" || g.Paused.After(now))
 }

@@ -195,7 +195,6 @@ func (m *monitor) pause() (resume func()) {
 	}
 }
 
-// press types keys.
 func (m *monitor) press(keys string) {
 	m.t.Helper()
 	if _, err := io.WriteString(m.master, keys); err != nil {
@@ -221,7 +220,6 @@ func (m *monitor) resize(width, height int) {
 	}
 }
 
-// lines returns the lines of the screen.
 func (m *monitor) lines() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

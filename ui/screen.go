@@ -217,7 +217,6 @@ func (st *state) moment() time.Time {
 	return st.now
 }
 
-// drawn returns one line, which write writes.
 func drawn(width int, write func(l *cell.Line)) []string {
 	l := cell.NewLine(width)
 	write(l)

@@ -7,7 +7,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// commandLines returns how many lines the whole command may take.
 func (d Panel) commandLines(height int) int {
 	switch {
 	case height < 20:

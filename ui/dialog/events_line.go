@@ -16,7 +16,6 @@ import (
 // eventColumns are the widths of columns before the message; 0 leaves a column out.
 type eventColumns struct{ clock, pid, user int }
 
-// eventCells returns the columns for a width.
 func eventCells(width int) eventColumns {
 	switch {
 	case width >= framedWidth:

@@ -57,7 +57,6 @@ func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
 
-// flushLabel is the width of the labels.
 const flushLabel = 12
 
 func (d Flush) who(t *flushTarget) [][]cell.Span {

@@ -39,7 +39,6 @@ type choice struct {
 	key, name, text string
 }
 
-// button is a key and what it does.
 type button struct {
 	key, does string
 }

@@ -32,7 +32,6 @@ func (l list) moved(name string, total, rows int) (list, bool) {
 	return l.inView(total, rows), moved
 }
 
-// inView scrolls until the cursor is in view.
 func (l list) inView(total, rows int) list {
 	rows = max(rows, 1)
 	l.at = min(max(l.at, 0), max(total-1, 0))

@@ -18,7 +18,6 @@ type Signal struct {
 	chosen int
 }
 
-// signalChoice is a signal and what it will do.
 type signalChoice struct {
 	signal syscall.Signal
 	choice

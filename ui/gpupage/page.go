@@ -102,7 +102,6 @@ func (p *Page) head(target *subject, width int) string {
 	return l.String()
 }
 
-// rest returns all lines below the graphs.
 func (p *Page) rest(target *subject, width int) []string {
 	lines := p.identity(target, width)
 	if target.instance != nil {

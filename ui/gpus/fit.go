@@ -100,7 +100,6 @@ func (p *Panel) need(line Line) []cell.Piece {
 	return []cell.Piece{{Ink: cell.Span{Style: style, Text: "+"}, Amount: p.Fit.Question.Need}}
 }
 
-// fits returns the verdict as a note.
 func (p *Panel) fits(line Line) string {
 	place := p.place(line)
 	switch {

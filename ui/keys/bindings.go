@@ -136,7 +136,6 @@ const (
 	GroupSet  Group = "SET"
 )
 
-// binding is an entry of the table.
 type binding struct {
 	key.Binding // its Help is empty if it has no line in the help
 

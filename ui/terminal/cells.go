@@ -17,7 +17,6 @@ type cell struct {
 
 const continuation rune = 0
 
-// blank is a cell that was erased.
 var blank = cell{glyph: ' '}
 
 // styleID numbers styles; 0 is plain text.

@@ -50,5 +50,4 @@ func (h *Hold) Quit(now time.Time) tea.Cmd {
 	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
 }
 
-// quitTimeout is how long quitting waits for the answers of the terminal.
 const quitTimeout = 300 * time.Millisecond
