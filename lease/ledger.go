@@ -248,8 +248,8 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 }
 
 // Wanted returns how much memory must be free, by UUID, and on how many of these devices, for the first
-// claim without a parent. It returns nil before that claim has waited for wantedAfter, and while its client
-// is not connected. It leaves out devices that have room, and those on which freed memory would not help.
+// claim without a parent. It leaves out devices that have room, and those on which freed memory would not
+// help. It returns nil until the claim has waited for wantedAfter, and while the client is not connected.
 func (l *Ledger) Wanted() (free map[string]quantity.Bytes, count int) {
 	at := slices.IndexFunc(l.queue, func(le *Lease) bool { return le.Parent == "" })
 	if at < 0 || !l.queue[at].away.IsZero() || l.reading.At.Sub(l.queue[at].Asked) < wantedAfter {

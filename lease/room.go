@@ -163,7 +163,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// choose returns the devices with the most room for a claim, nil if too few have room.
+// choose returns the devices with the most room of those that a claim may take now, nil if these are too few.
 func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	var free []int
 	for _, d := range set {

@@ -39,8 +39,8 @@ const (
 const noInstance = math.MaxUint32
 
 // nextCapacity returns the capacity for the try after INSUFFICIENT_SIZE, false if the last capacity was the
-// largest. The new capacity exceeds the number asked for, because the list may grow meanwhile. It is at least
-// twice the last capacity, because some drivers ask for too little.
+// largest. Up to maxProcesses, the new capacity is more than was asked for, because the list may grow, and at
+// least twice the last, because some drivers ask for too little.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= maxProcesses {
 		return 0, false

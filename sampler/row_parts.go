@@ -71,7 +71,7 @@ func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span)
 }
 
 // allocator returns a probe's stats as they are shown. A peak above the device's size is unknown,
-// because some libraries also count memory that was asleep. About 0 returnable bytes are unknown, too.
+// because some libraries also count memory that was asleep. Returnable memory of about 0 is unknown, too.
 func allocator(out snapshot.Allocator, size quantity.Bytes) snapshot.Allocator {
 	for _, peak := range []*snapshot.Bytes{&out.PeakAllocated, &out.PeakReserved} {
 		if size > 0 && peak.Or(0) > size {

@@ -36,8 +36,8 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	})
 }
 
-// state alerts if a GPU does not answer, unless the driver cannot be read. The alert is a notice,
-// because vramscope cannot help.
+// state alerts if a GPU is not ok, unless the driver cannot be read. The alert is a notice, because
+// vramscope cannot help.
 func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
 		return found

@@ -28,7 +28,7 @@ func (p *Process) ClearParts() {
 	p.Allocators = nil
 }
 
-// SetFigures sets the figures of a row to those of a past moment, unknown without a recorded value.
+// SetFigures sets the recorded figures of a row to those of a past moment, unknown without a recorded value.
 // A row with recorded parts gets a live probe.
 func (p *Process) SetFigures(value func(metric.ID) Float) {
 	for id, at := range processBytes {
