@@ -80,7 +80,7 @@ func (p *Place) UUID() string {
 	return p.GPU.UUID
 }
 
-// FullIn returns when the place will be full.
+// FullIn returns when the place will be full, nil if that is not expected.
 func (p *Place) FullIn() *snapshot.FullIn {
 	if p.Instance != nil {
 		return p.Instance.FullIn

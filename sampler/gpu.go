@@ -122,7 +122,7 @@ func (g *gpu) become(now time.Time, state snapshot.GPUState, message string) {
 	g.state, g.message = state, message
 }
 
-// noteIdle remembers since when the GPU has been idle with memory in use.
+// noteIdle remembers since when the GPU has been idle with processes and used memory.
 func (g *gpu) noteIdle(now time.Time) {
 	used, known := g.fresh.Memory.Used.Value()
 	busy, measured := g.fresh.Utilization.Value()

@@ -19,8 +19,8 @@ import (
 // stepRemembered is how long a step counts as fresh: two half-lives of the farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
-// predict forecasts a GPU and when it will be full, with the GPU's own forecaster or, after a step,
-// with its processes' forecasters.
+// predict forecasts a region and when it will be full: with the region's own forecaster or, if the region
+// is disturbed, with its processes' forecasters.
 func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) snapshot.Outlook {
 	if !s.disturbed(now, at) {
 		return snapshot.Outlook{Predicted: own.predicted, FullIn: loads.believe(own.fullIn(at.Memory))}
@@ -53,9 +53,9 @@ func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) 
 	return snapshot.Outlook{Predicted: path, FullIn: full}
 }
 
-// disturbed reports whether the sum of the processes' forecasts is better than the GPU's own: a
-// large process has started or ended lately, or a process loads, or rises and falls in cycles. The
-// used memory of each process must be known, and the sum nearly all of the GPU's.
+// disturbed reports whether the sum of the processes' forecasts is better than the region's own: a large
+// process has started or ended lately, or a process loads, or rises and falls in cycles. The used memory of
+// each process must be known, and the sum nearly all of the region's.
 func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	matters := at.Capacity().Or(0) / 100
 	fresh := false

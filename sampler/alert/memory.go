@@ -86,7 +86,7 @@ type strain struct {
 	row      snapshot.RowID
 }
 
-// strain finds the worst reason: an allocator failed, an allocator had to retry, a process grows.
+// strain finds the worst reason: an allocator failed, an allocator had to retry, or memory grows.
 func (e *Evaluator) strain(now time.Time, where snapshot.Place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false

@@ -53,7 +53,7 @@ func (f *FullIn) Until() string {
 	return quantity.Duration(f.Median)
 }
 
-// Brief returns "full in 4m10s".
+// Brief returns "full in 4m10s" or "full".
 func (f *FullIn) Brief() string {
 	if f.Median <= 0 {
 		return "full"
