@@ -136,7 +136,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSnapshot: Read returns an error for each of these, and runs no code of a pickle.
+// TestWhatIsNoSnapshot: Read returns an error for each of these.
 func TestWhatIsNoSnapshot(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": "", "cut": "\x80\x02}q\x00X\x08\x00\x00\x00segm", "code": "cos\nsystem\n(S'id'\ntR.", "a number": "K\x05.", "no segments": "}.",
