@@ -144,7 +144,7 @@ func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Quest
 		return
 	case p.GPU.MIG && p.Instance == nil:
 		p.Verdict, p.Short, p.Reason = No, q.Need, "it is cut for MIG, and has no instance"
-		p.Free = snapshot.Bytes{} // no process can use any of it
+		p.Free = snapshot.Bytes{} // no process can use the free memory
 		return
 	case !known:
 		p.Verdict, p.Reason = Unknown, "the driver does not report what is free"

@@ -105,7 +105,7 @@ type Reading struct {
 
 // Standing says how far a claim is from getting its memory.
 type Standing struct {
-	Before int // how many claims for these devices come first
+	Before int // how many claims that could use the same devices come first
 	Fits   int // devices with enough room
 	// Nearest is the label of the device that lacks least, "" if no device would do.
 	Nearest  string

@@ -21,7 +21,7 @@ type rowTrace struct {
 
 type gpuTrace struct {
 	tick  uint64
-	young bool // a process on it has just started
+	young bool // a process on the GPU has just started
 
 	grew   time.Time // when the GPU was last forecast to be full
 	errors errorCount

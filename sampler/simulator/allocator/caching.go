@@ -17,8 +17,8 @@ const (
 	smallSize    = quantity.MiB       // the largest block of the small pool
 	smallSegment = 2 * quantity.MiB   // size of the small pool's segments
 	largeSegment = 20 * quantity.MiB  // size of a segment for a large request under minLarge
-	minLarge     = 10 * quantity.MiB  // a request of this size or more gets a segment of its own size
-	roundLarge   = 2 * quantity.MiB   // such a segment is a multiple of roundLarge
+	minLarge     = 10 * quantity.MiB  // a request of this size or more gets a segment of its size, rounded up
+	roundLarge   = 2 * quantity.MiB   // the size of such a segment is rounded up to a multiple of this
 	firstAddress = 0x7f00_0000_0000   // a device address as from CUDA
 	addressGap   = uint64(roundLarge) // between segments
 )
