@@ -36,29 +36,29 @@ func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 		line = to
 	}
 	before := m.st.Cursor
-	m.setCursor(ids[to], min(max(line, 0), min(height-1, to)))
+	m.setCursor(ids[to], to, min(max(line, 0), min(height-1, to)))
 	return before != m.st.Cursor
 }
 
-func (m *model) setCursor(id snapshot.RowID, line int) {
+func (m *model) setCursor(id snapshot.RowID, row, line int) {
 	if !m.st.Cursor.Active || m.st.Cursor.ID != id {
 		m.st.Cursor = table.Cursor{Active: true, ID: id, Since: m.st.moment()}
 	}
-	m.st.Cursor.Line = line
+	m.st.Cursor.Row, m.st.Cursor.Line = row, line
 }
 
 // toTop shows the first rows after a change of order or filter. If they lack the process under the cursor, toTop
 // removes the cursor: it must not move to a process that the user has not chosen.
 func (m *model) toTop() {
 	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {
-		m.st.Cursor.Line = at
+		m.st.Cursor.Row, m.st.Cursor.Line = at, at
 		return
 	}
 	m.st.Cursor = table.Cursor{}
 }
 
 // keepCursor must be called when the rows may have changed. If the process under the cursor is no longer listed, the
-// cursor moves to another row.
+// cursor moves to the row that has taken its place.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {
@@ -70,10 +70,10 @@ func (m *model) keepCursor() {
 	}
 	at := slices.Index(ids, c.ID)
 	if at < 0 {
-		at = min(c.Line, len(ids)-1)
-		c.ID = ids[at]
+		at = min(c.Row, len(ids)-1)
+		m.setCursor(ids[at], at, c.Line)
 	}
-	c.Line = min(c.Line, at, max(m.tableHeight()-1, 0))
+	c.Row, c.Line = at, min(c.Line, at, max(m.tableHeight()-1, 0))
 }
 
 func (m *model) dropCursor() bool {

@@ -305,3 +305,19 @@ func TestSortingShowsTheTop(t *testing.T) {
 		t.Errorf("after a filter the table begins with row %d:\n%s", first+1, m.screen())
 	}
 }
+
+// TestCursorGoesToTheRowInItsPlace: in a scrolled table, too, when the process under it vanishes.
+func TestCursorGoesToTheRowInItsPlace(t *testing.T) {
+	m := newTestModel(t, smallBox(8, 8, 0), nil)
+	for range 40 {
+		m.press("j")
+	}
+	ids, held := m.rowIDs(), m.st.Cursor.ID
+	next := ids[slices.Index(ids, held)+1]
+	after := smallBox(8, 8, 0)
+	after.Rows = slices.DeleteFunc(after.Rows, func(p snapshot.Process) bool { return p.ID == held })
+	m.tick(after)
+	if m.st.Cursor.ID != next {
+		t.Errorf("the cursor is on row %d of %d, want %d", slices.Index(m.rowIDs(), m.st.Cursor.ID), len(ids), slices.Index(m.rowIDs(), next))
+	}
+}

@@ -45,6 +45,7 @@ func TestHintsAsDrawn(t *testing.T) {
 func TestWiderLineKeepsItsHints(t *testing.T) {
 	for _, where := range []keys.Scope{keys.InMain, keys.InDetail, keys.InOverlay, keys.InNoDriver} {
 		hints := keys.New(keys.AllAbilities, false).Hints(where, false, 16)
+		widerLines(t, hints) // of all keys, some of one rank
 		if where == keys.InDetail {
 			widerLines(t, screenOf(fullStats(), 80, 24).at(snapshottest.Leaking, 1).detailHints(hints))
 			hints = screenOf(fullStats(), 80, 24).at(snapshottest.Probeme, 1).detailHints(hints)

@@ -91,7 +91,7 @@ func (m *model) click(x, y int) bool {
 			return false
 		}
 		m.st.onGPUs = false
-		m.setCursor(t.Rows[at].Process.ID, y-lay.table.top-1)
+		m.setCursor(t.Rows[at].Process.ID, at, y-lay.table.top-1)
 		return true
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(lay, x, y)

@@ -40,10 +40,13 @@ const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
-// following returns the list with the newest log. If that has grown, a cursor below the newest event moves as far down.
+// following returns the list with the newest log. A cursor below the newest event stays on its event.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
-	before := len(e.log)
+	var held *snapshot.Event
+	if e.at > 0 && e.at < len(e.log) {
+		held = &e.log[e.at]
+	}
 	e.log = nil
 	if long, ok := now.History.(longLog); ok {
 		until := e.until
@@ -59,8 +62,13 @@ func (e Events) following(now *Screen) Events {
 		e.log = e.log[1:]
 	}
 	e.noteTaken(now.History)
-	if added := len(e.log) - before; e.at > 0 && before > 0 && added > 0 {
-		e.at, e.top = e.at+added, e.top+added
+	if held != nil {
+		same := func(x snapshot.Event) bool {
+			return x.Time.Equal(held.Time) && x.Kind == held.Kind && x.Row == held.Row
+		}
+		if at := slices.IndexFunc(e.log, same); at >= 0 {
+			e.at, e.top = at, e.top+at-e.at
+		}
 	}
 	e.at = max(min(e.at, len(e.log)-1), 0)
 	e.longest, e.shown = 0, make([]int, 0, len(e.log)+8)

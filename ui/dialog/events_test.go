@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,8 +90,14 @@ func TestScrolledEventsStayInPlace(t *testing.T) {
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
 	st.History = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
-	if got := o.(Follower).Follow(st).Render(80, 14)[2]; got != before {
+	grown := o.(Follower).Follow(st)
+	if got := grown.Render(80, 14)[2]; got != before {
 		t.Errorf("the first line moved from\n%s to\n%s", before, got)
+	}
+	// What an earlier history adds is older.
+	st.History = uitest.CurveHistory{Log: append(slices.Clone(st.History.Events(0)), log[len(log)-1])}
+	if got := grown.(Follower).Follow(st).Render(80, 14)[2]; got != before {
+		t.Errorf("older events moved the first line from\n%s to\n%s", before, got)
 	}
 	o, _ = pressed(o, "home")
 	if text := rendered(o.(Follower).Follow(st), 80, 14); !strings.Contains(text, "new") {

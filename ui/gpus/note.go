@@ -206,8 +206,12 @@ func (p *Panel) owner(at snapshot.Place, program, count bool) string {
 			name = " " + name
 		}
 	}
-	if count && held.others > 0 {
-		more = " +" + strconv.Itoa(held.others)
+	others := held.compute
+	if held.process.Type != "G" {
+		others--
+	}
+	if count && others > 0 {
+		more = " +" + strconv.Itoa(others)
 	}
 	return cell.UserName(held.process) + name + more
 }

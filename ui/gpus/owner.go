@@ -73,7 +73,7 @@ type Holders struct {
 
 type holder struct {
 	process *snapshot.Process // with the most memory
-	others  int               // the other processes that compute
+	compute int               // how many processes compute
 	owners  map[string]quantity.Bytes
 }
 
@@ -87,10 +87,10 @@ func (p *Panel) holder(at snapshot.Place) holder {
 	hold := func(at snapshot.Place, row *snapshot.Process) {
 		h := kept.at[at]
 		if h.process == nil {
-			h = holder{row, -1, make(map[string]quantity.Bytes)}
+			h = holder{row, 0, make(map[string]quantity.Bytes)}
 		}
 		if row.Type != "G" {
-			h.others++
+			h.compute++
 		}
 		if row.Used.Or(0) > h.process.Used.Or(0) {
 			h.process = row

@@ -6,10 +6,27 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/uitest"
 )
+
+// TestOwnerCountsTheOthersThatCompute: also if the largest process only draws.
+func TestOwnerCountsTheOthersThatCompute(t *testing.T) {
+	for types, want := range map[string]string{"CC": "eve +1", "GC": "eve +1", "GCC": "eve +2", "CGG": "eve", "CCG": "eve +1"} {
+		s := &snapshot.Snapshot{}
+		for i, kind := range types {
+			s.Rows = append(s.Rows, snapshot.Process{ID: snapshot.RowID{GPUUUID: "GPU-1", Process: process.Identity{PID: 7 + i}}, User: "eve", Type: string(kind), Used: uitest.Known(9 - float64(i))})
+		}
+		p := Panel{Snapshot: s, Holders: &Holders{}, Appearance: uitest.Appearance(t, "", false)}
+		if got := p.owner(snapshot.Place{GPUUUID: "GPU-1"}, false, true); got != want {
+			t.Errorf("%s: %q, want %q", types, got, want)
+		}
+	}
+}
 
 // TestOwnersKeepTheirHues: when the last user in the alphabet leaves, the others keep their hues. Six users have six.
 func TestOwnersKeepTheirHues(t *testing.T) {

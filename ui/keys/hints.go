@@ -45,13 +45,13 @@ var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
 	slices.SortStableFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })
-	last, used := 0, -gap
-	for _, h := range ranked {
+	used := -gap
+	for i, h := range ranked {
 		used += gap + text.Width(h.Key) + 1 + text.Width(h.Text)
 		if used > room {
+			ranked = ranked[:i]
 			break
 		}
-		last = h.Rank
 	}
-	return slices.DeleteFunc(slices.Clone(hints), func(h Hint) bool { return h.Rank > last })
+	return slices.DeleteFunc(slices.Clone(hints), func(h Hint) bool { return !slices.Contains(ranked, h) })
 }

@@ -27,6 +27,7 @@ type Cursor struct {
 	Active bool
 	ID     snapshot.RowID
 	Line   int       // the line of the table on which it stays while rows move
+	Row    int       // the process's place in the list
 	Since  time.Time // the shown moment at which it was put on the process
 }
 
