@@ -13,7 +13,7 @@ import (
 )
 
 // TestSocketComesBackAfterItsNameVanished: the sockets are made again if one of them, or their
-// directory, is gone. Otherwise they stay.
+// directory, is gone. Otherwise they stay. Only its owner can read the new directory.
 func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	before := s.bound
@@ -30,6 +30,9 @@ func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 		} else {
 			_ = client.Close()
 		}
+	}
+	if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the new directory: %v, %v", info, err)
 	}
 }
 
