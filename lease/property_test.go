@@ -26,12 +26,11 @@ type course struct {
 	journal []Lease // as the daemon has written it
 	reading Reading
 	before  map[Use]quantity.Bytes
-	ended   map[string]time.Time
 }
 
 func newCourse(t *testing.T, seed uint64) *course {
 	random := rand.New(rand.NewPCG(seed, 38))
-	c := &course{T: t, random: random, honest: seed%2 == 0, now: time.Unix(1_700_000_000, 0), jobs: map[string][]quantity.Bytes{}, ended: map[string]time.Time{}}
+	c := &course{T: t, random: random, honest: seed%2 == 0, now: time.Unix(1_700_000_000, 0), jobs: map[string][]quantity.Bytes{}}
 	for i := range 1 + random.IntN(3) {
 		c.devices = append(c.devices, Device{UUID: "GPU-" + strconv.Itoa(i), Label: strconv.Itoa(i), Capacity: 80 * gib, Known: true, Exact: random.IntN(8) > 0})
 	}
@@ -52,7 +51,7 @@ func (c *course) open() {
 		restored = append(restored, &written)
 	}
 	c.Restore(c.now, restored)
-	c.reading, c.before, c.ended = Reading{}, nil, map[string]time.Time{}
+	c.reading, c.before = Reading{}, nil
 	for i := range c.journal {
 		if le := c.Lease(c.journal[i].ID); le == nil || le.State != c.journal[i].State || !slices.Equal(le.Devices, c.journal[i].Devices) {
 			c.Fatalf("%+v is lost over a restart: %+v", c.journal[i], le)

@@ -21,11 +21,7 @@ import (
 	"vramscope/ui/table"
 )
 
-const (
-	kib = quantity.KiB
-	mib = quantity.MiB
-	gb  = quantity.GiB
-)
+const gb = quantity.GiB
 
 // lookOf returns the appearance of a theme with every action bound, as in the drawings.
 func lookOf(t testing.TB, theme string, dark bool, profile colorprofile.Profile, g cell.Glyphs) *cell.Appearance {

@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// endless never ends, and counts the bytes read from it.
-type endless struct{ read int64 }
+// endless never ends.
+type endless struct{}
 
-func (e *endless) Read(p []byte) (int, error) {
+func (endless) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = 'y'
 	}
-	e.read += int64(len(p))
 	return len(p), nil
 }
 

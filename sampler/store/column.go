@@ -24,10 +24,6 @@ const (
 	deltas
 )
 
-// maxColumn is the largest size of a column in bytes: the first byte, the least value, the width, and
-// 128 numbers packed at full width.
-const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockPlaces*8
-
 // appendColumn appends the encoding of 1 to 128 values.
 func appendColumn(dst []byte, values []int64) []byte {
 	first := values[0]

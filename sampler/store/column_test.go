@@ -8,6 +8,10 @@ import (
 	"testing"
 )
 
+// maxColumn is the largest size of a column in bytes: the first byte, the least value, the width, and
+// 128 numbers packed at full width.
+const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockPlaces*8
+
 const mib = 1 << 20
 
 func TestColumnsRoundTripAndAreSmall(t *testing.T) {

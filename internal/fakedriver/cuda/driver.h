@@ -126,7 +126,6 @@ struct process_memory {
 	struct ledger *ledger;
 	struct device devices[MAX_DEVICES];
 	int device_count;
-	int driver_version;
 	struct node *objects;
 	struct node *allocations;
 	struct space addresses;

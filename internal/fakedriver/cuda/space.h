@@ -37,11 +37,6 @@ struct block *space_give(struct space *space, struct block *block);
 /* Removes a chunk that consists of this one free block. */
 void space_remove(struct space *space, struct block *whole);
 
-static inline int block_is_chunk(const struct block *block)
-{
-	return !block->left && !block->right;
-}
-
 static inline number round_up(number size, number step)
 {
 	return (size + step - 1) / step * step;
