@@ -184,7 +184,7 @@ func TestDaysAreKeptUpToTheLimits(t *testing.T) {
 // TestFolderIsPrunedEachHour: a recorder that runs for long removes days that have become too old.
 func TestFolderIsPrunedEachHour(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
-	q.now = time.Now()
+	q.now = time.Now().Truncate(24 * time.Hour).Add(12 * time.Hour) // no midnight is near
 	q.record(1)
 	old := filepath.Join(q.w.directory, fileOf(q.now.AddDate(0, 0, -40)))
 	for _, path := range []string{old, filepath.Join(q.w.directory, fileOf(q.now.AddDate(0, 0, -1)))} {
