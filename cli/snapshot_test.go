@@ -54,7 +54,7 @@ func startJob(t *testing.T, environ ...string) *pythonJob {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // left in the temporary directory otherwise
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) }) // if that fails, it stays among the temporary files
 	in, theirs, err := pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ const (
 	beyond   = 1.3  // the worst error is multiplied by this if there are too few for a rank
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen the interval by a tenth
 
-	farMiss = 2.5 // a miss of this many usual 80 % bounds is no noise: it is three standard deviations
+	farMiss = 2.5 // a miss of this many times the usual 80 % bound is no noise: it is three standard deviations
 	bent    = 0.4 // without a course, a line explains less than this share of the variance
 	until   = 2   // a course leads at a horizon until it is this many horizons old: then its first forecasts have come due
 	sure    = 2   // quick time constants for which a course must have lasted: by then a server has its KV cache

@@ -23,8 +23,8 @@ func TestExpertWithoutClaimIsNotFollowed(t *testing.T) {
 	}
 }
 
-// The verdict borrowed from the next shorter horizon counts as much as priorSamples forecasts of
-// the present claim's size.
+// The next shorter horizon's verdict counts as much as priorSamples forecasts, each as large as the
+// present claim.
 func TestOwnExperienceGrowsWithClaims(t *testing.T) {
 	const size = 3 * gib32
 	const claimed = priorSamples * size

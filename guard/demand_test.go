@@ -307,7 +307,7 @@ func TestFlushIsVainIfAnAllocationFails(t *testing.T) {
 	}
 }
 
-// A rule that flushes only for its goal leaves a process the memory that the process will take again.
+// A rule that flushes only for its goal does not take cached memory that its process needs again.
 func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	for peak, want := range map[quantity.Bytes]int{50 * gib: 0, 20 * gib: 1} {
 		other := &row{command: "other.py", user: "mallory", uid: 1001, allocated: 10 * gib}

@@ -17,7 +17,7 @@ type episodeKey struct {
 
 // episode is the time from when a rule's condition holds on a device until its goal is reached.
 type episode struct {
-	since      time.Time // when the condition began to hold without a break; zero if it does not, or memory is unknown
+	since      time.Time // when the condition began to hold; zero if it broke before the episode was active, or memory is unknown
 	active     bool      // the condition has held for as long as the rule asks
 	step       int       // an index into the rule's steps
 	done       map[snapshot.RowID]Level

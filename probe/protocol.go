@@ -115,7 +115,7 @@ type Answer struct {
 	// Arrived is when the report first came.
 	Arrived time.Time
 	Err     error // why the last exchange failed, nil if it did not
-	// Exited describes a process of which only the record is left; nil otherwise.
+	// Exited describes a process that has exited, and whose probe has left a record; nil otherwise.
 	Exited *process.Info
 	// Daemon reports whether a daemon asked the probe and passed its report on.
 	Daemon bool

@@ -29,7 +29,7 @@ type Kind struct {
 	Keeps bool   // a release ends none of its processes
 
 	look     func(context.Context, *asker) (State, error)
-	oldest   string   // the oldest version whose release is known to be safe; "": any
+	oldest   string   // the oldest version that is known to release its memory safely; "": any
 	port     uint16   // the default
 	commands []string // parts of a command line that identify the kind
 }

@@ -238,7 +238,7 @@ func (st *state) behind() bool {
 	return late > 3*st.shown.Interval && late > 3*time.Second
 }
 
-// interval returns the interval that was chosen last or, in the past and without a choice, that of the shown snapshot.
+// interval returns the interval that was chosen last; in the past, or without a choice, that of the shown snapshot.
 func (st *state) interval() time.Duration {
 	if st.chosen > 0 && st.past.IsZero() {
 		return st.chosen

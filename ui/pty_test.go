@@ -93,7 +93,7 @@ func start(t *testing.T, cmd *exec.Cmd, play string, width, height int, env ...s
 		return true
 	})
 
-	// The emulator panics on margins past its end, which come while the program does not know of a smaller size.
+	// After the window has shrunk, the program may still set margins below the last line: the emulator would panic.
 	m.screen.RegisterCsiHandler('r', func(params ansi.Params) bool {
 		bottom, _, _ := params.Param(1, 0)
 		return bottom > m.screen.Height()

@@ -24,7 +24,7 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// TestRandomSession plays keys, clicks, the wheel, pastes, resizes and snapshots in random order, with every action bound.
+// TestRandomSession plays keys, clicks, the wheel, pastes, resizes and snapshots in random order, in some sizes on a replay.
 // No frame is broken, nothing panics, and without y no action runs. With VRAMSCOPE_FULL each size has 5,000 events.
 func TestRandomSession(t *testing.T) {
 	sizes := [][2]int{{30, 3}, {40, 8}, {60, 11}, {80, 24}, {100, 34}, {120, 40}, {180, 46}, {200, 50}, {300, 80}}

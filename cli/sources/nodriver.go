@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable returns why a command ends: a GPU of --gpu is missing, or no probe answers and there is no
-// driver or no GPU.
+// Unusable returns why a command ends: a GPU of --gpu is missing, or no probe answers, and the driver
+// cannot be read or shows no GPU.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {

@@ -18,7 +18,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// sharing is the GPU of demo lease with a ledger, and with a simulated server and training.
+// sharing is what the command "demo lease" plays on: a GPU and a ledger, a simulated server and training.
 type sharing struct {
 	server       *server.Server
 	ledger       lease.Ledger

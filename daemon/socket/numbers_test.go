@@ -19,7 +19,7 @@ import (
 )
 
 // TestEveryFieldHasADecision: testdata/others.txt decides for each field and kind of event whether
-// another user gets it unchanged, cleaned, or not at all.
+// another user gets it unchanged, cleaned, or not at all; of a probe's report, which texts are shared.
 func TestEveryFieldHasADecision(t *testing.T) {
 	var got []string
 	decide := func(what, decision string) {

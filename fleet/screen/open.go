@@ -25,8 +25,8 @@ type openedMsg struct {
 	err     error
 }
 
-// open starts to fetch the chosen box, with which opened ends Run. For a user or a job, open shows
-// their GPUs instead.
+// open starts to fetch the chosen box. When the box has come, the method opened ends Run with it. For a
+// user or a job, open shows their GPUs instead.
 func (m *model) open() tea.Cmd {
 	l := m.chosen()
 	switch {

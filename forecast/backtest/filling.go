@@ -58,7 +58,7 @@ func newFilling(s *Series, m Method) *filling {
 	if a, ok := m.(Alarmer); ok {
 		f.own, f.right = true, rightWithin*a.Within().Seconds()
 	}
-	clear := math.Inf(-1) // since when the series has not been full; −∞: it never was
+	clear := math.Inf(-1) // since when the series has not been full; −∞: every sample was full
 	full := true
 	for i := range s.Samples {
 		sample := &s.Samples[i]

@@ -38,7 +38,7 @@ func Unequal(s *snapshot.Snapshot, p *snapshot.Process) (words string, brings qu
 			continue
 		}
 		if twin, ok := numbers[rank]; !known || row.ID.Instance.MIG || ranked && ok && twin != row.ID.Process {
-			return "", 0 // these cannot be compared: MIG, two jobs, or a rank's children
+			return "", 0 // these cannot be compared: unknown memory, MIG, two jobs, or a rank's children
 		}
 		if own {
 			if gpus[row.ID] = used; used > gpus[largest] {

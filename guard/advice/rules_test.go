@@ -391,8 +391,8 @@ func TestEveryRuleHasAStory(t *testing.T) {
 	}
 }
 
-// At most three pieces of advice are given, from different rules before several from one: a leak
-// first, then what saves the most.
+// At most three pieces of advice are given: the best of each rule, then the others. In each group a
+// leak comes first, then what saves the most.
 func TestBestComesFirst(t *testing.T) {
 	b := newBox()
 	tall(b)

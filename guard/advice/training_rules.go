@@ -18,7 +18,7 @@ const (
 	margin            = 0.05 // of the capacity: what a larger batch leaves free
 )
 
-// Checkpointing returns the advice for these bytes of activations; what describes them.
+// Checkpointing returns the advice for these bytes of activations. The argument what describes them.
 func Checkpointing(bytes quantity.Bytes, what string) Advice {
 	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(bytes)), "activation checkpointing: about 60 %% of the %s", what)
 }

@@ -19,7 +19,7 @@ const (
 	carol = 1002
 )
 
-// below returns a rule for all users' processes.
+// below returns a policy with one rule, for all users' processes.
 func below(free, goal float64) guard.Policy {
 	return guard.Policy{Mode: guard.Act, Rules: []guard.Rule{{
 		Name: "room", Users: guard.All, When: guard.When{FreeBelow: guard.Amount{Percent: free}, For: 10 * time.Second}, Goal: guard.Amount{Percent: goal},

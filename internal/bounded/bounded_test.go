@@ -30,8 +30,7 @@ func (t *trickling) Read(p []byte) (int, error) { return t.endless.Read(p[:min(l
 
 const limit = 1000
 
-// TestSourcesAreBounded: whatever the source, First returns no more bytes than the limit, and Lines no
-// longer line.
+// TestSourcesAreBounded: First returns at most limit bytes of any source, and Lines no line of more than limit bytes.
 func TestSourcesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		source io.Reader

@@ -23,8 +23,8 @@ var (
 	errOtherProcessor = errors.New("it is for another processor")
 )
 
-// openProgram reads the symbols that a mapped file exports. It opens the file by the
-// path at; path is the process's own name for the file.
+// openProgram reads the symbols that a mapped file exports. The process calls the file path;
+// vramscope opens it as at.
 func openProgram(at, path string, maps []mapping) (*program, error) {
 	file, err := elffile.Open(at)
 	if err != nil {

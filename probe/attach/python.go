@@ -75,7 +75,7 @@ func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*pyth
 		p, err := openProgram(a.reachable(pid, path, executable), path, maps)
 		if err != nil {
 			if path == executable && (!errors.Is(err, errOtherProcessor) || !isPythonName(base(path))) {
-				continue // not an ELF file, or not mapped: not Python itself
+				continue // not Python itself
 			}
 			return nil, err
 		}

@@ -48,7 +48,7 @@ def _reset_peaks() -> None:
 
 
 def _allocators(stats: Stats) -> Dict[_Key, Allocator]:
-    """The allocators, without the kind raw: that memory is the libraries' own, and has no peak."""
+    """The allocators, without the kind raw: memory outside of all of them, which has no peak."""
     return {
         (device["uuid"], number, allocator["kind"]): allocator
         for device in stats["devices"]

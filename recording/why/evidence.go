@@ -278,7 +278,8 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		return
 	}
 	used, ok := e.Used.Value()
-	// The samples must be from just before and just after the error, and nearly equal for the others.
+	// One sample must be from just before the error and one from just after it, and the other processes
+	// must use nearly as much in both.
 	ok = ok && !e.UsedLeast && near && sequences[0] != sequences[1] && others-fewest <= samePeak
 	if withheld := e.Capacity.Or(0) - others - used - seen; ok && seen < e.Requested.Or(0) && withheld >= e.Requested.Or(0)+samePeak {
 		e.Withheld, e.Free, e.FreeAbout = computed(withheld), computed(seen+withheld), true

@@ -30,8 +30,8 @@ type Evaluator struct {
 	tick    uint64
 }
 
-// New returns an Evaluator without a past. Free memory below the fraction low of a GPU's capacity is
-// low; a negative fraction switches the rule off. The history shows how much of a flush stays free.
+// New returns an Evaluator without a past. Below the fraction low of a GPU's capacity its free memory
+// is an alert, never if low is negative. The history shows how much of a flush stays free.
 func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,

@@ -18,7 +18,7 @@ WORK = 2 * MIB           # bytes that the program's kernel fills
 
 
 def hold(uuid):
-    """Runs the program itself, on the GPU with that UUID."""
+    """Runs as the program that allocates, on the GPU with that UUID."""
     cuda = ctypes.CDLL("libcuda.so.1")
 
     def call(name, *arguments):

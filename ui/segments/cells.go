@@ -100,7 +100,7 @@ func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
 	}
 }
 
-// put ends a cell, which shows the state with the most memory not yet shown.
+// put ends a cell. Of the states in it the cell shows the one with the most memory not yet shown.
 func (d *drawing) put(unit quantity.Bytes) {
 	largest := -1
 	for state := range d.owed {

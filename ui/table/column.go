@@ -90,8 +90,7 @@ const (
 )
 
 // columnsAt returns the columns of a table of this width, added by importance while the command keeps its part. The
-// first column that does not fit ends its group, so that a wider screen never has fewer columns. The first group fits
-// into 66 cells.
+// first column that does not fit ends its group, so that a wider screen never has fewer columns.
 func columnsAt(width int, b box) []Column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,

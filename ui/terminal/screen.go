@@ -57,7 +57,7 @@ func (s *screen) Paint(view tea.View, frame Frame) {
 	}
 }
 
-// differences returns the output that turns the shown frame into another one; empty if they are equal.
+// differences returns the output that sets a view's modes and turns the shown frame into another one.
 func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = s.out[:0]
 	s.setModes(view)

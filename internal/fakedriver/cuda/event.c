@@ -145,7 +145,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
 	struct call call;
 	CUresult answer = begin(&call, "cuIpcGetEventHandle", event);
-	/* cuIpcGetEventHandle's documentation: "must have been created with CU_EVENT_INTERPROCESS and CU_EVENT_DISABLE_TIMING" */
+	/* The documentation of cuIpcGetEventHandle also requires CU_EVENT_DISABLE_TIMING, which is not checked here. */
 	if (answer == CUDA_SUCCESS && (!handle || !(event->flags & CU_EVENT_INTERPROCESS)))
 		answer = CUDA_ERROR_INVALID_VALUE;
 	if (answer == CUDA_SUCCESS) {

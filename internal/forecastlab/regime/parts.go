@@ -69,7 +69,7 @@ func climbs(t, from, lasts float64) float64 {
 	return min((t-from)/max(lasts, 1e-9), 1)
 }
 
-// sharded rounds a share down to the last of a number of equal steps; 0 shards: no rounding.
+// sharded rounds a share down to a multiple of 1/shards; 0 shards: no rounding.
 func sharded(share, shards float64) float64 {
 	if shards == 0 {
 		return share
