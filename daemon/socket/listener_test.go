@@ -30,6 +30,11 @@ func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 		} else {
 			_ = client.Close()
 		}
+		for _, name := range []string{Name, OwnName} {
+			if _, err := os.Lstat(filepath.Join(directory, name)); err != nil {
+				t.Errorf("without %s: %v", gone, err)
+			}
+		}
 	}
 	if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the new directory: %v, %v", info, err)
