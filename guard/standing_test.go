@@ -53,6 +53,24 @@ func TestRowWithUnknownFiguresIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Root's guard, and that of a simulated box, may ask the probes of all users: a process without one is not
+// left alone because of its user.
+func TestReasonForAProcessWithoutAProbe(t *testing.T) {
+	for name, c := range map[string]struct {
+		owner     Owner
+		simulated bool
+		want      string
+	}{"root's": {root, false, "PID 100 has no probe"}, "simulated": {alice, true, "PID 100 has no probe"}, "a user's": {alice, false, "another user's process"}} {
+		b, e := newBox(&row{user: "bob", uid: 1001}), New(forAll(), c.owner)
+		snap := b.snapshot()
+		snap.Simulated, snap.Rows[0].Probe = c.simulated, nil
+		e.Decide(snap)
+		if got := e.State().Standings[0].Reason; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Memory that a program needs again is only freed by an urgent flush, unless its own caches are
 // worth a flush.
 func TestOwnCachesAreWorthAFlush(t *testing.T) {
