@@ -115,8 +115,10 @@ func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 		}
 		gpu, process := d.subjects(a.GPUUUID, a.Row)
 		if known { // the alert names a process now
-			d.exec("UPDATE alerts SET process = ? WHERE alert = ?", process, before.id)
-			d.alerts[key] = alertRecord{before.id, process != nil}
+			if process != nil {
+				d.exec("UPDATE alerts SET process = ? WHERE alert = ?", process, before.id)
+				d.alerts[key] = alertRecord{before.id, true}
+			}
 			continue
 		}
 		migGPU, migCompute := instanceColumns(a.Instance)

@@ -51,7 +51,7 @@ func TestMIGInstanceIsForecast(t *testing.T) {
 		r := b.readings["GPU-0"]
 		instance := nvml.InstanceID{MIG: true, GPU: 1}
 		r.Instances = []nvml.Instance{{
-			ID: instance, UUID: "MIG-1", Profile: "3g.40gb", Slices: 3,
+			ID: instance, UUID: "MIG-1", Profile: "3g.40gb", Slices: 3, Whole: 7,
 			Memory: nvml.Memory{Total: measured(40 * gib), Used: measured(used)},
 		}}
 		r.Processes = []nvml.Process{{PID: 100, Type: nvml.Compute, Used: measured(used), Instance: instance}}
@@ -66,6 +66,9 @@ func TestMIGInstanceIsForecast(t *testing.T) {
 	g := &snap.GPUs[0]
 	if g.FullIn != nil {
 		t.Errorf("the GPU as a whole is full in %v: its instances decide", g.FullIn)
+	}
+	if in := &g.Instances[0]; in.Slices != 3 || in.Whole != 7 {
+		t.Errorf("instance %+v", in)
 	}
 	fullIn(t, g.Instances[0].FullIn, time.Duration((30<<10-600*32)/32)*time.Second, 15*time.Second)
 	a := hasAlert(snap, snapshot.AlertFullIn)

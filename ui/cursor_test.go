@@ -308,16 +308,24 @@ func TestSortingShowsTheTop(t *testing.T) {
 
 // TestCursorGoesToTheRowInItsPlace: in a scrolled table, too, when the process under it vanishes.
 func TestCursorGoesToTheRowInItsPlace(t *testing.T) {
-	m := newTestModel(t, smallBox(8, 8, 0), nil)
+	without := func(gone ...snapshot.RowID) *snapshot.Snapshot {
+		s := smallBox(8, 8, 0)
+		s.Time = s.Time.Add(time.Duration(len(gone)) * time.Second)
+		s.Rows = slices.DeleteFunc(s.Rows, func(p snapshot.Process) bool { return slices.Contains(gone, p.ID) })
+		return s
+	}
+	m := newTestModel(t, without(), nil)
 	for range 40 {
 		m.press("j")
 	}
 	ids, held := m.rowIDs(), m.st.Cursor.ID
-	next := ids[slices.Index(ids, held)+1]
-	after := smallBox(8, 8, 0)
-	after.Rows = slices.DeleteFunc(after.Rows, func(p snapshot.Process) bool { return p.ID == held })
-	m.tick(after)
-	if m.st.Cursor.ID != next {
-		t.Errorf("the cursor is on row %d of %d, want %d", slices.Index(m.rowIDs(), m.st.Cursor.ID), len(ids), slices.Index(m.rowIDs(), next))
+	at := slices.Index(ids, held)
+	m.tick(without(ids[0])) // a row above
+	if m.st.Cursor.ID != held {
+		t.Errorf("the cursor left its process")
+	}
+	m.tick(without(ids[0], held))
+	if m.st.Cursor.ID != ids[at+1] || !m.st.Cursor.Since.Equal(m.now) {
+		t.Errorf("the cursor is on row %d of %d, want %d; since %v", slices.Index(ids, m.st.Cursor.ID), len(ids), at+1, m.st.Cursor.Since)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -102,4 +104,12 @@ func TestFitStaysUntilEsc(t *testing.T) {
 		t.Errorf("what is no size stays: %q", m.st.need)
 	}
 	m.shows("not a size: x; H takes 20G, 512M")
+	m.send(tea.WindowSizeMsg{Width: 80, Height: 10}) // the alert and the keys share a line
+	m.press("H", " ", "enter")
+	m.hides("not a size:  ")
+	m.press("H", "2", "0", "G", "enter")
+	m.shows("need 20G: GPU 4 yes")
+	m.st.shown = nil // nothing has been read yet
+	m.press("H", "enter")
+	m.hides("not a size: 20G")
 }

@@ -208,8 +208,16 @@ func TestGradualFlushIsStoppedByEsc(t *testing.T) {
 	}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 10})
 	m.until("step 1 of 4")
-	m.key("j")
-	m.key("esc")
+	m.key("?", "esc") // closes the help
+	if m.model.flush == nil || m.model.flush.stopped {
+		t.Fatal("Esc in a panel stops the flush")
+	}
+	m.key("i")
+	m.Update(tea.KeyPressMsg{Code: 'j', Mod: tea.ModAlt}) // Esc and j that a slow line delivered together
+	if m.st.page == nil {
+		t.Error("it closed the page, too")
+	}
+	m.key("i")
 	m.until("stopped 2963112: 70.6G to 67.7G, freed 2.90G of 11.8G; driver says -2.90G  ok")
 	m.key("esc") // Esc is an ordinary key again
 	if m.st.Cursor.Active {

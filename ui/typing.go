@@ -3,7 +3,9 @@ package ui
 import (
 	"slices"
 	"strconv"
+	"strings"
 
+	"vramscope/headroom"
 	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 
@@ -61,7 +63,8 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		}
 		switch {
 		case e.kind == typingNeed && m.st.fit == nil:
-			if m.setNeed(""); e.prompt.Value() != "" {
+			m.setNeed("")
+			if _, ok := headroom.ParseNeed(e.prompt.Value()); !ok && strings.TrimSpace(e.prompt.Value()) != "" {
 				m.say("not a size: " + e.prompt.Value() + "; H takes 20G, 512M, 2x40G for two GPUs")
 			}
 		case e.kind == typingFind && e.prompt.Value() == "":

@@ -25,7 +25,9 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return m.typed(msg)
 	}
 	if key, merged := afterEscape(msg); merged && (m.st.overlay != nil || m.st.fills()) {
-		m.back()
+		if m.st.overlay != nil || !m.stopFlush() {
+			m.back()
+		}
 		_, cmd := m.press(key)
 		return true, cmd
 	}
@@ -210,7 +212,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 // escape handles Esc: it stops a flush, does what back does, or returns to the screen that opened this one.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch {
-	case m.st.overlay == nil && m.stopFlush() || m.back():
+	case m.stopFlush() || m.back():
 		return true, nil
 	case m.options.Escaped != nil:
 		m.options.Escaped()

@@ -64,13 +64,13 @@ func Busy(err error) bool {
 // waiting claim. A claim that waits survives a restart of the daemon.
 func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	deadline := time.Now().Add(claim.Wait)
-	var lost time.Time // since when no daemon has taken the claim
+	var lost, gone time.Time // since when no daemon has taken the claim, and since when none has answered
 	for again := 10 * time.Millisecond; ; again = min(2*again, againPause) {
 		client, err := DialLeases(ctx, places)
 		var given schema.Lease
 		if err == nil {
 			client.waits = func(waiting schema.Lease) {
-				lost, claim.Ticket = time.Time{}, string(waiting.ID)
+				lost, gone, claim.Ticket = time.Time{}, time.Time{}, string(waiting.ID)
 				waits(waiting)
 			}
 			given, err = client.askLease(ctx, claim.request())
@@ -79,10 +79,13 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 		if err == nil || ctx.Err() != nil || !Busy(err) && (refused(err) || claim.Ticket == "") {
 			return given, err
 		}
-		if lost.IsZero() {
-			lost = time.Now()
+		if now := time.Now(); lost.IsZero() {
+			lost, gone = now, now
 		}
-		if time.Since(lost) > againTime && (!Busy(err) || time.Now().After(deadline)) {
+		if Busy(err) {
+			gone = time.Now()
+		}
+		if time.Since(lost) > againTime && time.Now().After(deadline) || time.Since(gone) > againTime {
 			return given, err
 		}
 		pause(ctx, again/2+rand.N(again/2)) // so that clients do not all retry at once

@@ -145,6 +145,27 @@ func TestClaimIsGivenUpWithoutADaemon(t *testing.T) {
 	}
 }
 
+// TestBusyDaemonMayRestart: the twenty seconds without a daemon begin when it no longer answers, and those
+// of a busy one begin again when it has taken the claim.
+func TestBusyDaemonMayRestart(t *testing.T) {
+	const waiting, busy, granted = `true,"waiting":{"id":"a"}`, `false,"error":{"code":"busy"}`, `true,"lease":{"id":"a"}`
+	gone, _ := scripted(t, append([]string{waiting}, slices.Repeat([]string{busy}, 60)...)...)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now() // at most 53 s of pauses between the answers, about 40
+		_, err := ClaimLease(t.Context(), []Place{gone}, Claim{Ask: lease.Ask{Wait: time.Hour}}, func(schema.Lease) {})
+		if lasted := time.Since(began); err == nil || Busy(err) || lasted < 53*time.Second {
+			t.Errorf("given up after %v: %v", lasted, err)
+		}
+	})
+	often := slices.Repeat([]string{busy}, 20) // 10 s, and then 15 s
+	again, _ := scripted(t, slices.Concat(often, []string{waiting}, often, []string{granted})...)
+	synctest.Test(t, func(t *testing.T) {
+		if given, err := ClaimLease(t.Context(), []Place{again}, Claim{Ask: lease.Ask{Wait: time.Millisecond}}, func(schema.Lease) {}); err != nil || given.ID != "a" {
+			t.Errorf("%+v, %v", given, err)
+		}
+	})
+}
+
 // scripted returns the place of a daemon that keeps leases, and the claims that it was sent. On each of its
 // connections it answers a claim with one of these texts, and hangs up.
 func scripted(t *testing.T, answers ...string) (place Place, asked <-chan request) {

@@ -27,11 +27,11 @@ func TestFreeMemoryOfTheSamplesIsShown(t *testing.T) {
 	}
 }
 
-// TestHiddenMemoryIsNoGap: where the driver does not report the process, as under WSL, the samples are whole.
+// TestHiddenMemoryIsNoGap: where no sample has the process, as under WSL, there need not be a gap.
 func TestHiddenMemoryIsNoGap(t *testing.T) {
 	s := (&story{from: time.Hour, own: full(constant(28 * gib)), neighbours: neighbours(constant(48 * gib))}).asked(8 * gib)
 	s.own = func(float64) (quantity.Bytes, quantity.Bytes) { return -1, 0 }
-	if page := pageOf(s); !strings.Contains(page, "used before: the driver does not report the process's memory.") {
+	if page := pageOf(s); !strings.Contains(page, "used before: no sample has the process's memory.") {
 		t.Error(page)
 	}
 }

@@ -185,7 +185,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	reference, before, ok := referenceOf(e, needed, short)
 	switch before := "what the process and its neighbours used before: "; {
 	case !ok && len(e.Recent) > 2:
-		return unknown(before + "the driver does not report the process's memory")
+		return unknown(before + "no sample has the process's memory")
 	case !ok:
 		return unknown(before + map[bool]string{true: "there is a gap in the history", false: "the history begins too late"}[e.Gap])
 	}

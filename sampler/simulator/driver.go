@@ -80,7 +80,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 	}
 	for _, i := range g.instances {
 		r.Instances = append(r.Instances, nvml.Instance{
-			ID: i.id, UUID: i.uuid, Profile: i.profile, Slices: i.slices, Memory: i.frame.memory(),
+			ID: i.id, UUID: i.uuid, Profile: i.profile, Slices: i.slices, Whole: 7, Memory: i.frame.memory(),
 		})
 	}
 	for n, t := range g.tasks {

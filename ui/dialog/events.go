@@ -43,10 +43,7 @@ func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk
 // following returns the list with the newest log. A cursor below the newest event stays on its event.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
-	var held *snapshot.Event
-	if e.at > 0 && e.at < len(e.log) {
-		held = &e.log[e.at]
-	}
+	old := e.log
 	e.log = nil
 	if long, ok := now.History.(longLog); ok {
 		until := e.until
@@ -62,11 +59,8 @@ func (e Events) following(now *Screen) Events {
 		e.log = e.log[1:]
 	}
 	e.noteTaken(now.History)
-	if held != nil {
-		same := func(x snapshot.Event) bool {
-			return x.Time.Equal(held.Time) && x.Kind == held.Kind && x.Row == held.Row
-		}
-		if at := slices.IndexFunc(e.log, same); at >= 0 {
+	if e.at > 0 && e.at < len(old) {
+		if at := found(e.log, old, e.at); at >= 0 {
 			e.at, e.top = at, e.top+at-e.at
 		}
 	}
@@ -80,6 +74,29 @@ func (e Events) following(now *Screen) Events {
 		e.longest = max(e.longest, text.Width(e.message(&e.log[i])))
 	}
 	return e
+}
+
+// found returns the index in a log of the event old[at], -1 if the event is not there. Of several equal events it is
+// the one with as many of them after it: new events come first.
+func found(log, old []snapshot.Event, at int) int {
+	equal := func(a, b *snapshot.Event) bool {
+		return a.Time.Equal(b.Time) && a.Kind == b.Kind && a.Row == b.Row && a.GPUUUID == b.GPUUUID && a.Message == b.Message
+	}
+	after := 0
+	for i := at + 1; i < len(old); i++ {
+		if equal(&old[i], &old[at]) {
+			after++
+		}
+	}
+	for i := len(log) - 1; i >= 0; i-- {
+		if equal(&log[i], &old[at]) {
+			if after == 0 {
+				return i
+			}
+			after--
+		}
+	}
+	return -1
 }
 
 func (e Events) Follow(now *Screen) Overlay { return e.following(now) }

@@ -109,6 +109,40 @@ func TestScrolledEventsStayInPlace(t *testing.T) {
 	}
 }
 
+// TestEqualEventsAreWalked: eight GPUs that are lost at once have eight events, and the cursor stays on each.
+func TestEqualEventsAreWalked(t *testing.T) {
+	base := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventAlarm, GPUUUID: "GPU-0", Message: "lost"}
+	for name, change := range map[string]func(*snapshot.Event, int){
+		"the same":  func(*snapshot.Event, int) {},
+		"GPUs":      func(e *snapshot.Event, i int) { e.GPUUUID = "GPU-" + string(rune('0'+i)) },
+		"messages":  func(e *snapshot.Event, i int) { e.Message = strings.Repeat("x", i) },
+		"processes": func(e *snapshot.Event, i int) { e.Row.Process.PID = 7 + i },
+		"times":     func(e *snapshot.Event, i int) { e.Time = e.Time.Add(-time.Duration(i)) },
+		"kinds": func(e *snapshot.Event, i int) {
+			e.Kind = []snapshot.EventKind{snapshot.EventAlarm, snapshot.EventXID}[i%2]
+		},
+	} {
+		log := slices.Repeat([]snapshot.Event{base}, 8)
+		for i := range log {
+			change(&log[i], i)
+		}
+		newer := base
+		newer.Time = base.Time.Add(time.Second)
+		st := &Screen{Now: newer.Time, History: uitest.CurveHistory{Log: log}}
+		var o Overlay = NewEvents(uitest.Appearance(t, "", false), st)
+		for i := 1; i < len(log); i++ {
+			o, _ = pressed(o, "down")
+			if o = o.(Follower).Follow(st); o.(Events).at != i {
+				t.Fatalf("%s: on event %d after %d keys", name, o.(Events).at, i)
+			}
+		}
+		st.History = uitest.CurveHistory{Log: append([]snapshot.Event{newer}, log...)}
+		if o = o.(Follower).Follow(st); o.(Events).at != len(log) {
+			t.Errorf("%s: on event %d after a new one", name, o.(Events).at)
+		}
+	}
+}
+
 // Enter on an out-of-memory event asks for the explanation; Esc returns to the list.
 func TestEventsExplainOutOfMemory(t *testing.T) {
 	oom := snapshot.Event{Time: uitest.DrawnAt.Add(-time.Hour), Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPUUUID: "GPU-1",
