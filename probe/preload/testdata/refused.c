@@ -180,8 +180,10 @@ int main(void)
 	cuStreamCreate(&stream, 0);
 	cuMemPoolCreate(&pool, &properties);
 	printf("ready\n");
-	while (fgets(line, sizeof line, stdin)) {
-		if (!strncmp(line, "captured", 8)) {
+	while (fgets(line, sizeof line, stdin) || (ferror(stdin) && errno == EINTR)) {
+		if (ferror(stdin)) {
+			clearerr(stdin); /* the timer has interrupted the read */
+		} else if (!strncmp(line, "captured", 8)) {
 			printf("%d\n", cuStreamEndCapture(stream, &graph));
 		} else if (!strncmp(line, "capturing", 9)) {
 			printf("%d\n", pthread_create(&thread, NULL, capture, NULL));
