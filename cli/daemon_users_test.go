@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,20 +44,8 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := &usersPlace{t, dir, filepath.Join(dir, "lib")}
 	copied := func(from, to string) {
-		// A child process that is made meanwhile would keep the file open for writing until the child
-		// executes its own program: "text file busy".
-		syscall.ForkLock.RLock()
-		defer syscall.ForkLock.RUnlock()
-		in, err := os.Open(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = in.Close() }()
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-		if err == nil {
-			_, err = io.Copy(out, in)
-		}
-		if err = errors.Join(err, out.Close()); err != nil {
+		content, err := os.ReadFile(from)
+		if err = errors.Join(err, writeProgram(to, content)); err != nil {
 			t.Fatal(err)
 		}
 	}

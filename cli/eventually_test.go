@@ -1,6 +1,10 @@
 package cli
 
-import "time"
+import (
+	"os"
+	"syscall"
+	"time"
+)
 
 // waitLimit is how long a test waits. It is long enough for a loaded machine.
 const waitLimit = time.Minute
@@ -15,4 +19,12 @@ func eventually(holds func() bool) bool {
 			return false
 		}
 	}
+}
+
+// writeProgram writes an executable file. A child process that another test makes meanwhile would keep
+// the file open for writing until the child executes its own program: "text file busy".
+func writeProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
 }

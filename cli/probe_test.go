@@ -309,7 +309,7 @@ func TestProbeThatCannotBePreloaded(t *testing.T) {
 	const other = 65534
 	directory, err := os.MkdirTemp("", "vramscope-setuid-")
 	path := filepath.Join(directory, "program")
-	if err = errors.Join(err, os.Chown(directory, other, other), os.WriteFile(path, content, 0o755), os.Chown(path, other, other), os.Chmod(path, os.ModeSetuid|0o755)); err != nil {
+	if err = errors.Join(err, os.Chown(directory, other, other), writeProgram(path, content), os.Chown(path, other, other), os.Chmod(path, os.ModeSetuid|0o755)); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(directory) }() // left in the temporary directory otherwise

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 type tests struct{ *testing.M }
 
 func (t tests) Run() int {
-	needs.Parallel(3)
+	needs.Parallel(2)
 	return t.M.Run()
 }
 

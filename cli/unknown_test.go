@@ -100,7 +100,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 		"once": output("once", "--format", "json"), "snapshot.json": exported, "headroom": output("headroom", "--need", "30G", "--format", "json"),
 	}
 	ssh := filepath.Join(t.TempDir(), "ssh") // to this box
-	if err := os.WriteFile(ssh, []byte("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift 3; exec "+os.Args[0]+" \"$@\"\n"), 0o700); err != nil {
+	if err := writeProgram(ssh, []byte("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift 3; exec "+os.Args[0]+" \"$@\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	d.environ = append(d.environ, "PATH="+filepath.Dir(ssh)+":"+os.Getenv("PATH"))

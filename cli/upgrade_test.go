@@ -247,7 +247,7 @@ func TestDriverUpgradeInSteps(t *testing.T) {
 	u := newUpgrade(t)
 	program := filepath.Join(t.TempDir(), "vramscope")
 	binary, err := os.ReadFile(self(t))
-	if err := errors.Join(err, os.WriteFile(program, binary, 0o700)); err != nil {
+	if err := errors.Join(err, writeProgram(program, binary)); err != nil {
 		t.Fatal(err)
 	}
 	s := onScreen(t, u.environ(), program, "--nvml-library", u.library(), "--interval", "100ms")

@@ -50,7 +50,7 @@ var made = sync.OnceValue(func() tools {
 })
 
 func TestMain(m *testing.M) {
-	needs.Parallel(3)
+	needs.Parallel(2)
 	code := m.Run()
 	if w := made(); w.directory != "" {
 		_ = os.RemoveAll(w.directory) // only temporary files
