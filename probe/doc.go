@@ -5,7 +5,7 @@
 //	                        Finder: whose socket is it?
 //
 // The probes are in agent (Python) and preload (C). docs/protocol.md describes the protocol, and
-// every server must pass testdata/conformance. A monitor does not trust probes: message.go limits
+// every server must pass testdata/conformance. A monitor checks what probes report: message.go limits
 // what is read, and check.go refuses impossible figures.
 //
 // The report of an allocator that knows all of its parts obeys, in bytes,

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// failures tells which of a row's failed allocations have been logged.
+// failures holds which of a row's failed allocations have been logged.
 type failures struct {
 	answered time.Time               // the last time that there was a row or an answer
 	newest   int64                   // time of the newest error that was considered, Unix ns

@@ -59,7 +59,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 }
 
-// attachRefusal returns why no probe can be attached, as far as the snapshot tells; else "".
+// attachRefusal returns why no probe can be attached, as far as the snapshot shows; else "".
 func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID
 	switch {

@@ -366,7 +366,7 @@ func TestServersWake(t *testing.T) {
 		if len(want) == 1 && (!action.Refused(err) || !strings.Contains(err.Error(), " loads a model again with the next request for it")) {
 			t.Errorf("%s wakes by itself: %v", kind, err)
 		}
-		if kind == "paths" || kind == "comfyui" { // nobody knows whether these sleep, so one request was sent twice
+		if kind == "paths" || kind == "comfyui" { // whether these sleep is unknown, so one request was sent twice
 			s.asked = s.asked[len(s.asked)-len(want):]
 		}
 		if !slices.Equal(s.asked, want) {

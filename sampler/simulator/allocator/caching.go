@@ -213,8 +213,8 @@ func (c *Caching) count(b *Block, sign int) {
 	}
 	c.stats.Fragmented += size
 	b.segment.pool.Fragmented += size
-	stranded := b.segment.fragments > 0
-	if b.segment.fragments += sign; stranded != (b.segment.fragments > 0) {
+	fragmented := b.segment.fragments > 0
+	if b.segment.fragments += sign; fragmented != (b.segment.fragments > 0) {
 		c.stats.Stranded += sign
 	}
 }
